@@ -1,0 +1,153 @@
+"""Reads pairs of id sequences back from ArrayRecord shards.
+
+A record is two little-endian uint16 numbers (the source's and the target's
+count of ids) and then the ids of both, uint16 or, where an id needs it, uint32.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from array_record.python.array_record_module import ArrayRecordReader
+
+from keras_deepnmt.errors import UserError
+
+_READER_OPTIONS = "readahead_buffer_size:0"
+_READER_BUFFER_BYTES = 32_768
+
+
+class PairStore:
+    """Random access to the pairs of one split, a batch of rows at a time.
+
+    Args:
+        directory: Folder a `ShardWriter` wrote to.
+        split: Name of the split.
+        source_vocabulary_size: When given, a source id beyond it is refused.
+        target_vocabulary_size: When given, a target id beyond it is refused.
+
+    Raises:
+        UserError: if the set of shards is missing, incomplete or damaged.
+
+    Example:
+    >>> store = PairStore(directory, "train")
+    >>> source_ids, target_ids = store.read([0])[0]
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        split: str,
+        source_vocabulary_size: int | None = None,
+        target_vocabulary_size: int | None = None,
+    ):
+        self.directory = Path(directory)
+        self.split = split
+        self._vocabulary_sizes = (
+            source_vocabulary_size,
+            target_vocabulary_size,
+        )
+        lengths_file = lengths_path(self.directory, split)
+        self._files = shard_files(self.directory, split)
+        if not lengths_file.is_file() or not _is_complete(self._files):
+            raise UserError(
+                f"{self.directory} holds no complete set of `{split}` shards. "
+                "Run `deepnmt prepare` again."
+            )
+        self.lengths = np.load(lengths_file, mmap_mode="r")
+        self._readers = [_open_reader(file) for file in self._files]
+        records = [reader.num_records() for reader in self._readers]
+        self._starts = np.concatenate([[0], np.cumsum(records)]).astype("int64")
+        if self._starts[-1] != len(self.lengths):
+            raise UserError(
+                f"{lengths_file} lists {len(self.lengths)} pairs, but the "
+                f"shards beside it hold {self._starts[-1]}. "
+                "Run `deepnmt prepare` again."
+            )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __reduce__(self):  # readers are opened anew in another process
+        arguments = (self.directory, self.split, *self._vocabulary_sizes)
+        return PairStore, arguments
+
+    def read(self, rows: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Reads the pairs of some rows together.
+
+        Args:
+            rows: Row numbers in any order.
+
+        Returns:
+            For each row `(source_ids, target_ids)`, int32, without special ids.
+
+        Raises:
+            IndexError: if a row is outside the store.
+            UserError: if a record is damaged or an id is outside a vocabulary.
+        """
+        rows = np.asarray(rows, "int64").reshape(-1)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
+            raise IndexError(
+                f"`rows` must lie in 0..{len(self) - 1}. "
+                f"Received: {rows.min()}..{rows.max()}"
+            )
+        pairs = [None] * len(rows)
+        shards = np.searchsorted(self._starts, rows, side="right") - 1
+        for shard in np.unique(shards):
+            places = np.flatnonzero(shards == shard)
+            positions = (rows[places] - self._starts[shard]).tolist()
+            records = self._readers[shard].read(positions)
+            for place, position, record in zip(
+                places.tolist(), positions, records, strict=True
+            ):
+                pairs[place] = self._decode(record, shard, position)
+        return pairs
+
+    def _decode(self, record: bytes, shard: int, position: int):
+        place = f"{self._files[shard]}, record {position}"
+        source_length, target_length = np.frombuffer(record, "<u2", 2).tolist()
+        count = source_length + target_length
+        width = (len(record) - 4) // max(count, 1)
+        if width not in (0, 2, 4) or len(record) != 4 + width * count:
+            raise UserError(f"{place}: damaged. Run `deepnmt prepare` again.")
+        ids = np.frombuffer(record, f"<u{width or 2}", count, 4).astype("int32")
+        pair = ids[:source_length], ids[source_length:]
+        for side, ids, size in zip(
+            ("source", "target"), pair, self._vocabulary_sizes, strict=True
+        ):
+            if size is not None and len(ids) and ids.max() >= size:
+                raise UserError(
+                    f"{place}: {side} id {ids.max()} is outside the vocabulary "
+                    f"of {size}. The shards belong to another tokenizer."
+                )
+        return pair
+
+
+def lengths_path(directory: Path, split: str) -> Path:
+    """Names the index of lengths of a split."""
+    return directory / f"{split}.lengths.npy"
+
+
+def shard_files(directory: Path, split: str) -> list[Path]:
+    """Lists the shards of a split in the order of their rows."""
+    pattern = re.compile(rf"{re.escape(split)}-\d{{5}}-of-\d{{5}}.array_record")
+    return sorted(p for p in directory.glob("*") if pattern.fullmatch(p.name))
+
+
+def _is_complete(files: list[Path]) -> bool:
+    total = f"-of-{len(files):05d}.array_record"
+    return all(file.name.endswith(total) for file in files)
+
+
+def _open_reader(file: Path) -> ArrayRecordReader:
+    try:
+        return ArrayRecordReader(
+            str(file),
+            options=_READER_OPTIONS,
+            file_reader_buffer_size=_READER_BUFFER_BYTES,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise UserError(
+            f"{file}: not a readable shard ({error}). "
+            "Run `deepnmt prepare` again."
+        ) from error
