@@ -1,1 +1,15 @@
-"""training"""
+"""Schedules, checkpoints and callbacks for `fit`."""
+
+from keras_deepnmt.training.callbacks import (
+    CheckpointCallback as CheckpointCallback,
+)
+from keras_deepnmt.training.callbacks import EarlyStopping as EarlyStopping
+from keras_deepnmt.training.checkpoints import (
+    CheckpointStore as CheckpointStore,
+)
+from keras_deepnmt.training.progress import (
+    ThroughputProgress as ThroughputProgress,
+)
+from keras_deepnmt.training.schedules import (
+    InverseSquareRoot as InverseSquareRoot,
+)

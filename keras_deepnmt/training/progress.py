@@ -1,0 +1,149 @@
+"""What a person sees while a model trains."""
+
+import sys
+import time
+from typing import TextIO
+
+import keras
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+
+class ThroughputProgress(keras.callbacks.Callback):
+    """Shows updates, loss, rate, tokens per second, padding, compilations.
+
+    A live bar in a terminal; elsewhere one plain line per epoch and at most
+    one a minute between. It adds `step`, `learning_rate`, `seconds` and
+    `tokens_per_second` (real target tokens, training time alone) to the logs
+    of an epoch, so that callbacks after it (CSV, TensorBoard) record them.
+
+    Args:
+        total_steps: int. Updates of the whole run.
+        expected_compilations: int. Shapes the training step will meet.
+        padding_fraction: float. Share of padding positions, 0 to 1.
+        quiet: bool. Shows nothing, still adds to the logs.
+        stream: where to write; standard error by default.
+        seconds_between_lines: float. Without a terminal, seconds between two
+            lines inside an epoch.
+
+    Example:
+    >>> progress = keras_deepnmt.training.ThroughputProgress(8000, quiet=True)
+    >>> progress.total_steps
+    8000
+    """
+
+    def __init__(
+        self,
+        total_steps: int,
+        expected_compilations: int | None = None,
+        padding_fraction: float | None = None,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        seconds_between_lines: float = 60.0,
+    ):
+        super().__init__()
+        self.total_steps = total_steps
+        self.expected_compilations = expected_compilations
+        self.padding_fraction = padding_fraction
+        self.quiet = quiet
+        self.stream = stream or sys.stderr
+        self.seconds_between_lines = seconds_between_lines
+        self._bar = None
+        self._task = None
+
+    def on_train_begin(self, logs=None):
+        self._step = int(self.model.optimizer.iterations)
+        self._line_time = time.monotonic()
+        if not self.quiet and self.stream.isatty():
+            self._bar = Progress(
+                TextColumn("update"),
+                MofNCompleteColumn(),
+                BarColumn(bar_width=20),
+                TextColumn("{task.description}"),
+                TimeRemainingColumn(),
+                console=Console(file=self.stream),
+            )
+            self._task = self._bar.add_task(
+                "compiling", total=self.total_steps, completed=self._step
+            )
+            self._bar.start()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch_time = self._mark_time = time.monotonic()
+        self._train_seconds = 0.0
+        self._epoch_tokens = self._mark_tokens = 0.0
+        self._rate = None
+
+    def on_train_batch_end(self, batch, logs=None):
+        logs = logs or {}
+        self._step += 1
+        now = time.monotonic()
+        self._train_seconds = now - self._epoch_time
+        self._epoch_tokens = logs.get("tokens", 0.0)
+        if now - self._mark_time >= 2.0 or self._rate is None:
+            tokens = self._epoch_tokens - self._mark_tokens
+            self._rate = tokens / max(now - self._mark_time, 1e-9)
+            self._mark_time, self._mark_tokens = now, self._epoch_tokens
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                completed=self._step,
+                description=self._describe(logs, self._rate),
+            )
+        elif now - self._line_time >= self.seconds_between_lines:
+            self._print(self._describe(logs, self._rate))
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs = {} if logs is None else logs
+        rate = self._epoch_tokens / max(self._train_seconds, 1e-9)
+        description = self._describe(logs, rate)
+        logs["step"] = self._step
+        logs["learning_rate"] = self._learning_rate()
+        logs["seconds"] = time.monotonic() - self._epoch_time
+        logs["tokens_per_second"] = rate
+        self._print(description)
+
+    def on_train_end(self, logs=None):
+        self.close()
+
+    def close(self):
+        """Takes the live bar off the screen; harmless when there is none."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _learning_rate(self):
+        rate = self.model.optimizer.learning_rate
+        return float(keras.ops.convert_to_numpy(rate))
+
+    def _describe(self, logs, rate):
+        parts = [
+            f"{name} {logs[name]:.{digits}f}"
+            for name, digits in (("loss", 3), ("val_loss", 3), ("val_bleu", 2))
+            if name in logs
+        ]
+        parts.append(f"learning rate {self._learning_rate():.2e}")
+        parts.append(f"{rate:,.0f} tokens/s")
+        if self.padding_fraction is not None:
+            parts.append(f"padding {100 * self.padding_fraction:.1f} %")
+        compiled = getattr(self.model, "num_compilations", None)
+        if compiled is not None:
+            expected = self.expected_compilations or "?"
+            parts.append(f"compilations {compiled}/{expected}")
+        return ", ".join(parts)
+
+    def _print(self, description):
+        self._line_time = time.monotonic()
+        if self.quiet:
+            return
+        line = f"update {self._step}/{self.total_steps}: {description}"
+        if self._bar is not None:
+            self._bar.console.print(line, highlight=False, markup=False)
+        else:
+            print(line, file=self.stream, flush=True)

@@ -1,0 +1,147 @@
+"""What must be true of CheckpointStore.
+
+* training that goes on from a checkpoint gives the very same weights
+* only the last checkpoints are kept
+* a damaged one is passed over, a partial one never seen
+* a full disk leaves the previous one and gives one line
+* the average is the mean of the weights, optimizer left out
+"""
+
+import errno
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.schedules import InverseSquareRoot
+
+
+def make_model():
+    model = keras.Sequential(
+        [
+            keras.layers.Input((5,)),
+            keras.layers.Dense(11),
+            keras.layers.Dropout(0.5),
+            keras.layers.Dense(3),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(InverseSquareRoot(0.01, 3)), "mse")
+    return model
+
+
+def train(model, first, count):
+    for step in range(first, first + count):
+        rng = np.random.default_rng(step)
+        model.train_on_batch(rng.normal(size=(7, 5)), rng.normal(size=(7, 3)))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A store with checkpoints at 1, 2, 3 and their model."""
+    keras.utils.set_random_seed(17)
+    model, store = make_model(), CheckpointStore(tmp_path, keep=3)
+    for step in range(3):
+        train(model, step, 1)
+        store.save(model, step + 1)
+    return model, store
+
+
+def test_training_on_from_a_checkpoint_gives_the_same_weights(saved):
+    model, store = saved
+    train(model, 3, 2)
+    keras.utils.set_random_seed(99)
+    again = make_model()
+    assert store.restore(again) == 3
+    assert int(again.optimizer.iterations) == 3
+    train(again, 3, 2)
+    for expected, weight in zip(model.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(expected.numpy(), weight.numpy())
+
+
+def test_keeps_only_the_last(saved):
+    model, store = saved
+    assert store.steps() == [1, 2, 3]
+    store.save(model, 5)
+    assert store.steps() == [2, 3, 5]
+
+
+@pytest.mark.parametrize("file", ["model.weights.h5", "state.npz"])
+def test_a_damaged_checkpoint_is_passed_over(saved, file):
+    _, store = saved
+    damaged = store.path(3) / file
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    with pytest.warns(UserWarning, match="damaged"):
+        assert store.restore(make_model()) == 2
+    with pytest.raises(UserError, match="step-00000003.*damaged"):
+        store.restore(make_model(), step=3)
+
+
+def test_a_partial_checkpoint_is_never_seen(saved):
+    _, store = saved
+    (store.path(3) / "checkpoint.json").unlink()
+    assert store.latest() == 2
+
+
+def test_a_full_disk_leaves_the_previous_one(saved, monkeypatch):
+    model, store = saved
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(UserError, match="disk is full; step 3 is kept") as info:
+        store.save(model, 4)
+    assert "\n" not in str(info.value)
+    assert store.latest() == 3
+    assert not list(store.directory.glob(".*"))
+
+
+def test_an_interrupted_save_leaves_nothing(saved, monkeypatch):
+    model, store = saved
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.save(model, 4)
+    assert store.latest() == 3
+    assert not list(store.directory.glob(".*"))
+
+
+def test_the_average_is_the_mean_of_the_weights(saved, tmp_path):
+    model, store = saved
+    expected = []
+    for step in (2, 3):
+        store.restore(model, step)
+        expected.append([weight.numpy() for weight in model.weights])
+    file = tmp_path / "mean.weights.h5"
+    assert store.average(file, last=2) == [2, 3]
+    plain = make_model()
+    plain.optimizer = None
+    plain.load_weights(file)
+    for first, second, weight in zip(*expected, plain.weights, strict=True):
+        np.testing.assert_allclose(
+            weight.numpy(), (first + second) / 2, rtol=1e-6
+        )
+    whole = store.path(3) / "model.weights.h5"
+    assert file.stat().st_size < whole.stat().st_size
+
+
+def test_refuses_to_average_more_than_there_is(saved, tmp_path):
+    _, store = saved
+    with pytest.raises(UserError, match="has 3 checkpoints, 7 are to"):
+        store.average(tmp_path / "mean.weights.h5", last=7)
+
+
+def test_weights_of_another_model_are_refused_in_one_line(saved):
+    _, store = saved
+    other = keras.Sequential([keras.layers.Input((5,)), keras.layers.Dense(2)])
+    other.compile("adam", "mse")
+    with pytest.raises(UserError, match="belong to another model") as info:
+        store.restore(other)
+    assert "\n" not in str(info.value)

@@ -1,0 +1,50 @@
+"""What must be true of InverseSquareRoot.
+
+* it rises linearly to the peak and falls with the square root afterwards
+* the first update has a rate above zero
+* the Noam form is the same curve
+* it survives serialization, alone and inside an optimizer
+"""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt.training.schedules import InverseSquareRoot
+
+
+def reference(update, peak, warmup):
+    if update <= warmup:
+        return peak * update / warmup
+    return peak * (warmup / update) ** 0.5
+
+
+@pytest.mark.parametrize("update", [1, 2, 6, 7, 8, 28, 1000])
+def test_rises_linearly_then_falls_with_the_square_root(update):
+    schedule = InverseSquareRoot(0.05, 7)
+    expected = reference(update, 0.05, 7)
+    np.testing.assert_allclose(float(schedule(update - 1)), expected, rtol=1e-5)
+
+
+def test_noam_form_is_equation_3_of_vaswani():
+    schedule = InverseSquareRoot.noam(512, 4000, scale=2.0)
+    for update in (1, 100, 4000, 4001, 50_000):
+        expected = 2.0 * 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
+        np.testing.assert_allclose(
+            float(schedule(update - 1)), expected, rtol=1e-5
+        )
+
+
+def test_survives_serialization_inside_an_optimizer():
+    optimizer = keras.optimizers.Adam(InverseSquareRoot(0.05, 7))
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    schedule = keras.optimizers.schedules.serialize(InverseSquareRoot(0.05, 7))
+    schedule = keras.optimizers.schedules.deserialize(schedule)
+    assert schedule.get_config()["warmup_steps"] == 7
+    np.testing.assert_allclose(float(again.learning_rate), 0.05 / 7, rtol=1e-5)
+
+
+@pytest.mark.parametrize("peak, warmup", [(0.0, 7), (-1.0, 7), (0.1, 0)])
+def test_refuses_rates_and_lengths_of_zero(peak, warmup):
+    with pytest.raises(ValueError, match="Received"):
+        InverseSquareRoot(peak, warmup)
