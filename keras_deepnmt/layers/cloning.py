@@ -1,0 +1,64 @@
+"""Prototype layers: stored as configuration, cloned where they are used."""
+
+import keras
+
+
+def prototype_config(layer):
+    """Turns a layer given as an argument into a plain configuration.
+
+    A model that takes a layer for a slot must not track or build it: it keeps
+    the configuration and makes one fresh clone per place.
+
+    Args:
+        layer: unbuilt `keras.layers.Layer`, its serialized configuration
+            (as found in a saved model), or `None`.
+
+    Returns:
+        Dict that `keras.saving.deserialize_keras_object` understands, or
+        `None`.
+
+    Raises:
+        ValueError: if `layer` is not a layer, or already has weights.
+
+    Example:
+    >>> prototype_config(keras.layers.Dense(3))["class_name"]
+    'Dense'
+    """
+    if layer is None or isinstance(layer, dict):
+        return layer
+    if not isinstance(layer, keras.layers.Layer):
+        raise ValueError(
+            "A slot takes a `keras.layers.Layer` or None. "
+            f"Received: {layer!r} of type {type(layer).__name__}."
+        )
+    if layer.weights:
+        raise ValueError(
+            "A slot takes an unbuilt layer: it is cloned, its weights would "
+            f"be lost. Received: {layer.name} with {len(layer.weights)} "
+            "weights. Pass a new instance."
+        )
+    return keras.saving.serialize_keras_object(layer)
+
+
+def clone_prototype(config, name, dtype):
+    """Makes a fresh, named layer from a prototype's configuration.
+
+    Args:
+        config: dict from `prototype_config`.
+        name: str. Name of the clone.
+        dtype: dtype policy for the clone, unless the prototype was given one
+            that differs from the global policy.
+
+    Returns:
+        An unbuilt `keras.layers.Layer`.
+
+    Example:
+    >>> config = prototype_config(keras.layers.Dense(3))
+    >>> clone_prototype(config, "block_1", "float32").name
+    'block_1'
+    """
+    layer = keras.saving.deserialize_keras_object(config)
+    layer_config = {**layer.get_config(), "name": name}
+    if layer.dtype_policy.name == keras.config.dtype_policy().name:
+        layer_config["dtype"] = dtype
+    return type(layer).from_config(layer_config)

@@ -1,0 +1,262 @@
+"""Multi-head attention with named caches (Vaswani et al., 2017, Eq. 1)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.masks import causal_mask
+from keras_deepnmt.masks import merge_attention_masks
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class MultiHeadAttention(keras.layers.Layer):
+    """Lets each query position gather from the positions it may see.
+
+    One layer serves self-attention, cross-attention, and both of them step by
+    step: a growing cache for the target side, and keys and values computed
+    once a sentence for the source side, shared by all beams.
+
+    Given projections Q, K, V of width H per head it computes
+    (Vaswani et al., 2017, Eq. 1 and Section 3.2.2):
+
+        head_n = softmax(Q_n K_n^T / sqrt(H)) V_n
+        output = [head_1; ...; head_N] W_O
+
+    Here `num_heads` is the paper's h, `head_dim` its d_k = d_v.
+    Differs from the paper: rows that may see no key give zeros; the key
+    projection has no bias unless `key_bias=True` (softmax cannot see one, and
+    Adam turns its rounding noise into motion).
+    Cost: `4 D^2` weights, O(B T S D) time.
+
+    Args:
+        num_heads: int. Number of heads N; must divide the query's width D.
+        attention_dropout: float in [0, 1). Probability of dropping an
+            attention weight. Defaults to `0.0`.
+        use_bias: bool. Whether query, value and output have a bias.
+        key_bias: bool. Whether the key projection has one.
+        kernel_initializer, bias_initializer: Keras initializers.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        query: float tensor `(B, T, D)`; with a static cache `(B*K, 1, D)`.
+        value: float tensor `(B, S, D)`. Defaults to `query`.
+        key: float tensor `(B, S, D)`. Defaults to `value`.
+        attention_mask: bool tensor that broadcasts to `(B, T, S)`, `True` =
+            may attend. Defaults to all.
+        use_causal_mask: bool. Whether position t sees only s <= t.
+        cache: dict `{"key", "value"}`. With `cache_index`: `(B, M, N, H)`
+            tensors into which this step is written. Without: the static
+            `(B, S, N, H)` keys and values of `static_cache`.
+        cache_index: int scalar tensor. Position of this step.
+        return_attention_scores: bool. Whether to return the weights as well.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        `output`, a float tensor like `query`; then `cache` iff one was passed;
+        then the scores `(B, N, T, S)` iff asked for.
+
+    Raises:
+        ValueError: if `num_heads` does not divide `D` (at build).
+
+    Masking: explicit masks only.
+
+    Example:
+    >>> attention = keras_deepnmt.layers.MultiHeadAttention(num_heads=2)
+    >>> attention(np.zeros((3, 5, 8), "float32")).shape
+    TensorShape([3, 5, 8])
+
+    Reference:
+        - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.2.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        attention_dropout=0.0,
+        use_bias=True,
+        key_bias=False,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        **kwargs,
+    ):
+        if not 0.0 <= attention_dropout < 1.0:
+            raise ValueError(
+                "`attention_dropout` must lie in [0, 1). "
+                f"Received: attention_dropout={attention_dropout}."
+            )
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.attention_dropout = attention_dropout
+        self.use_bias = use_bias
+        self.key_bias = key_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        width = query_shape[-1]
+        if width % self.num_heads:
+            raise ValueError(
+                "`num_heads` must divide the width of `query`. Received: "
+                f"num_heads={self.num_heads}, query_shape={query_shape}."
+            )
+        self.head_dim = width // self.num_heads
+        value_shape = value_shape or query_shape
+        shapes = {
+            "query": query_shape,
+            "key": key_shape or value_shape,
+            "value": value_shape,
+            "output": query_shape,
+        }
+        for name, shape in shapes.items():
+            use_bias = self.key_bias if name == "key" else self.use_bias
+            projection = self._projection(name, width, use_bias)
+            projection.build(shape)
+            setattr(self, f"{name}_projection", projection)
+        self.dropout_layer = keras.layers.Dropout(
+            self.attention_dropout,
+            name="attention_dropout",
+            dtype=self.dtype_policy,
+        )
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        value = query if value is None else value
+        key = value if key is None else key
+        query_shape = ops.shape(query)
+        if cache is None:
+            keys = self._split_heads(self.key_projection(key))  # (B, S, N, H)
+            values = self._split_heads(self.value_projection(value))
+            if use_causal_mask:
+                attention_mask = merge_attention_masks(
+                    attention_mask, causal_mask(query_shape[1])
+                )
+        elif cache_index is None:
+            keys, values = cache["key"], cache["value"]
+            # The beams of a sentence are its queries: (B*K, 1, D) -> (B, K, D)
+            query = ops.reshape(
+                query, (ops.shape(keys)[0], -1, query.shape[-1])
+            )
+        else:
+            cache, seen = self._write(cache, key, value, cache_index)
+            keys, values = cache["key"], cache["value"]
+            attention_mask = merge_attention_masks(attention_mask, seen)
+        queries = self._split_heads(self.query_projection(query))
+        context, scores = self._attend(
+            queries, keys, values, attention_mask, training
+        )
+        output = ops.reshape(self.output_projection(context), query_shape)
+        result = (output,)
+        result += (cache,) if cache is not None else ()
+        result += (scores,) if return_attention_scores else ()
+        return result if len(result) > 1 else output
+
+    def init_cache(self, batch_size, max_length):
+        """Makes the empty cache of step-by-step self-attention.
+
+        Args:
+            batch_size: int or scalar tensor. Rows B*K.
+            max_length: int or scalar tensor. Positions M.
+
+        Returns:
+            Dict of zeros `{"key", "value"}`, each `(B*K, M, N, H)`.
+        """
+        shape = (batch_size, max_length, self.num_heads, self.head_dim)
+        zeros = ops.zeros(shape, dtype=self.compute_dtype)
+        return {"key": zeros, "value": zeros}
+
+    def static_cache(self, value, key=None):
+        """Projects keys and values once, for all steps and beams.
+
+        Args:
+            value: float tensor `(B, S, D)`.
+            key: float tensor `(B, S, D)`. Defaults to `value`.
+
+        Returns:
+            Dict `{"key", "value"}`, each `(B, S, N, H)`.
+        """
+        key = value if key is None else key
+        return {
+            "key": self._split_heads(self.key_projection(key)),
+            "value": self._split_heads(self.value_projection(value)),
+        }
+
+    def _write(self, cache, key, value, cache_index):
+        positions = ops.arange(ops.shape(cache["key"])[1])  # (M,)
+        here = ops.equal(positions, cache_index)[None, :, None, None]
+        # `where`, not a slice update: its XLA op cannot be served (DESIGN 4).
+        cache = {
+            "key": ops.where(
+                here,
+                self._split_heads(self.key_projection(key)),
+                cache["key"],
+            ),
+            "value": ops.where(
+                here,
+                self._split_heads(self.value_projection(value)),
+                cache["value"],
+            ),
+        }
+        return cache, (positions <= cache_index)[None, None, :]
+
+    def _attend(self, queries, keys, values, attention_mask, training):
+        scale = self.head_dim**-0.5
+        logits = ops.einsum("btnh,bsnh->bnts", queries * scale, keys)
+        logits = ops.cast(logits, "float32")
+        if attention_mask is not None:
+            allowed = attention_mask[:, None]  # (B, 1, T, S)
+            logits = ops.where(allowed, logits, -1e9)
+        weights = ops.softmax(logits, axis=-1)  # (B, N, T, S), Eq. 1
+        if attention_mask is not None:
+            # A row without an allowed key would be uniform over padding.
+            weights = ops.where(allowed, weights, 0.0)
+        scores = ops.cast(weights, self.compute_dtype)
+        dropped = self.dropout_layer(scores, training=training)
+        context = ops.einsum("bnts,bsnh->btnh", dropped, values)
+        shape = ops.shape(context)
+        width = self.num_heads * self.head_dim
+        return ops.reshape(context, (shape[0], shape[1], width)), scores
+
+    def _split_heads(self, x):
+        shape = ops.shape(x)
+        return ops.reshape(
+            x, (shape[0], shape[1], self.num_heads, self.head_dim)
+        )
+
+    def _projection(self, name, width, use_bias):
+        return keras.layers.Dense(
+            width,
+            use_bias=use_bias,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def compute_output_shape(
+        self, query_shape, value_shape=None, key_shape=None
+    ):
+        return query_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "attention_dropout": self.attention_dropout,
+            "use_bias": self.use_bias,
+            "key_bias": self.key_bias,
+            "kernel_initializer": keras.initializers.serialize(
+                self.kernel_initializer
+            ),
+            "bias_initializer": keras.initializers.serialize(
+                self.bias_initializer
+            ),
+        }

@@ -1,0 +1,140 @@
+"""Encoder block of the Transformer (Vaswani et al., 2017, Section 3.1)."""
+
+import keras
+
+from keras_deepnmt.layers.cloning import clone_prototype
+from keras_deepnmt.layers.cloning import prototype_config
+from keras_deepnmt.layers.feed_forward import FeedForward
+from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.layers.residual_connection import ResidualConnection
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class TransformerEncoderBlock(keras.layers.Layer):
+    """Lets source positions look at each other, then thinks about each.
+
+    It computes (Vaswani et al., 2017, Figure 1, left):
+
+        c = residual(x, attention(x, x, x))
+        y = residual(c, FFN(c))
+
+    Differs from the paper: nothing with the defaults; `self_attention` puts
+    another layer in the attention's place.
+    Cost: `4 D^2 + 2 D F` weights.
+
+    Args:
+        num_heads: int. Number of attention heads N.
+        intermediate_dim: int. Width F of the feed-forward network.
+        self_attention: unbuilt layer that is called as `MultiHeadAttention`
+            and is cloned, or `None` for `MultiHeadAttention`.
+        dropout: float in [0, 1). On the output of both sub-layers.
+        attention_dropout: float in [0, 1). On attention weights.
+        activation: Keras activation of the feed-forward network.
+        layer_norm_epsilon: float. Added to the variance.
+        normalize_first: bool. Pre-norm instead of post-norm.
+        key_bias: bool. Whether key projections have a bias.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, S, D)`.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
+            all real.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        Float tensor `(B, S, D)`.
+
+    Masking: consumes `padding_mask`.
+
+    Example:
+    >>> block = keras_deepnmt.layers.TransformerEncoderBlock(2, 16)
+    >>> block(np.zeros((3, 5, 8), "float32")).shape
+    TensorShape([3, 5, 8])
+
+    Reference:
+        - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.1.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        intermediate_dim,
+        self_attention=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation="relu",
+        layer_norm_epsilon=1e-6,
+        normalize_first=False,
+        key_bias=False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.self_attention = prototype_config(self_attention)
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation = keras.activations.get(activation)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.normalize_first = normalize_first
+        self.key_bias = key_bias
+
+    def build(self, inputs_shape):
+        self.attention = self._attention("attention", self.self_attention)
+        self.attention.build(inputs_shape)
+        self.attention_residual = self._residual("attention_residual")
+        self.attention_residual.build(inputs_shape)
+        self.feed_forward = FeedForward(
+            self.intermediate_dim,
+            activation=self.activation,
+            name="feed_forward",
+            dtype=self.dtype_policy,
+        )
+        self.feed_forward.build(inputs_shape)
+        self.feed_forward_residual = self._residual("feed_forward_residual")
+        self.feed_forward_residual.build(inputs_shape)
+
+    def call(self, inputs, padding_mask=None, training=None):
+        mask = None if padding_mask is None else padding_mask[:, None, :]
+        x = self.attention_residual.before(inputs)
+        x = self.attention(x, attention_mask=mask, training=training)
+        x = self.attention_residual(inputs, x, training=training)
+        y = self.feed_forward(self.feed_forward_residual.before(x))
+        return self.feed_forward_residual(x, y, training=training)
+
+    def _attention(self, name, prototype=None):
+        if prototype is not None:
+            return clone_prototype(prototype, name, self.dtype_policy)
+        return MultiHeadAttention(
+            self.num_heads,
+            attention_dropout=self.attention_dropout,
+            key_bias=self.key_bias,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def _residual(self, name):
+        return ResidualConnection(
+            dropout=self.dropout,
+            layer_norm_epsilon=self.layer_norm_epsilon,
+            normalize_first=self.normalize_first,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "self_attention": self.self_attention,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation": keras.activations.serialize(self.activation),
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "normalize_first": self.normalize_first,
+            "key_bias": self.key_bias,
+        }

@@ -1,0 +1,102 @@
+"""Losses over log-probabilities; padding (label 0) counts nowhere."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.masks import padding_mask
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class LabelSmoothedCrossEntropy(keras.losses.Loss):
+    """Cross-entropy against labels that keep some doubt.
+
+    A model that must give probability one to each training token becomes
+    over-sure of itself. Label smoothing spreads a little of the mass over the
+    whole vocabulary (Szegedy et al., 2016, Section 7, Equation for q'):
+
+        loss = -(1 - e) * log p(y) - e / V * sum_v log p(v)
+
+    Here `label_smoothing` is e. No one-hot matrix is built: the label's entry
+    is picked by comparing it with an index inside the fused reduction.
+
+    Args:
+        label_smoothing: float in [0, 1). Mass given to the uniform
+            distribution. Defaults to `0.1`.
+        reduction, name, **kwargs: as in `keras.losses.Loss`. The training step
+            of this package calls `call` and divides by real tokens itself.
+
+    Call arguments:
+        labels: int tensor `(B, T)`; 0 is padding.
+        log_probs: float tensor `(B, T, V)`, natural logarithms.
+
+    Returns:
+        From `call`: float tensor `(B, T)` in nats, zero at padding.
+
+    Raises:
+        ValueError: if `label_smoothing` is outside [0, 1).
+
+    Example:
+    >>> loss = LabelSmoothedCrossEntropy(label_smoothing=0.0)
+    >>> log_probs = np.log(np.full((1, 2, 4), 0.25, "float32"))
+    >>> values = np.asarray(loss.call(np.array([[3, 0]]), log_probs))
+    >>> bool(np.allclose(values, [[np.log(4), 0.0]]))
+    True
+
+    Reference:
+        - [Szegedy et al., 2016](https://arxiv.org/abs/1512.00567), Section 7.
+    """
+
+    def __init__(
+        self,
+        label_smoothing=0.1,
+        reduction="sum",
+        name="label_smoothed_cross_entropy",
+        **kwargs,
+    ):
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(
+                "`label_smoothing` must lie in [0, 1). "
+                f"Received: label_smoothing={label_smoothing}."
+            )
+        super().__init__(reduction=reduction, name=name, **kwargs)
+        self.label_smoothing = label_smoothing
+
+    def call(self, labels, log_probs):
+        loss = negative_log_likelihood(labels, log_probs)  # (B, T)
+        if self.label_smoothing > 0.0:
+            uniform = -ops.mean(log_probs, axis=-1)  # (B, T)
+            loss = (
+                1.0 - self.label_smoothing
+            ) * loss + self.label_smoothing * uniform
+        return ops.where(padding_mask(labels), loss, ops.zeros_like(loss))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "label_smoothing": self.label_smoothing,
+        }
+
+
+def negative_log_likelihood(labels, log_probs):
+    """Picks `-log p(label)` at each position.
+
+    Args:
+        labels: int tensor `(B, T)`.
+        log_probs: float tensor `(B, T, V)`, natural logarithms.
+
+    Returns:
+        Float tensor `(B, T)` in nats. Padding is not masked here.
+
+    Example:
+    >>> log_probs = np.log(np.full((1, 1, 4), 0.25, "float32"))
+    >>> value = negative_log_likelihood(np.array([[2]]), log_probs)
+    >>> bool(np.allclose(value, np.log(4)))
+    True
+    """
+    # Compare and sum instead of gather: the gradient of a gather is a scatter
+    # into a zeroed (B, T, V) tensor, the gradient of this is element-wise.
+    index = ops.arange(log_probs.shape[-1], dtype=labels.dtype)
+    picked = ops.equal(labels[..., None], index)
+    return -ops.sum(
+        ops.where(picked, log_probs, ops.zeros_like(log_probs)), axis=-1
+    )

@@ -1,0 +1,63 @@
+"""Every mask of the package, `True` = real token or may attend."""
+
+from keras import ops
+
+PADDING_ID = 0
+UNKNOWN_ID = 1
+BEGIN_ID = 2
+END_ID = 3
+
+
+def padding_mask(ids):
+    """Marks the real tokens of a batch of ids.
+
+    Args:
+        ids: int tensor `(B, S)`; id 0 is padding.
+
+    Returns:
+        Bool tensor `(B, S)`, `True` = real token.
+
+    Example:
+    >>> np.asarray(padding_mask(np.array([[7, 3, 0]]))).tolist()
+    [[True, True, False]]
+    """
+    return ops.not_equal(ids, PADDING_ID)
+
+
+def causal_mask(length):
+    """Lets each position attend to itself and what comes before it.
+
+    Args:
+        length: int or int scalar tensor. Number of positions T.
+
+    Returns:
+        Bool tensor `(1, T, T)`, entry `[0, t, s]` is `True` iff `s <= t`.
+
+    Example:
+    >>> np.asarray(causal_mask(3))[0].astype(int).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    positions = ops.arange(length)
+    return (positions[None, :] <= positions[:, None])[None]
+
+
+def merge_attention_masks(*masks):
+    """Joins permission masks: a key may be seen iff every mask allows it.
+
+    Args:
+        *masks: bool tensors that broadcast to `(B, T, S)`, or `None`.
+
+    Returns:
+        Bool tensor that broadcasts to `(B, T, S)`, or `None` if all are.
+
+    Example:
+    >>> merge_attention_masks(None, None) is None
+    True
+    """
+    present = [mask for mask in masks if mask is not None]
+    if not present:
+        return None
+    merged = present[0]
+    for mask in present[1:]:
+        merged = ops.logical_and(merged, mask)
+    return merged

@@ -1,0 +1,173 @@
+"""The contract that every translation model keeps."""
+
+import keras
+import keras_nlp
+from keras import ops
+
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.losses import negative_log_likelihood
+from keras_deepnmt.masks import padding_mask
+
+if keras.config.backend() == "tensorflow":
+    from keras_deepnmt.models.tensorflow_step import TensorFlowStep as Step
+else:
+    from keras_deepnmt.models.stateless_step import StatelessStep as Step
+
+
+class Seq2Seq(Step, keras_nlp.models.Backbone):
+    """Base of all models: one forward, one loss, presets that save and load.
+
+    A subclass writes `encode` and `decode` once. Called on symbolic tensors
+    in the constructor they make the functional graph that `fit` trains; called
+    with a cache they decode step by step.
+
+    Inputs are `{"source_ids": (B, S), "target_ids": (B, T)}` int32, where id 0
+    is padding; the output is `(B, T, V)` scores. `fit` takes batches
+    `({"source_ids", "target_ids"}, labels)` from any dataset.
+
+    Args:
+        encode_decode: not an argument. A subclass calls
+            `super().__init__(inputs=..., outputs=...)` with what
+            `symbolic_graph` returns.
+        **kwargs: as in `keras_nlp.models.Backbone`.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> model.compile("adam")
+    >>> source, target = np.ones((2, 5), "int32"), np.ones((2, 7), "int32")
+    >>> model({"source_ids": source, "target_ids": target}).shape
+    TensorShape([2, 7, 13])
+    """
+
+    def symbolic_graph(self):
+        """Traces `encode` and `decode` once on symbolic ids.
+
+        Returns:
+            Dict `{"inputs", "outputs"}` for `Backbone.__init__`.
+        """
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name)
+            for name in ("source_ids", "target_ids")
+        }
+        memory = self.encode(inputs["source_ids"])
+        outputs = self.decode(inputs["target_ids"], memory)
+        return {"inputs": inputs, "outputs": outputs}
+
+    def encode(self, source_ids):
+        """Reads the source.
+
+        Args:
+            source_ids: int tensor `(B, S)`, ending with 3, padded with 0.
+
+        Returns:
+            Nested dict of tensors with leading axis B: the memory.
+        """
+        raise NotImplementedError
+
+    def decode(self, target_ids, memory, cache=None, index=None):
+        """Scores the next token at each target position.
+
+        Args:
+            target_ids: int tensor `(B, T)`; with a cache `(B*K, 1)`.
+            memory: dict from `encode`, leading axis B.
+            cache: dict from `init_cache`.
+            index: int scalar tensor. Position of this step.
+
+        Returns:
+            Scores `(B, T, V)`; with a cache `(scores, cache)`.
+        """
+        raise NotImplementedError
+
+    def init_cache(self, memory, max_length, num_beams=1):
+        """Makes the cache of step-by-step decoding.
+
+        Args:
+            memory: dict from `encode`.
+            max_length: int or scalar tensor. Most target positions.
+            num_beams: int or scalar tensor. Hypotheses K a sentence.
+
+        Returns:
+            Dict `{"static", "dynamic"}`: static is per sentence (B), dynamic
+            per hypothesis (B*K), row `b * K + k`.
+        """
+        raise NotImplementedError
+
+    def log_probs(self, scores):
+        """Turns scores into float32 natural log-probabilities.
+
+        Args:
+            scores: float tensor `(..., V)` from `decode`.
+
+        Returns:
+            Float32 tensor `(..., V)`.
+        """
+        return ops.log_softmax(ops.cast(scores, "float32"), axis=-1)
+
+    def compile(
+        self,
+        optimizer="adam",
+        loss=None,
+        *,
+        jit_compile=True,
+        **kwargs,
+    ):
+        """Makes the model ready for `fit`.
+
+        Args:
+            optimizer: Keras optimizer, its name or configuration.
+            loss: `keras.losses.Loss` whose `call(labels, log_probs)` gives
+                `(B, T)` values, zero at padding. Defaults to
+                `LabelSmoothedCrossEntropy(0.1)`.
+            jit_compile: bool. Whether the step is compiled by XLA.
+            **kwargs: other arguments of `keras.Model.compile`.
+        """
+        self.token_loss = keras.losses.get(
+            LabelSmoothedCrossEntropy() if loss is None else loss
+        )
+        self.step_jit_compile = bool(jit_compile)
+        super().compile(
+            optimizer=optimizer,
+            jit_compile=self._keras_jit_compile(),
+            **kwargs,
+        )
+
+    def get_compile_config(self):
+        if not self.compiled:
+            return None
+        return {
+            "optimizer": keras.saving.serialize_keras_object(self.optimizer),
+            "loss": keras.saving.serialize_keras_object(self.token_loss),
+            "jit_compile": self.step_jit_compile,
+        }
+
+    def compile_from_config(self, config):
+        self.compile(
+            **{
+                name: keras.saving.deserialize_keras_object(value)
+                for name, value in config.items()
+            }
+        )
+        self.optimizer.build(self.trainable_variables)
+
+    def sum_token_losses(self, labels, scores, training):
+        """Sums the loss over the real tokens of a batch.
+
+        Training uses the compiled loss, evaluation the plain negative
+        log-likelihood, so that `val_loss` does not depend on smoothing.
+
+        Args:
+            labels: int tensor `(B, T)`; 0 is padding.
+            scores: float tensor `(B, T, V)`.
+            training: bool.
+
+        Returns:
+            Tuple `(sum in nats, number of real tokens)`, float32 scalars.
+        """
+        log_probs = self.log_probs(scores)
+        real = padding_mask(labels)
+        if training:
+            losses = self.token_loss.call(labels, log_probs)
+        else:
+            losses = negative_log_likelihood(labels, log_probs)
+        losses = ops.where(real, losses, ops.zeros_like(losses))
+        return ops.sum(losses), ops.sum(ops.cast(real, "float32"))

@@ -1,0 +1,67 @@
+"""The training step on backends whose step Keras compiles whole (JAX)."""
+
+import keras
+from keras import ops
+
+
+class StatelessStep:
+    """Mixin for `Seq2Seq`: the same loss through Keras' own step.
+
+    Keras hands arrays of the global batch to `compute_loss`, so the mean over
+    its real tokens is already the mean over the global batch.
+    """
+
+    def compile(self, *args, **kwargs):
+        self._token_sum = keras.metrics.Sum(name="tokens")
+        self._loss_mean = keras.metrics.Mean(name="token_loss")
+        super().compile(*args, **kwargs)
+
+    def _keras_jit_compile(self):
+        return self.step_jit_compile
+
+    @property
+    def metrics(self):
+        if not self.compiled:
+            return super().metrics
+        return [*super().metrics, self._loss_mean, self._token_sum]
+
+    def compute_loss(
+        self,
+        x=None,
+        y=None,
+        y_pred=None,
+        sample_weight=None,
+        training=True,
+    ):
+        """Means the token losses of a batch; called by Keras' step.
+
+        Args:
+            x: the inputs; not read.
+            y: labels `(B, T)`.
+            y_pred: scores `(B, T, V)`.
+            sample_weight: not supported: padding rows take its place.
+            training: bool.
+
+        Returns:
+            Float32 scalar, nats a real token, with the layers' own losses.
+
+        Raises:
+            ValueError: if `sample_weight` is given.
+        """
+        if sample_weight is not None:
+            raise ValueError(
+                "`sample_weight` is not supported: label 0 marks what does "
+                "not count. Received: sample_weight of shape "
+                f"{sample_weight.shape}."
+            )
+        loss, tokens = self.sum_token_losses(y, y_pred, training)
+        loss = loss / ops.maximum(tokens, 1.0)
+        self._loss_mean.update_state(loss, sample_weight=tokens)
+        self._token_sum.update_state(tokens)
+        return sum(self.losses, loss)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        # Keras' own "loss" weighs batches by rows; ours by real tokens.
+        results = {metric.name: metric.result() for metric in self.metrics}
+        results["loss"] = results.pop("token_loss")
+        return results

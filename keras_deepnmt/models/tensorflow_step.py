@@ -1,0 +1,123 @@
+"""The per-replica compiled training step on TensorFlow.
+
+Keras compiles the function around `strategy.run`, which cannot work with two
+replicas and XLA. Here XLA goes inside: forward, loss and gradients of one
+replica are one compiled function; the all-reduce and the update stay outside.
+"""
+
+import keras
+import tensorflow as tf
+
+
+class TensorFlowStep:
+    """Mixin for `Seq2Seq`: inner-XLA train and test steps.
+
+    The gradient of the sum of token losses is divided by the number of real
+    tokens of the *global* batch, so neither the split over replicas nor
+    padding changes an update.
+    """
+
+    def compile(self, *args, **kwargs):
+        self._loss_mean = keras.metrics.Mean(name="loss")
+        self._token_sum = keras.metrics.Sum(name="tokens")
+        self._compiled_shapes = set()
+        super().compile(*args, **kwargs)
+        self._gradient_function = self._function(self._sum_and_gradients)
+        self._evaluation_function = self._function(self._sum_only)
+
+    def _keras_jit_compile(self):
+        # Keras' own compilation would wrap `strategy.run`.
+        return False
+
+    def _function(self, python_function):
+        return tf.function(
+            python_function, jit_compile=self.step_jit_compile or None
+        )
+
+    @property
+    def metrics(self):
+        if not self.compiled:
+            return super().metrics
+        return [self._loss_mean, self._token_sum]
+
+    @property
+    def num_compilations(self):
+        """Number of batch shapes that the training step has met so far.
+
+        XLA compiles the step once for each of them.
+        """
+        return len(self._compiled_shapes)
+
+    def train_step(self, data):
+        """Runs one update on one replica's batch; called by `fit`.
+
+        Args:
+            data: `({"source_ids", "target_ids"}, labels)`.
+
+        Returns:
+            Dict of the running `loss` (nats a real token) and `tokens`.
+        """
+        inputs, labels = data
+        self._note_shape(inputs)
+        loss, tokens, gradients = self._gradient_function(inputs, labels)
+        scale = 1.0 / tf.maximum(self._all_reduce(tokens), 1.0)
+        variables = self.trainable_variables
+        self.optimizer.apply_gradients(
+            (gradient * tf.cast(scale, gradient.dtype), variable)
+            for gradient, variable in zip(gradients, variables, strict=True)
+        )
+        return self._update_metrics(loss, tokens)
+
+    def test_step(self, data):
+        """Sums the unsmoothed loss of one replica's batch.
+
+        Args:
+            data: `({"source_ids", "target_ids"}, labels)`.
+
+        Returns:
+            Dict of the running `loss` (nats a real token) and `tokens`.
+        """
+        inputs, labels = data
+        return self._update_metrics(*self._evaluation_function(inputs, labels))
+
+    def _sum_and_gradients(self, inputs, labels):
+        variables = self.trainable_variables
+        with tf.GradientTape() as tape:
+            scores = self(inputs, training=True)
+            loss, tokens = self.sum_token_losses(labels, scores, True)
+            objective = loss
+            if self.losses:
+                # Losses of layers are means: their weight is the token count.
+                objective = objective + tokens * tf.add_n(self.losses)
+            objective = self.optimizer.scale_loss(objective)
+        gradients = tape.gradient(
+            objective,
+            variables,
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )
+        # An embedding's IndexedSlices cannot leave a compiled function.
+        gradients = [tf.convert_to_tensor(g) for g in gradients]
+        return loss, tokens, gradients
+
+    def _sum_only(self, inputs, labels):
+        scores = self(inputs, training=False)
+        return self.sum_token_losses(labels, scores, False)
+
+    def _update_metrics(self, loss, tokens):
+        mean = tf.math.divide_no_nan(loss, tokens)
+        self._loss_mean.update_state(mean, sample_weight=tokens)
+        self._token_sum.update_state(tokens)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def _all_reduce(self, value):
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+
+    def _note_shape(self, inputs):
+        shapes = [
+            tf.shape(inputs[name]) for name in ("source_ids", "target_ids")
+        ]
+        tf.numpy_function(self._add_shape, [tf.concat(shapes, 0)], [])
+
+    def _add_shape(self, shape):
+        self._compiled_shapes.add(tuple(int(size) for size in shape))

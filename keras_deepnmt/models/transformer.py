@@ -1,0 +1,429 @@
+"""The Transformer, with a slot for each paper's layer."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.cloning import clone_prototype
+from keras_deepnmt.layers.cloning import prototype_config
+from keras_deepnmt.layers.sinusoidal_position_encoding import (
+    SinusoidalPositionEncoding,
+)
+from keras_deepnmt.layers.transformer_decoder_block import (
+    TransformerDecoderBlock,
+)
+from keras_deepnmt.layers.transformer_encoder_block import (
+    TransformerEncoderBlock,
+)
+from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.models.seq2seq import Seq2Seq
+
+SLOTS = (
+    "source_embedding_layer",
+    "target_embedding_layer",
+    "encoder_self_attention",
+    "decoder_self_attention",
+    "encoder_aggregation",
+    "decoder_aggregation",
+    "encoder_fusion",
+    "output_fusion",
+    "layer_diversity",
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class Transformer(Seq2Seq):
+    """Translates with attention alone; every part can be exchanged.
+
+    An encoder of L blocks reads the source, a decoder of L blocks writes the
+    target (Vaswani et al., 2017, Figure 1). A *slot* takes an unbuilt layer
+    that the model clones once per block or side:
+
+    | slot | called with | gives |
+    |---|---|---|
+    | `source_embedding_layer`, `target_embedding_layer` | embeddings `(B, S, D)`, `padding_mask=` (source); with `init_cache`, also `cache=`, `cache_index=` | `(B, S, D)` |
+    | `encoder_self_attention`, `decoder_self_attention` | as `layers.MultiHeadAttention` | as it |
+    | `encoder_aggregation`, `decoder_aggregation` | list of layer states, embedding first; after every block if its attribute `feeds_back` is true, else after the last | `(B, S, D)`: the next block's input, the stack's output |
+    | `encoder_fusion` | list of the encoder's layer states | list of one memory `(B, S, D)` a decoder block |
+    | `output_fusion` | decoder states, memory, source embeddings, `memory_padding_mask=`, `static_cache=`, `project=` (states to logits) | log-probabilities `(B, T, V)` |
+    | `layer_diversity` | list of a stack's block outputs, `padding_mask=` | its last state; adds a loss |
+
+    Differs from the paper: key projections have no bias unless `key_bias`.
+    Cost: `L (12 D^2 + 4 D F)` weights and the embeddings.
+
+    Args:
+        source_vocabulary_size, target_vocabulary_size: int. Sizes V.
+        hidden_dim: int. Model width D, the paper's d_model.
+        intermediate_dim: int. Feed-forward width F, the paper's d_ff.
+        num_heads: int. Attention heads N.
+        num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
+        source_embedding_layer, …, layer_diversity: slots, see above.
+        position_encoding: `"sinusoidal"`, or `None` for none.
+        share_embeddings: bool. Whether source, target and output matrix are
+            one; needs equal vocabularies.
+        tie_output_embedding: bool. Whether target and output matrix are one.
+        dropout: float in [0, 1). On embeddings and sub-layer outputs.
+        attention_dropout: float in [0, 1). On attention weights.
+        activation: Keras activation of the feed-forward networks.
+        layer_norm_epsilon: float. Added to the variance.
+        normalize_first: bool. Pre-norm, with a norm after each stack.
+        key_bias: bool. Whether key projections have a bias.
+        max_length: int. Longest source or target, in tokens.
+        dtype: dtype policy of all layers.
+        **kwargs: `name`, `trainable`.
+
+    Raises:
+        ValueError: for sizes below 1, unequal shared vocabularies, or an
+            unknown position encoding.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> memory = model.encode(np.array([[5, 6, 3]]))
+    >>> model.decode(np.array([[2, 7]]), memory).shape
+    TensorShape([1, 2, 13])
+
+    Reference:
+        - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762).
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size,
+        hidden_dim,
+        intermediate_dim,
+        num_heads,
+        num_encoder_layers,
+        num_decoder_layers,
+        *,
+        source_embedding_layer=None,
+        target_embedding_layer=None,
+        encoder_self_attention=None,
+        decoder_self_attention=None,
+        encoder_aggregation=None,
+        decoder_aggregation=None,
+        encoder_fusion=None,
+        output_fusion=None,
+        layer_diversity=None,
+        position_encoding="sinusoidal",
+        share_embeddings=False,
+        tie_output_embedding=True,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation="relu",
+        layer_norm_epsilon=1e-6,
+        normalize_first=False,
+        key_bias=False,
+        max_length=1024,
+        dtype=None,
+        **kwargs,
+    ):
+        arguments = dict(locals())
+        for name in ("self", "kwargs", "dtype", "__class__"):
+            arguments.pop(name, None)
+        _check_arguments(arguments)
+        for slot in SLOTS:
+            arguments[slot] = prototype_config(arguments[slot])
+        arguments["activation"] = keras.activations.serialize(
+            keras.activations.get(activation)
+        )
+        policy = keras.dtype_policies.get(
+            dtype or keras.config.dtype_policy()
+        )
+
+        # === Layers ===
+        builder = _LayerBuilder(arguments, policy)
+        self.source_embedding, self.target_embedding = builder.embeddings()
+        self.source_dropout = builder.dropout("source_dropout")
+        self.target_dropout = builder.dropout("target_dropout")
+        self.position_encoding = builder.position_encoding()
+        self.encoder_blocks = builder.blocks("encoder")
+        self.decoder_blocks = builder.blocks("decoder")
+        self.encoder_norm = builder.stack_norm("encoder_norm")
+        self.decoder_norm = builder.stack_norm("decoder_norm")
+        self.source_embedding_layer = builder.clone("source_embedding_layer")
+        self.target_embedding_layer = builder.clone("target_embedding_layer")
+        self.encoder_aggregation = builder.clone("encoder_aggregation")
+        self.decoder_aggregation = builder.clone("decoder_aggregation")
+        self.encoder_fusion = builder.clone("encoder_fusion")
+        self.output_fusion = builder.clone("output_fusion")
+        self.encoder_diversity = builder.clone("layer_diversity", "encoder")
+        self.decoder_diversity = builder.clone("layer_diversity", "decoder")
+        self.embedding_scale = hidden_dim**0.5
+        self.max_length = max_length
+        self.source_vocabulary_size = source_vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+
+        # === Functional Model ===
+        super().__init__(dtype=dtype, **self.symbolic_graph(), **kwargs)
+
+        # === Config ===
+        self._arguments = arguments
+
+    def encode(self, source_ids):
+        mask = padding_mask(source_ids)  # (B, S)
+        embeddings = self.source_embedding(source_ids) * self.embedding_scale
+        if self.source_embedding_layer is not None:
+            embeddings = self.source_embedding_layer(
+                embeddings, padding_mask=mask
+            )
+        x = embeddings
+        if self.position_encoding is not None:
+            x = self.position_encoding(x)
+        x = self.source_dropout(x)
+        layer_states = [x]
+        for block in self.encoder_blocks:
+            x = block(x, padding_mask=mask)
+            layer_states.append(x)
+            x = _aggregate(self.encoder_aggregation, layer_states, x)
+        x = _finish(self.encoder_aggregation, layer_states, x)
+        if self.encoder_diversity is not None:
+            self.encoder_diversity(layer_states[1:], padding_mask=mask)
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        memory = {"output": x, "padding_mask": mask}
+        if self.encoder_fusion is not None:
+            fused = self.encoder_fusion([*layer_states[:-1], x])
+            memory["fused"] = _by_block(fused)
+        if self.output_fusion is not None:
+            memory["source_embeddings"] = embeddings
+        return memory
+
+    def decode(self, target_ids, memory, cache=None, index=None):
+        x, dynamic = self._embed_target(target_ids, cache, index)
+        layer_states = [x]
+        for name, block in _by_block(self.decoder_blocks).items():
+            if cache is None:
+                x = block(
+                    x,
+                    _memory_of(memory, name),
+                    memory_padding_mask=memory["padding_mask"],
+                )
+            else:
+                x, dynamic[name] = block(
+                    x,
+                    memory_padding_mask=memory["padding_mask"],
+                    static_cache=cache["static"][name],
+                    cache=cache["dynamic"][name],
+                    cache_index=index,
+                )
+            layer_states.append(x)
+            x = _aggregate(self.decoder_aggregation, layer_states, x)
+        x = _finish(self.decoder_aggregation, layer_states, x)
+        if self.decoder_diversity is not None and cache is None:
+            self.decoder_diversity(
+                layer_states[1:], padding_mask=padding_mask(target_ids)
+            )
+        if self.decoder_norm is not None:
+            x = self.decoder_norm(x)
+        scores = self._score(x, memory, cache)
+        if cache is None:
+            return scores
+        return scores, {"static": cache["static"], "dynamic": dynamic}
+
+    def init_cache(self, memory, max_length, num_beams=1):
+        batch_size = ops.shape(memory["output"])[0]
+        rows = batch_size * num_beams
+        static, dynamic = {}, {}
+        for name, block in _by_block(self.decoder_blocks).items():
+            static[name] = block.static_cache(_memory_of(memory, name))
+            dynamic[name] = block.init_cache(rows, max_length)
+        if hasattr(self.target_embedding_layer, "init_cache"):
+            dynamic["embedding"] = self.target_embedding_layer.init_cache(
+                rows, max_length
+            )
+        if self.output_fusion is not None:
+            static["output_fusion"] = self.output_fusion.static_cache(
+                memory["output"], memory["source_embeddings"]
+            )
+        return {"static": static, "dynamic": dynamic}
+
+    def log_probs(self, scores):
+        if self.output_fusion is not None:
+            return ops.cast(scores, "float32")
+        return super().log_probs(scores)
+
+    def _embed_target(self, target_ids, cache, index):
+        x = self.target_embedding(target_ids) * self.embedding_scale
+        dynamic = {}
+        layer = self.target_embedding_layer
+        if layer is not None and cache is not None and "embedding" in (
+            cache["dynamic"]
+        ):
+            x, dynamic["embedding"] = layer(
+                x, cache=cache["dynamic"]["embedding"], cache_index=index
+            )
+        elif layer is not None:
+            x = layer(x)
+        if self.position_encoding is not None:
+            x = self.position_encoding(
+                x, start_index=0 if index is None else index
+            )
+        return self.target_dropout(x), dynamic
+
+    def _score(self, x, memory, cache):
+        if self.output_fusion is None:
+            return self._project(x)
+        static = None if cache is None else cache["static"]["output_fusion"]
+        return self.output_fusion(
+            x,
+            memory["output"],
+            memory["source_embeddings"],
+            memory_padding_mask=memory["padding_mask"],
+            static_cache=static,
+            project=self._project,
+        )
+
+    def _project(self, states):
+        return self.target_embedding(states, reverse=True)
+
+    def get_config(self):
+        return {**super().get_config(), **self._arguments}
+
+
+class _LayerBuilder:
+    """Makes the named layers of a Transformer from its arguments."""
+
+    def __init__(self, arguments, policy):
+        self.arguments = arguments
+        self.policy = policy
+
+    def embeddings(self):
+        arguments = self.arguments
+        target = self._embedding(
+            "shared_embedding"
+            if arguments["share_embeddings"]
+            else "target_embedding",
+            arguments["target_vocabulary_size"],
+            arguments["share_embeddings"] or arguments["tie_output_embedding"],
+        )
+        if arguments["share_embeddings"]:
+            return target, target
+        source = keras.layers.Embedding(
+            arguments["source_vocabulary_size"],
+            arguments["hidden_dim"],
+            embeddings_initializer=self._initializer(),
+            name="source_embedding",
+            dtype=self.policy,
+        )
+        return source, target
+
+    def _embedding(self, name, vocabulary_size, tie_weights):
+        return keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            self.arguments["hidden_dim"],
+            tie_weights=tie_weights,
+            embeddings_initializer=self._initializer(),
+            name=name,
+            dtype=self.policy,
+        )
+
+    def _initializer(self):
+        # Unit variance after the multiplication by sqrt(D).
+        return keras.initializers.RandomNormal(
+            stddev=self.arguments["hidden_dim"] ** -0.5
+        )
+
+    def dropout(self, name):
+        return keras.layers.Dropout(
+            self.arguments["dropout"], name=name, dtype=self.policy
+        )
+
+    def position_encoding(self):
+        if self.arguments["position_encoding"] is None:
+            return None
+        return SinusoidalPositionEncoding(
+            name="position_encoding", dtype=self.policy
+        )
+
+    def blocks(self, side):
+        block = {
+            "encoder": TransformerEncoderBlock,
+            "decoder": TransformerDecoderBlock,
+        }[side]
+        names = (
+            "num_heads",
+            "intermediate_dim",
+            "dropout",
+            "attention_dropout",
+            "activation",
+            "layer_norm_epsilon",
+            "normalize_first",
+            "key_bias",
+        )
+        return [
+            block(
+                **{name: self.arguments[name] for name in names},
+                self_attention=self.arguments[f"{side}_self_attention"],
+                name=f"{side}_block_{number}",
+                dtype=self.policy,
+            )
+            for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
+        ]
+
+    def stack_norm(self, name):
+        if not self.arguments["normalize_first"]:
+            return None
+        return keras.layers.LayerNormalization(
+            epsilon=self.arguments["layer_norm_epsilon"],
+            name=name,
+            dtype=self.policy,
+        )
+
+    def clone(self, slot, side=None):
+        config = self.arguments[slot]
+        if config is None:
+            return None
+        name = slot if side is None else f"{side}_{slot}"
+        return clone_prototype(config, name, self.policy)
+
+
+def _aggregate(aggregation, layer_states, x):
+    if getattr(aggregation, "feeds_back", False):
+        return aggregation(layer_states)
+    return x
+
+
+def _finish(aggregation, layer_states, x):
+    if aggregation is None or getattr(aggregation, "feeds_back", False):
+        return x
+    return aggregation(layer_states)
+
+
+def _by_block(values):
+    return {f"block_{n}": value for n, value in enumerate(values, start=1)}
+
+
+def _memory_of(memory, name):
+    return memory["fused"][name] if "fused" in memory else memory["output"]
+
+
+def _check_arguments(arguments):
+    for name in (
+        "source_vocabulary_size",
+        "target_vocabulary_size",
+        "hidden_dim",
+        "intermediate_dim",
+        "num_heads",
+        "num_encoder_layers",
+        "num_decoder_layers",
+        "max_length",
+    ):
+        if arguments[name] < 1:
+            raise ValueError(
+                f"`{name}` must be at least 1. "
+                f"Received: {name}={arguments[name]}."
+            )
+    if arguments["position_encoding"] not in ("sinusoidal", None):
+        raise ValueError(
+            '`position_encoding` must be "sinusoidal" or None. Received: '
+            f"position_encoding={arguments['position_encoding']!r}."
+        )
+    sizes = [arguments[f"{side}_vocabulary_size"] for side in
+             ("source", "target")]
+    if arguments["share_embeddings"] and sizes[0] != sizes[1]:
+        raise ValueError(
+            "`share_embeddings` needs equal vocabularies. Received: "
+            f"source_vocabulary_size={sizes[0]}, "
+            f"target_vocabulary_size={sizes[1]}. "
+            "Train a joint tokenizer, or pass share_embeddings=False."
+        )

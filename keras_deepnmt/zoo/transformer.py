@@ -1,0 +1,86 @@
+"""Presets of the plain Transformer (Vaswani et al., 2017, Table 3)."""
+
+from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.registry import register_model
+
+
+def _transformer(
+    source_vocabulary_size, target_vocabulary_size, sizes, overrides
+):
+    arguments = {**sizes, **overrides}
+    return Transformer(
+        source_vocabulary_size, target_vocabulary_size, **arguments
+    )
+
+
+@register_model
+def transformer_tiny(
+    source_vocabulary_size, target_vocabulary_size, **overrides
+):
+    """4 + 4 layers of width 128, as used on Multi30k; one shared matrix."""
+    sizes = dict(
+        hidden_dim=128,
+        intermediate_dim=256,
+        num_heads=4,
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        dropout=0.3,
+        share_embeddings=source_vocabulary_size == target_vocabulary_size,
+    )
+    return _transformer(
+        source_vocabulary_size, target_vocabulary_size, sizes, overrides
+    )
+
+
+@register_model
+def transformer_small(
+    source_vocabulary_size, target_vocabulary_size, **overrides
+):
+    """2 + 2 layers of width 256, as used on IWSLT14 by Song et al. (2018)."""
+    sizes = dict(
+        hidden_dim=256,
+        intermediate_dim=1024,
+        num_heads=4,
+        num_encoder_layers=2,
+        num_decoder_layers=2,
+        dropout=0.1,
+    )
+    return _transformer(
+        source_vocabulary_size, target_vocabulary_size, sizes, overrides
+    )
+
+
+@register_model
+def transformer_base(
+    source_vocabulary_size, target_vocabulary_size, **overrides
+):
+    """6 + 6 layers of width 512: the base model of the paper."""
+    sizes = dict(
+        hidden_dim=512,
+        intermediate_dim=2048,
+        num_heads=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dropout=0.1,
+    )
+    return _transformer(
+        source_vocabulary_size, target_vocabulary_size, sizes, overrides
+    )
+
+
+@register_model
+def transformer_big(
+    source_vocabulary_size, target_vocabulary_size, **overrides
+):
+    """6 + 6 layers of width 1024: the big model of the paper."""
+    sizes = dict(
+        hidden_dim=1024,
+        intermediate_dim=4096,
+        num_heads=16,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dropout=0.3,
+    )
+    return _transformer(
+        source_vocabulary_size, target_vocabulary_size, sizes, overrides
+    )
