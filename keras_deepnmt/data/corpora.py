@@ -1,0 +1,212 @@
+"""Reads two aligned text files, plain or gzipped, as a stream of line pairs."""
+
+import difflib
+import gzip
+import hashlib
+import itertools
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_deepnmt.errors import UserError
+
+_CHUNK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 1 << 24
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """Names one corpus: two aligned files, or one that the library knows.
+
+    Args:
+        source: Path of the source side, plain or gzipped UTF-8.
+        target: Path of the target side, as many lines.
+        name: What to call it. Without `source` and `target` it is the name of
+            a known corpus, such as `multi30k_en_de`.
+        weight: How often each of its pairs is drawn per epoch, on average:
+            1.0 is once, 2.0 twice, 0.5 every second epoch.
+
+    Raises:
+        UserError: if only one side is given, nothing is, or `weight` is not
+            positive.
+
+    Example:
+    >>> CorpusOptions("train.en", "train.de", weight=2.0).weight
+    2.0
+    """
+
+    source: str | None = None
+    target: str | None = None
+    name: str | None = None
+    weight: float = 1.0
+
+    def __post_init__(self):
+        if (self.source is None) != (self.target is None) or not (
+            self.source or self.name
+        ):
+            raise UserError(
+                "A corpus must have `source` and `target`, or the `name` of a "
+                f"known corpus. Received: source={self.source}, "
+                f"target={self.target}, name={self.name}"
+            )
+        if not 0 < self.weight < float("inf"):
+            raise UserError(
+                "The `weight` of a corpus must be positive. "
+                f"Received: weight={self.weight} ({self.name or self.source})"
+            )
+
+
+class LineReader:
+    """Iterates over the lines of a plain or gzipped file, as bytes.
+
+    Lines end at a line feed only (never at other Unicode separators); a
+    carriage return before it and a byte order mark are dropped. While it is
+    read, `sha256` of the uncompressed content and `lines` grow.
+
+    Args:
+        path: The file. Gzip is recognised by its first two bytes.
+
+    Raises:
+        UserError: if the file is missing, empty or cannot be read.
+
+    Example:
+    >>> reader = LineReader("train.de.gz")
+    >>> first = next(iter(reader))
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.lines = 0
+        self.position = 0  # bytes of the file itself, for progress bars
+        self._hash = hashlib.sha256()
+        try:
+            with open(self.path, "rb") as file:
+                magic = file.read(2)
+            self.bytes = self.path.stat().st_size
+        except OSError as error:
+            raise UserError(_open_error(self.path, error)) from error
+        if not magic:
+            raise UserError(f"{self.path}: the file is empty.")
+        self._gzipped = magic == b"\x1f\x8b"
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the uncompressed content read so far."""
+        return self._hash.hexdigest()
+
+    def __iter__(self) -> Iterator[bytes]:
+        rest = b""
+        for chunk in self._chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                self.lines += 1
+                yield line.removesuffix(b"\r")
+            if len(rest) > _MAX_LINE_BYTES:
+                raise UserError(
+                    f"{self.path}, line {self.lines + 1}: longer than "
+                    f"{_MAX_LINE_BYTES} bytes. Is it a text file?"
+                )
+        if rest:
+            self.lines += 1
+            yield rest.removesuffix(b"\r")
+        if not self.lines:  # an empty text, compressed
+            raise UserError(f"{self.path}: the file is empty.")
+
+    def _chunks(self):
+        first = True
+        try:
+            with open(self.path, "rb") as raw:
+                file = gzip.GzipFile(fileobj=raw) if self._gzipped else raw
+                while chunk := file.read(_CHUNK_BYTES):
+                    self._hash.update(chunk)
+                    self.position = raw.tell()
+                    yield (
+                        chunk.removeprefix(_BYTE_ORDER_MARK) if first else chunk
+                    )
+                    first = False
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UserError(
+                f"{self.path}, line {self.lines + 1}: the gzip data is damaged "
+                f"({error})."
+            ) from error
+
+
+def decode_line(line: bytes, path: Path, number: int) -> str:
+    """Decodes one line.
+
+    Args:
+        line: The line's bytes.
+        path: Its file, for the error message.
+        number: Its number in the file, from 1.
+
+    Returns:
+        The text.
+
+    Raises:
+        UserError: if the bytes are not UTF-8.
+
+    Example:
+    >>> decode_line(b"ein Hund", Path("train.de"), 1)
+    'ein Hund'
+    """
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the "
+            f"line is 0x{line[error.start]:02x}). Convert the file to UTF-8."
+        ) from error
+
+
+def aligned_lines(
+    source: LineReader, target: LineReader
+) -> Iterator[tuple[bytes, bytes]]:
+    """Iterates over the lines of two files side by side.
+
+    Args:
+        source: Reader of the source side.
+        target: Reader of the target side.
+
+    Yields:
+        `(source line, target line)`.
+
+    Raises:
+        UserError: if one file has more lines than the other.
+
+    Example:
+    >>> sides = LineReader("train.en"), LineReader("train.de")
+    >>> pairs = list(aligned_lines(*sides))
+    """
+    for pair in itertools.zip_longest(source, target):
+        if pair[0] is None or pair[1] is None:
+            longer = source if pair[1] is None else target
+            _read_to_the_end(longer, source, target)
+            raise UserError(
+                "The two sides must have the same number of lines. Received: "
+                f"{source.path} with {source.lines} and {target.path} with "
+                f"{target.lines} lines."
+            )
+        yield pair
+
+
+def _read_to_the_end(longer, source, target):
+    # The iterator inside zip_longest is gone: count with a new reader.
+    counted = LineReader(longer.path)
+    for _ in counted:
+        pass
+    longer.lines = counted.lines
+
+
+def _open_error(path: Path, error: OSError) -> str:
+    if path.is_dir():
+        return f"{path}: is a folder; a text file is needed."
+    if not isinstance(error, FileNotFoundError):
+        return f"{path}: cannot be read ({error.strerror})."
+    if not path.parent.is_dir():
+        return f"{path}: no such file (there is no folder {path.parent})."
+    names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    near = difflib.get_close_matches(path.name, names, 1, 0.5)
+    hint = f" Did you mean {path.parent / near[0]}?" if near else ""
+    return f"{path}: no such file.{hint}"

@@ -1,0 +1,174 @@
+"""Reads, writes and describes the manifest of a prepared folder."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keras_deepnmt.errors import UserError
+
+MANIFEST_FILE = "manifest.json"
+FORMAT = 1
+
+
+def file_sha256(path: str | Path) -> str:
+    """Hashes a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its SHA-256, in hexadecimal.
+
+    Example:
+    >>> len(file_sha256("manifest.json"))
+    64
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_manifest(directory: str | Path, manifest: dict):
+    """Writes the manifest, which makes the folder a finished one.
+
+    Args:
+        directory: The prepared folder.
+        manifest: What to write.
+
+    Example:
+    >>> write_manifest("prepared", {"format": 1})
+    """
+    final = Path(directory) / MANIFEST_FILE
+    unfinished = final.with_name(f".{MANIFEST_FILE}.unfinished")
+    with open(unfinished, "w", encoding="utf-8") as file:
+        json.dump(manifest, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, final)
+
+
+def read_manifest(directory: str | Path) -> dict:
+    """Reads the manifest of a prepared folder.
+
+    Args:
+        directory: The prepared folder.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        UserError: if there is none, or one this version cannot read.
+
+    Example:
+    >>> read_manifest("prepared")["format"]
+    1
+    """
+    path = Path(directory) / MANIFEST_FILE
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{directory}: not a prepared corpus (it holds no {MANIFEST_FILE})."
+            " Run `deepnmt prepare` first."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error}).") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: the format must be {FORMAT}. Received: "
+            f"{manifest.get('format') if isinstance(manifest, dict) else '?'}. "
+            "Run `deepnmt prepare` again with this version."
+        )
+    return manifest
+
+
+def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
+    """Names the files that are not as the manifest says.
+
+    Args:
+        directory: The prepared folder.
+        manifest: Its manifest.
+
+    Returns:
+        Names of files that are missing or changed.
+
+    Example:
+    >>> damaged_files("prepared", read_manifest("prepared"))
+    []
+    """
+    expected = {
+        f"tokenizer/{side}.model": sha256
+        for side, sha256 in manifest["tokenizer"].items()
+    }
+    for split in manifest["splits"].values():
+        expected |= {s["file"]: s["sha256"] for s in split["shards"]}
+    directory = Path(directory)
+    return [
+        name
+        for name, sha256 in expected.items()
+        if not (directory / name).is_file()
+        or file_sha256(directory / name) != sha256
+    ]
+
+
+def row_weights(manifest: dict) -> np.ndarray | None:
+    """Gives the weight of each training row, where corpora have weights.
+
+    A weight says how often a row is drawn per epoch on average.
+
+    Args:
+        manifest: Manifest of a prepared folder.
+
+    Returns:
+        float32 array, one weight per row of the train split, or `None` where
+        all are 1.
+
+    Example:
+    >>> corpora = [{"split": "train", "rows": [0, 2], "weight": 2.0}]
+    >>> row_weights({"corpora": corpora}).tolist()
+    [2.0, 2.0]
+    """
+    corpora = [c for c in manifest["corpora"] if c["split"] == "train"]
+    if all(corpus["weight"] == 1 for corpus in corpora):
+        return None
+    weights = np.ones(corpora[-1]["rows"][1], "float32")
+    for corpus in corpora:
+        weights[slice(*corpus["rows"])] = corpus["weight"]
+    return weights
+
+
+def describe_manifest(manifest: dict) -> str:
+    """Says in a few lines what was read, left out and kept.
+
+    Args:
+        manifest: Manifest of a prepared folder.
+
+    Returns:
+        Lines for a terminal.
+
+    Example:
+    >>> print(describe_manifest(read_manifest("prepared")))
+    """
+    lines = []
+    for split, counts in manifest["filters"].items():
+        left_out = [
+            f"{count:,} {name}"
+            for name, count in counts.items()
+            if count and name not in ("read", "kept")
+        ]
+        tokens = manifest["splits"][split]
+        lines.append(
+            f"{split}: {counts['kept']:,} of {counts['read']:,} pairs "
+            f"(left out: {', '.join(left_out) or 'none'}), "
+            f"{tokens['source_tokens']:,} source and "
+            f"{tokens['target_tokens']:,} target tokens"
+        )
+    kind = "joint" if manifest["joint"] else "separate"
+    lines.append(
+        f"vocabulary ({kind}): {manifest['source_vocabulary_size']:,} source, "
+        f"{manifest['target_vocabulary_size']:,} target"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,272 @@
+"""One run of `prepare` inside its staging folder."""
+
+import itertools
+import platform
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from rich.progress import Progress
+
+from keras_deepnmt.data.manifest import (
+    FORMAT,
+    damaged_files,
+    read_manifest,
+    write_manifest,
+)
+from keras_deepnmt.data.pair_encoding import PairEncoder
+from keras_deepnmt.data.pair_reading import (
+    CorpusFiles,
+    HeldOutDraw,
+    PairReader,
+    Spool,
+)
+from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.text_filters import FILTERS, normalize_text
+from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
+
+HELD_OUT = ("valid", "test")
+
+
+class Preparation:
+    """The steps of a run, and what they hand to each other.
+
+    Args:
+        options: What to prepare.
+        corpora: The corpora of each split, with their files.
+        folder: Folder to write to.
+        bars: Where to show progress.
+    """
+
+    def __init__(
+        self,
+        options: PrepareOptions,
+        corpora: dict[str, list[CorpusFiles]],
+        folder: Path,
+        bars: Progress,
+    ):
+        self.options = options
+        self.corpora = corpora
+        self.folder = folder
+        self.bars = bars
+        self.spools: dict[str, Spool] = {}
+        self.entries: list[dict] = []
+        self.filters: dict[str, dict] = {}
+        self.held_out_rows = np.zeros(0, "int64")
+        self.work = folder / "spool"
+
+    def run(self) -> dict:
+        """Runs all steps.
+
+        Returns:
+            The manifest, written last.
+        """
+        self.work.mkdir()
+        for split in self.corpora:
+            self._read(split)
+        source, target = self._tokenizers()
+        splits, leakage = self._encode((source, target))
+        for path in self.work.iterdir():
+            path.unlink()
+        self.work.rmdir()
+        manifest = {
+            "format": FORMAT,
+            "joint": self.options.joint,
+            "source_language": self.options.source_language,
+            "target_language": self.options.target_language,
+            "source_vocabulary_size": source.vocabulary_size,
+            "target_vocabulary_size": target.vocabulary_size,
+            "tokenizer": {"source": source.sha256, "target": target.sha256},
+            "options": asdict(self.options),
+            "corpora": self.entries,
+            "filters": self.filters,
+            "splits": splits,
+            "leakage": leakage,
+            "versions": _versions(),
+        }
+        if damaged := damaged_files(self.folder, manifest):
+            raise UserError(
+                f"{self.folder}: {', '.join(damaged)} did not reach the disk "
+                "as written. Check the disk and run again."
+            )
+        write_manifest(self.folder, manifest)
+        return read_manifest(self.folder)
+
+    def _read(self, split: str):
+        options, corpora = self.options, self.corpora[split]
+        train = split == "train"
+        cut = [getattr(options, f"{name}_pairs") for name in HELD_OUT]
+        draw = HeldOutDraw(sum(cut) if train else 0, options.seed)
+        files = [f for c in corpora for f in (c.source, c.target)]
+        task = self.bars.add_task(
+            f"Reading {split}",
+            total=sum(f.stat().st_size for f in files if f.is_file()),
+        )
+        reader = PairReader(
+            options.pair_filter() if train else None,
+            train and options.drop_duplicates,
+            draw,
+            lambda count: self.bars.advance(task, count),
+        )
+        with ExitStack() as stack:
+            spool = stack.enter_context(Spool(self.work, split))
+            raw = () if train else self._open_texts(split, stack)
+            for corpus in corpora:
+                entry = reader.read(corpus, spool, raw)
+                self.entries.append({"split": split, **entry})
+        self.spools[split] = spool
+        self.filters[split] = {**reader.counts, "kept": spool.pairs}
+        if not spool.pairs:
+            raise UserError(_nothing_left(split, files, reader.counts))
+        if train:
+            self._hold_out(draw, cut)
+
+    def _hold_out(self, draw: HeldOutDraw, cut: list[int]):
+        rows, texts = draw.draw()
+        kept = self.filters["train"]["kept"]
+        if kept <= sum(cut):
+            raise UserError(
+                "The training text must hold more pairs than are held out of "
+                f"it. Received: valid_pairs={cut[0]}, test_pairs={cut[1]}, "
+                f"{kept} training pairs."
+            )
+        self.held_out_rows = rows
+        self.filters["train"] |= {
+            "held_out": len(rows),
+            "kept": kept - len(rows),
+        }
+        taken = iter(texts)
+        for split, count in zip(HELD_OUT, cut, strict=True):
+            if not count:
+                continue
+            raw = list(itertools.islice(taken, count))
+            with ExitStack() as stack:
+                spool = stack.enter_context(Spool(self.work, split))
+                spool.write([tuple(map(normalize_text, pair)) for pair in raw])
+                for file, side in zip(
+                    self._open_texts(split, stack),
+                    zip(*raw, strict=True),
+                    strict=True,
+                ):
+                    file.write("\n".join(side) + "\n")
+            self.spools[split] = spool
+            self.filters[split] = {
+                "read": count,
+                **dict.fromkeys(FILTERS, 0),
+                "kept": count,
+            }
+
+    def _open_texts(self, split: str, stack: ExitStack) -> list:
+        return [
+            stack.enter_context(
+                open(
+                    self.folder / f"{split}.{side}.txt",
+                    "w",
+                    encoding="utf-8",
+                    newline="\n",
+                )
+            )
+            for side in ("source", "target")
+        ]
+
+    def _tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        folder = self.folder / "tokenizer"
+        folder.mkdir()
+        given = {
+            "source": self.options.tokenizer_source,
+            "target": self.options.tokenizer_target,
+        }
+        tokenizers = []
+        task = self.bars.add_task("Training tokenizer", total=None)
+        for number, side in enumerate(given):
+            path = folder / f"{side}.model"
+            if self.options.joint and tokenizers:
+                tokenizer = tokenizers[0]
+                tokenizer.save(path)
+            elif given[side] is not None:
+                tokenizer = Tokenizer(given[side])
+                tokenizer.save(path)
+            else:
+                sides = (0, 1) if self.options.joint else (number,)
+                tokenizer = train_tokenizer(
+                    self._training_texts(sides),
+                    path,
+                    self.options.vocabulary_size,
+                    self.options.model_type,
+                    character_coverage=self.options.character_coverage,
+                    max_sentences=self.options.tokenizer_sentences,
+                    seed=self.options.seed,
+                )
+            tokenizers.append(tokenizer)
+        self.bars.update(task, total=1, completed=1)
+        return tuple(tokenizers)
+
+    def _training_texts(self, sides: tuple[int, ...]) -> Iterator[str]:
+        held_out = set(self.held_out_rows.tolist())
+        row = 0
+        for block in self.spools["train"].blocks():
+            for pair in zip(*block, strict=True):
+                if row not in held_out:
+                    yield from (pair[side] for side in sides)
+                row += 1
+
+    def _encode(self, tokenizers) -> tuple[dict, dict]:
+        task = self.bars.add_task(
+            "Tokenising", total=sum(s.pairs for s in self.spools.values())
+        )
+        encoder = PairEncoder(
+            self.folder, tokenizers, lambda n: self.bars.advance(task, n)
+        )
+        held_out = {
+            split: encoder.held_out(split, self.spools[split])
+            for split in HELD_OUT
+            if split in self.spools
+        }
+        entries = [e for e in self.entries if e["split"] == "train"]
+        train, written, too_long = encoder.train(
+            self.spools["train"],
+            [entry["pairs"] for entry in entries],
+            self.held_out_rows,
+            self.options.max_tokens,
+        )
+        counts = self.filters["train"]
+        counts["length"] += too_long
+        counts["kept"] -= too_long
+        if not train["pairs"]:
+            files = [f for c in self.corpora["train"] for f in (c.source,)]
+            raise UserError(_nothing_left("train", files, counts))
+        for entry in self.entries:
+            if entry["split"] != "train":
+                entry["rows"] = [0, entry["pairs"]]
+        stops = np.cumsum(written).tolist()
+        for entry, pairs, stop in zip(entries, written, stops, strict=True):
+            entry |= {"pairs": pairs, "rows": [stop - pairs, stop]}
+        return {"train": train, **held_out}, encoder.leakage
+
+
+def _nothing_left(split: str, files: list[Path], counts: dict) -> str:
+    reasons = [f"{counts[name]} {name}" for name in FILTERS if counts[name]]
+    return (
+        f"No {split} pair is left of {counts['read']} in {files[0]} "
+        f"({', '.join(reasons)}). Loosen the filters or check the files."
+    )
+
+
+def _versions() -> dict[str, str]:
+    names = ("sentencepiece", "array-record", "numpy")
+    return {
+        "keras_deepnmt": _own_version(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in names},
+    }
+
+
+def _own_version() -> str:
+    from keras_deepnmt.version import __version__
+
+    return __version__

@@ -1,0 +1,97 @@
+"""Turns aligned text files into a prepared folder, in two streaming passes.
+
+The first pass normalises, filters and spools the pairs to disk; the second
+cuts them into ids and writes shards. In memory stay at most 24 bytes a pair:
+8 for its hash (16 while the hashes are merged) and 4 for its two lengths.
+"""
+
+import logging
+from pathlib import Path
+
+import rich.console
+import rich.progress
+
+from keras_deepnmt.data.named_corpora import corpus_files
+from keras_deepnmt.data.pair_reading import CorpusFiles
+from keras_deepnmt.data.preparation import Preparation
+from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.prepared_before import prepared_before
+from keras_deepnmt.data.staging import StagedFolder
+
+_log = logging.getLogger(__name__)
+
+
+def prepare_corpus(
+    options: PrepareOptions,
+    output_dir: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> dict:
+    """Writes a prepared folder: tokenizers, shards of ids and a manifest.
+
+    The folder appears under its name only when all of it is there. Where it
+    exists already, made with the same options from the same text, it is left
+    as it is. The same options and text give the same bytes, on any machine
+    with the same versions.
+
+    Args:
+        options: What to prepare.
+        output_dir: The folder to write.
+        data_dir: Folder with copies of the named corpora; without it they are
+            fetched from their public addresses.
+        overwrite: Whether to replace a folder that was prepared otherwise.
+        progress: Whether to show progress bars on stderr.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        UserError: if a file is missing, empty, not UTF-8 or not aligned, if
+            no pair is left or the vocabulary is larger than the text allows,
+            if the folder holds something else, or the disk is full.
+
+    Example:
+    >>> train = CorpusOptions("train.en", "train.de")
+    >>> options = PrepareOptions(train=[train], vocabulary_size=8_000)
+    >>> manifest = prepare_corpus(options, "prepared")
+    >>> manifest["splits"]["train"]["pairs"]
+    29000
+    """
+    corpora = _resolve(options, data_dir)
+    before = prepared_before(output_dir, options, corpora, overwrite)
+    if before is not None:
+        _log.info("%s: already prepared.", output_dir)
+        return before
+    bars = rich.progress.Progress(
+        *rich.progress.Progress.get_default_columns(),
+        rich.progress.TimeElapsedColumn(),
+        console=rich.console.Console(stderr=True),
+        disable=not progress,
+    )
+    with StagedFolder(output_dir, replace=overwrite) as folder, bars:
+        manifest = Preparation(options, corpora, folder, bars).run()
+    for split in ("valid", "test"):
+        leaked = manifest["leakage"].get(f"train_{split}", 0)
+        if leaked:
+            _log.warning(
+                "%s: %d of %d %s pairs are training pairs too.",
+                output_dir,
+                leaked,
+                manifest["splits"][split]["pairs"],
+                split,
+            )
+    return manifest
+
+
+def _resolve(options: PrepareOptions, data_dir) -> dict[str, list[CorpusFiles]]:
+    corpora = {
+        split: [corpus_files(getattr(options, split), split, data_dir)]
+        for split in ("valid", "test")
+        if getattr(options, split) is not None
+    }
+    corpora["train"] = [
+        corpus_files(corpus, "train", data_dir) for corpus in options.train
+    ]
+    return corpora

@@ -1,0 +1,144 @@
+"""What `prepare` can be told; the `data` section of a recipe is the same."""
+
+from dataclasses import dataclass, field
+
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.text_filters import PairFilter
+from keras_deepnmt.data.tokenizer_training import MODEL_TYPES
+from keras_deepnmt.errors import UserError
+
+
+@dataclass(frozen=True)
+class PrepareOptions:
+    """Says which text to prepare, and how.
+
+    The filters act on training pairs only. Of valid and test pairs only those
+    with an empty side are left out: a score must be over every sentence.
+
+    Args:
+        train: Training corpora. A pair that occurs in several of them belongs
+            to the first.
+        valid: Corpus to validate on. `None` for none, or see `valid_pairs`.
+        test: Corpus to test on. `None` for none, or see `test_pairs`.
+        valid_pairs: Pairs to take out of the training text for validation, at
+            random, where `valid` is not given.
+        test_pairs: The same for `test`.
+        source_language: Code of the source language, for the record.
+        target_language: Code of the target language, for the record.
+        vocabulary_size: Pieces of each tokenizer that is trained, the four
+            special ones included.
+        model_type: `"bpe"` or `"unigram"`.
+        joint: Whether both languages share one tokenizer.
+        tokenizer_source: Path of an existing SentencePiece model to use
+            instead of training one (of both languages with `joint`).
+        tokenizer_target: The same for the target language; without `joint`
+            both or none must be given.
+        character_coverage: Share of the characters of the training text that
+            get a piece.
+        tokenizer_sentences: Sentences, drawn evenly, that a tokenizer is
+            trained on at most; it is what bounds the memory of its training.
+        min_length: Fewest words (between white space) of a side.
+        max_length: Most words (between white space) of a side.
+        max_tokens: Most pieces of a side; counted with `length`.
+        max_ratio: Most words of one side per word of the other.
+        drop_duplicates: Whether only the first of equal pairs is kept.
+        drop_identical: Whether pairs of two equal sides are left out.
+        seed: Seed of all draws.
+
+    Raises:
+        UserError: if options contradict each other.
+
+    Example:
+    >>> options = PrepareOptions(
+    ...     train=[CorpusOptions("train.en", "train.de")],
+    ...     valid=CorpusOptions("valid.en", "valid.de"),
+    ...     vocabulary_size=8_000,
+    ... )
+    """
+
+    train: list[CorpusOptions] = field(default_factory=list)
+    valid: CorpusOptions | None = None
+    test: CorpusOptions | None = None
+    valid_pairs: int = 0
+    test_pairs: int = 0
+    source_language: str | None = None
+    target_language: str | None = None
+    vocabulary_size: int = 10_000
+    model_type: str = "bpe"
+    joint: bool = True
+    tokenizer_source: str | None = None
+    tokenizer_target: str | None = None
+    character_coverage: float = 1.0
+    tokenizer_sentences: int = 1_000_000
+    min_length: int = 1
+    max_length: int = 250
+    max_tokens: int = 512
+    max_ratio: float = 9.0
+    drop_duplicates: bool = True
+    drop_identical: bool = True
+    seed: int = 0
+
+    def __post_init__(self):
+        if not self.train:
+            raise UserError("`train` must name at least one corpus.")
+        for split in ("valid", "test"):
+            pairs = getattr(self, f"{split}_pairs")
+            if pairs < 0 or (pairs and getattr(self, split) is not None):
+                raise UserError(
+                    f"Give `{split}` or a positive `{split}_pairs`, not both. "
+                    f"Received: {split}_pairs={pairs}"
+                )
+        if self.model_type not in MODEL_TYPES:
+            raise UserError(
+                f"`model_type` must be one of {', '.join(MODEL_TYPES)}. "
+                f"Received: model_type={self.model_type!r}"
+            )
+        self._check_tokenizers()
+        self._check_limits()
+
+    def _check_tokenizers(self):
+        given = self.tokenizer_source, self.tokenizer_target
+        if self.joint and given[1] is not None and given[1] != given[0]:
+            raise UserError(
+                "With `joint` one tokenizer serves both languages: give "
+                "`tokenizer_source` alone, or joint=false. "
+                f"Received: tokenizer_source={given[0]}, "
+                f"tokenizer_target={given[1]}"
+            )
+        if not self.joint and (given[0] is None) != (given[1] is None):
+            raise UserError(
+                "Without `joint` give both tokenizers or none. Received: "
+                f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
+            )
+
+    def _check_limits(self):
+        # 65,534 is what the index of lengths can hold.
+        limits = {
+            "vocabulary_size": (5, 2**31 - 1),
+            "tokenizer_sentences": (1, 2**31 - 1),
+            "min_length": (1, self.max_length),
+            "max_length": (1, 2**31 - 1),
+            "max_tokens": (1, 65_534),
+            "max_ratio": (1, float("inf")),
+            "character_coverage": (0.9, 1),
+        }
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UserError(
+                    f"`{name}` must be from {least} to {most}. "
+                    f"Received: {name}={value}"
+                )
+
+    def pair_filter(self) -> PairFilter:
+        """Gives the filter of training pairs.
+
+        Returns:
+            The filter, without the duplicates, which need a memory.
+        """
+        return PairFilter(
+            min_length=self.min_length,
+            max_length=self.max_length,
+            max_ratio=self.max_ratio,
+            drop_identical=self.drop_identical,
+        )

@@ -1,0 +1,110 @@
+"""Decides what to do about an output folder that exists already."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from keras_deepnmt.data.corpora import LineReader
+from keras_deepnmt.data.manifest import (
+    MANIFEST_FILE,
+    damaged_files,
+    read_manifest,
+)
+from keras_deepnmt.data.pair_reading import CorpusFiles
+from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
+
+
+def prepared_before(
+    output_dir: str | Path,
+    options: PrepareOptions,
+    corpora: dict[str, list[CorpusFiles]],
+    overwrite: bool,
+) -> dict | None:
+    """Looks whether a folder holds just what would be prepared.
+
+    Args:
+        output_dir: The folder.
+        options: What would be prepared.
+        corpora: The corpora of each split, with their files.
+        overwrite: Whether the folder may be replaced.
+
+    Returns:
+        Its manifest if it was made with the same options from the same text;
+        `None` if it has to be made.
+
+    Raises:
+        UserError: if the folder holds something else.
+
+    Example:
+    >>> prepared_before("nothing_here", options, corpora, False) is None
+    True
+    """
+    output_dir = Path(output_dir)
+    if not output_dir.exists():
+        return None
+    if not output_dir.is_dir():
+        raise UserError(f"{output_dir}: is a file; a folder is needed.")
+    if not any(output_dir.iterdir()):
+        return None
+    if not (output_dir / MANIFEST_FILE).is_file():
+        raise UserError(
+            f"{output_dir}: the folder holds other files; they are left as "
+            "they are. Choose another folder."
+        )
+    if overwrite:
+        return None
+    manifest = read_manifest(output_dir)
+    difference = _difference(manifest, options, corpora)
+    if difference is None:
+        damaged = damaged_files(output_dir, manifest)
+        if not damaged:
+            return manifest
+        difference = f"{', '.join(damaged)} was changed since"
+    raise UserError(
+        f"{output_dir}: prepared already, but {difference}. Choose another "
+        "folder, or overwrite this one (`--overwrite`)."
+    )
+
+
+def _difference(manifest, options, corpora) -> str | None:
+    before, now = manifest["options"], asdict(options)
+    for name in now:
+        if name in ("train", "valid", "test"):
+            continue  # compared by content below
+        if name in ("tokenizer_source", "tokenizer_target"):
+            side = name.removeprefix("tokenizer_")
+            changed = (now[name] is None) != (before.get(name) is None) or (
+                now[name] is not None
+                and Tokenizer(now[name]).sha256 != manifest["tokenizer"][side]
+            )
+        else:
+            changed = before.get(name) != now[name]
+        if changed:
+            return f"with {name}={before.get(name)}, not {now[name]}"
+    old = [_key(entry) for entry in manifest["corpora"]]
+    new = []
+    for split, files in corpora.items():
+        for corpus in files:
+            sha256 = {
+                "source": _content_sha256(corpus.source),
+                "target": _content_sha256(corpus.target),
+            }
+            new.append((split, corpus.weight, *sha256.values()))
+            if new[-1] not in old:
+                return (
+                    f"from another {split} corpus than {corpus.source} now is"
+                )
+    return None if new == old else "from other corpora"
+
+
+def _key(entry: dict) -> tuple:
+    hashes = entry["sha256"]
+    return entry["split"], entry["weight"], hashes["source"], hashes["target"]
+
+
+def _content_sha256(path: Path) -> str:
+    reader = LineReader(path)
+    for _ in reader:
+        pass
+    return reader.sha256
