@@ -100,16 +100,20 @@ class PairStore:
             for place, position, record in zip(
                 places.tolist(), positions, records, strict=True
             ):
-                pairs[place] = self._decode(record, shard, position)
+                try:
+                    pairs[place] = self._decode(record)
+                except UserError as error:
+                    raise UserError(
+                        f"{self._files[shard]}, record {position}: {error}"
+                    ) from None
         return pairs
 
-    def _decode(self, record: bytes, shard: int, position: int):
-        place = f"{self._files[shard]}, record {position}"
+    def _decode(self, record: bytes) -> tuple[np.ndarray, np.ndarray]:
         source_length, target_length = np.frombuffer(record, "<u2", 2).tolist()
         count = source_length + target_length
         width = (len(record) - 4) // max(count, 1)
         if width not in (0, 2, 4) or len(record) != 4 + width * count:
-            raise UserError(f"{place}: damaged. Run `deepnmt prepare` again.")
+            raise UserError("damaged. Run `deepnmt prepare` again.")
         ids = np.frombuffer(record, f"<u{width or 2}", count, 4).astype("int32")
         pair = ids[:source_length], ids[source_length:]
         for side, ids, size in zip(
@@ -117,7 +121,7 @@ class PairStore:
         ):
             if size is not None and len(ids) and ids.max() >= size:
                 raise UserError(
-                    f"{place}: {side} id {ids.max()} is outside the vocabulary "
+                    f"{side} id {ids.max()} is outside the vocabulary "
                     f"of {size}. The shards belong to another tokenizer."
                 )
         return pair

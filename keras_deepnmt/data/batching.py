@@ -1,0 +1,253 @@
+"""The order of all batches of all epochs, as a function of (seed, step)."""
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_deepnmt.data.cells import Cell, assign_cells
+
+_ROWS_AT_A_TIME = 1_000_000
+# Threads that read ahead stand on both sides of an epoch's end.
+_EPOCHS_KEPT = 2
+
+
+class BatchPlan:
+    """Tells which rows make which batch, for any step, without any state.
+
+    An epoch holds every pair exactly once: each cell's rows in a seeded order,
+    dealt evenly over the fewest batches that hold them, then all batches of all
+    cells in one seeded order. Any step is reached directly, so training resumes
+    from (seed, step) alone. The same numbers give the same order on every
+    machine and NumPy version.
+
+    With `weights`, a row appears `floor(weight)` or `ceil(weight)` times in an
+    epoch, in expectation its weight; weights are scaled a little so that every
+    epoch has the same number of batches.
+
+    Resident memory is 9 bytes a pair (the cell, and two epochs' orders).
+
+    Args:
+        lengths: `(n, 2)` integers, `PairStore.lengths`.
+        cells: The shapes, for instance from `choose_cells`.
+        seed: Non-negative integer.
+        weights: `(n,)` expected appearances of each row in an epoch. Defaults
+            to one each.
+        shuffle: `False` keeps the rows in order and the cells one after the
+            other. Defaults to `True`.
+
+    Raises:
+        ValueError: if a pair fits no cell, there is none, or `weights` are not
+            one non-negative number a row.
+
+    Example:
+    >>> lengths = np.array([[3, 4], [4, 4], [8, 9]])
+    >>> plan = BatchPlan(lengths, (Cell(2, 4, 4), Cell(1, 8, 9)), seed=1)
+    >>> plan.batches_per_epoch
+    2
+    >>> cell, rows = plan.batch(1_000_001)
+    """
+
+    def __init__(
+        self,
+        lengths: np.ndarray,
+        cells: Sequence[Cell],
+        seed: int = 0,
+        weights: np.ndarray | None = None,
+        shuffle: bool = True,
+    ):
+        self.cells = tuple(cells)
+        self.seed = seed
+        self.shuffle = shuffle
+        self._weights = _checked_weights(weights, len(lengths))
+        self._assigned = assign_cells(lengths, self.cells)
+        self._check_fit(lengths)
+        self._count(lengths)
+        self.batches_per_cell = tuple(
+            cell.num_batches(rows)
+            for cell, rows in zip(self.cells, self.rows_per_cell, strict=True)
+        )
+        self._first_batch = np.cumsum((0, *self.batches_per_cell))
+        self._first_row = np.cumsum((0, *self.rows_per_cell))
+        self._epochs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Number of batches, hence updates, in which each pair is seen once."""
+        return int(self._first_batch[-1])
+
+    @property
+    def padding_fraction(self) -> float:
+        """Share of an epoch's tokens, both sides, that are padding."""
+        padded = self._padded_tokens().sum()
+        return float(1 - self._real_tokens.sum() / padded)
+
+    @property
+    def target_padding_fraction(self) -> float:
+        """Share of an epoch's target tokens that are padding."""
+        return (
+            1
+            - self._real_tokens[:, 1].sum() / self._padded_tokens()[:, 1].sum()
+        )
+
+    @property
+    def target_tokens_per_batch(self) -> float:
+        """Mean real target tokens of a batch, end of sentence included."""
+        return float(self._real_tokens[:, 1].sum() / self.batches_per_epoch)
+
+    def batch(self, step: int) -> tuple[Cell, np.ndarray]:
+        """Gives the batch of a step.
+
+        Args:
+            step: Number of the update, from 0, over all epochs.
+
+        Returns:
+            The cell and its int64 rows, at most `cell.batch_size` of them.
+
+        Raises:
+            IndexError: if `step` is negative.
+        """
+        if step < 0:
+            raise IndexError(f"`step` must not be negative. Received: {step}")
+        epoch, position = divmod(step, self.batches_per_epoch)
+        batch_order, rows = self._epoch(epoch)
+        number = batch_order[position]
+        c = int(np.searchsorted(self._first_batch, number, side="right")) - 1
+        index = int(number - self._first_batch[c])
+        # Dealt evenly: a batch of three rows would count as a full update.
+        start, stop = (
+            self._first_row[c]
+            + end * self.rows_per_cell[c] // self.batches_per_cell[c]
+            for end in (index, index + 1)
+        )
+        return self.cells[c], rows[start:stop].astype("int64")
+
+    def describe(self) -> str:
+        """Tabulates the cells and what an epoch will cost.
+
+        Returns:
+            Several lines: one for each cell, then padding and counts.
+        """
+        lines = ["batch  source  target      pairs    batches  padding"]
+        padded = self._padded_tokens().sum(axis=1)
+        for c, cell in enumerate(self.cells):
+            padding = 1 - self._real_tokens[c].sum() / max(padded[c], 1)
+            lines.append(
+                f"{cell.batch_size:5d}  {cell.source_length:6d}  "
+                f"{cell.target_length:6d}  {self.rows_per_cell[c]:9,d}  "
+                f"{self.batches_per_cell[c]:9,d}  {100 * padding:6.1f}%"
+            )
+        lines += [
+            f"{sum(self.rows_per_cell):,d} pairs in "
+            f"{self.batches_per_epoch:,d} batches an epoch",
+            f"expected padding {100 * self.padding_fraction:.1f}% "
+            f"(target side {100 * self.target_padding_fraction:.1f}%)",
+            f"{self.target_tokens_per_batch:,.0f} real target tokens a batch",
+            f"{len(self.cells)} compilations",
+        ]
+        return "\n".join(lines)
+
+    def _count(self, lengths: np.ndarray):
+        # Per cell: rows of an epoch, and their real tokens on either side.
+        cells = len(self.cells)
+        sums = np.zeros((cells, 3))
+        for start in range(0, len(lengths), _ROWS_AT_A_TIME):
+            part = slice(start, start + _ROWS_AT_A_TIME)
+            assigned = self._assigned[part]
+            weights = np.ones(len(assigned))
+            if self._weights is not None:
+                weights = np.asarray(self._weights[part], "float64")
+            sums[:, 0] += np.bincount(assigned, weights, cells)
+            for side in (0, 1):
+                tokens = weights * lengths[part, side]
+                sums[:, 1 + side] += np.bincount(assigned, tokens, cells)
+        rows = np.where(sums[:, 0] > 0, np.maximum(1, sums[:, 0].round()), 0)
+        self.rows_per_cell = tuple(rows.astype(int).tolist())
+        # Weights are scaled to whole rows, and the tokens with them.
+        scale = rows / np.where(sums[:, 0] > 0, sums[:, 0], 1)
+        self._real_tokens = sums[:, 1:] * scale[:, None]
+        if not any(self.rows_per_cell):
+            raise ValueError("`weights` must not all be zero.")
+
+    def _padded_tokens(self) -> np.ndarray:
+        return np.array(
+            [
+                [
+                    batches * cell.batch_size * cell.source_length,
+                    batches * cell.batch_size * cell.target_length,
+                ]
+                for cell, batches in zip(
+                    self.cells, self.batches_per_cell, strict=True
+                )
+            ]
+        )
+
+    def _check_fit(self, lengths: np.ndarray):
+        if len(lengths) == 0:
+            raise ValueError("`lengths` must hold at least one pair.")
+        outside = np.flatnonzero(self._assigned == len(self.cells))
+        if len(outside):
+            raise ValueError(
+                "Every pair must fit a cell. "
+                f"Received: {len(outside)} that do not, the first of them row "
+                f"{outside[0]} with lengths {lengths[outside[0]].tolist()}, "
+                f"cells={self.cells}"
+            )
+
+    def _epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        with self._lock:
+            if epoch not in self._epochs:
+                while len(self._epochs) >= _EPOCHS_KEPT:
+                    del self._epochs[next(iter(self._epochs))]
+                self._epochs[epoch] = self._shuffled(epoch)
+            return self._epochs[epoch]
+
+    def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.empty(self._first_row[-1], "uint32")
+        for c in range(len(self.cells)):
+            part = np.flatnonzero(self._assigned == c).astype("uint32")
+            part = part[self._order(len(part), epoch, c, 0)]
+            if self._weights is not None:
+                part = self._repeated(part, epoch, c)
+                part = part[self._order(len(part), epoch, c, 1)]
+            rows[self._first_row[c] : self._first_row[c + 1]] = part
+        order = self._order(self.batches_per_epoch, epoch, len(self.cells), 0)
+        return order, rows
+
+    def _order(self, size: int, epoch: int, *stream: int) -> np.ndarray:
+        if not self.shuffle:
+            return np.arange(size)
+        # Sorting raw bits: NumPy promises the bits for all its versions, but
+        # not what `permutation` makes of them.
+        bits = self._bits(epoch, *stream).random_raw(size)
+        return np.argsort(bits, kind="stable")
+
+    def _bits(self, *stream: int) -> np.random.Philox:
+        return np.random.Philox(
+            np.random.SeedSequence(self.seed, spawn_key=stream)
+        )
+
+    def _repeated(self, rows: np.ndarray, epoch: int, c: int) -> np.ndarray:
+        # Systematic sampling: one random offset, then every whole number that
+        # falls into a row's stretch of the cumulated weights repeats it.
+        if self.rows_per_cell[c] == 0:
+            return rows[:0]
+        offset = self._bits(epoch, c, 2).random_raw() // 2**11 / 2**53
+        ends = np.cumsum(self._weights[rows], dtype="float64")
+        ends *= self.rows_per_cell[c] / ends[-1]
+        marks = np.floor(ends + offset).astype("int64")
+        marks[-1] = self.rows_per_cell[c]
+        return np.repeat(rows, np.diff(marks, prepend=0))
+
+
+def _checked_weights(weights, size: int) -> np.ndarray | None:
+    if weights is None:
+        return None
+    weights = np.asarray(weights)
+    if weights.shape != (size,) or not (weights >= 0).all():
+        raise ValueError(
+            "`weights` must hold one non-negative number a row. "
+            f"Received: shape {weights.shape} for {size} rows"
+        )
+    return weights
