@@ -1,0 +1,98 @@
+"""Compiles functions of a model once for each set of shapes."""
+
+import keras
+import numpy as np
+
+
+class CompiledFunction:
+    """A function of a model, compiled for each set of shapes it meets.
+
+    Weights are read at each call: what training or loading changes later is
+    seen. (A plain `jax.jit` around a model would freeze them.) Make one with
+    `compile_for`.
+
+    Attributes:
+        num_compilations: int. Sets of shapes and options met so far.
+    """
+
+    def __init__(self, model, function, jit_compile):
+        self._model = model
+        self._function = function
+        self._jit_compile = jit_compile
+        self._compiled = {}
+
+    @property
+    def num_compilations(self):
+        return len(self._compiled)
+
+    def __call__(self, *arrays, **options):
+        arrays = [np.asarray(array) for array in arrays]
+        key = (
+            tuple((array.shape, array.dtype.str) for array in arrays),
+            tuple(sorted(options.items())),
+        )
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(options)
+        outputs = self._compiled[key](*arrays)
+        return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
+
+    def _compile(self, options):
+        if keras.backend.backend() == "tensorflow":
+            return self._compile_on_tensorflow(options)
+        if keras.backend.backend() == "jax":
+            return self._compile_on_jax(options)
+        return lambda *arrays: self._function(self._model, *arrays, **options)
+
+    def _compile_on_tensorflow(self, options):
+        import tensorflow as tf
+
+        traced = tf.function(
+            lambda *tensors: self._function(self._model, *tensors, **options),
+            jit_compile=True if self._jit_compile else None,
+        )
+        # As tensors: arrays would be constants to tf.function.
+        return lambda *arrays: traced(*map(tf.convert_to_tensor, arrays))
+
+    def _compile_on_jax(self, options):
+        if not self._jit_compile:
+            return lambda *arrays: self._function(
+                self._model, *arrays, **options
+            )
+        import jax
+
+        def stateless(values, *arrays):
+            mapping = zip(self._model.variables, values, strict=True)
+            with keras.StatelessScope(state_mapping=mapping):
+                return self._function(self._model, *arrays, **options)
+
+        jitted = jax.jit(stateless)
+        return lambda *arrays: jitted(
+            [variable.value for variable in self._model.variables], *arrays
+        )
+
+
+def compile_for(model, function, jit_compile=True):
+    """Compiles `function(model, *arrays, **options)`.
+
+    One compilation serves all calls whose arrays have equal shapes and whose
+    options are equal; `num_compilations` of the result counts them.
+
+    Args:
+        model: a model of this package, or anything with `variables`.
+        function: callable of the model, then tensors; Python values that
+            shape the computation (`max_length=…`) are keyword options.
+        jit_compile: bool. `False` runs a plain graph on TensorFlow, as an
+            exported model does, and nothing compiled on JAX.
+
+    Returns:
+        A `CompiledFunction`: takes NumPy arrays (and the options), returns
+        NumPy arrays in the structure that `function` returns.
+
+    Example:
+    >>> search = compile_for(model, beam_search)
+    >>> search(source_ids, num_beams=2, max_length=9)["ids"].shape
+    (3, 2, 9)
+    >>> search.num_compilations
+    1
+    """
+    return CompiledFunction(model, function, jit_compile)

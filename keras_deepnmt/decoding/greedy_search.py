@@ -1,0 +1,103 @@
+"""Greedy search: the likeliest next token, again and again."""
+
+from keras import ops
+
+from keras_deepnmt.decoding.beams import (
+    loop_length,
+    output_limits,
+    permitted_log_probs,
+    score_divisor,
+    write_step,
+)
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+
+
+def greedy_search(model, source_ids, *, length_penalty=0.6, max_length):
+    """Translates each sentence by the likeliest token at every step.
+
+    The same limits and the same result as `beam_search` with one beam, for
+    less work.
+
+    Args:
+        model: a model of this package (its contract is all that is used).
+        source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
+            row of 0s only fills up the batch and gives no translation.
+        length_penalty: float, at least 0. Used for the reported score only.
+        max_length: int or int scalar tensor. Steps of the loop.
+
+    Returns:
+        A dict: `ids` int32 `(B, max_length)`: tokens, the end id 3, then 0s;
+        `scores` float32 `(B,)`: log_probs / ((5 + length) / 6) **
+        length_penalty; `log_probs` float32 `(B,)`. In rows of 0s ids are 0
+        and the numbers minus infinity.
+
+    Raises:
+        ValueError: if `max_length` is below 1.
+
+    Example:
+    >>> greedy_search(model, source_ids, max_length=9)["ids"].shape
+    TensorShape([3, 9])
+    """
+    max_length = loop_length(model, max_length)
+    limits = output_limits(source_ids, max_length)  # (B,)
+    memory = model.encode(source_ids)
+    cache = model.init_cache(memory, max_length, 1)
+
+    def is_anything_live(state):
+        return ops.logical_and(
+            state["step"] < max_length, ops.any(state["is_live"])
+        )
+
+    def grow(state):
+        scores, new_cache = model.decode(
+            state["last_ids"][:, None],
+            memory,
+            {"static": cache["static"], "dynamic": state["cache"]},
+            state["step"],
+        )  # (B, 1, V)
+        log_probs = permitted_log_probs(
+            model.log_probs(scores)[:, 0], limits <= state["step"] + 1
+        )  # (B, V)
+        new_ids = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
+        new_ids = ops.where(state["is_live"], new_ids, PADDING_ID)
+        gain = ops.where(state["is_live"], ops.max(log_probs, axis=-1), 0.0)
+        return {
+            "step": state["step"] + 1,
+            "last_ids": new_ids,
+            "is_live": ops.logical_and(
+                state["is_live"], ops.not_equal(new_ids, END_ID)
+            ),
+            "ids": write_step(state["ids"], state["step"], new_ids),
+            "log_probs": state["log_probs"] + gain,
+            "cache": new_cache["dynamic"],
+        }
+
+    state = ops.while_loop(
+        is_anything_live,
+        lambda state: (grow(state),),
+        (_first_state(limits, max_length, cache["dynamic"]),),
+    )[0]
+    ids = state["ids"]
+    lengths = ops.sum(ops.cast(ops.not_equal(ids, PADDING_ID), "int32"), -1)
+    log_probs = ops.where(limits > 0, state["log_probs"], -float("inf"))
+    return {
+        "ids": ids,
+        "scores": log_probs / score_divisor(lengths, length_penalty),
+        "log_probs": log_probs,
+    }
+
+
+def _first_state(limits, max_length, dynamic_cache):
+    batch_size = ops.shape(limits)[0]
+    return {
+        # Tokens produced so far: scalar.
+        "step": ops.convert_to_tensor(0, dtype="int32"),
+        # What each hypothesis ends in, and whether it still grows: (B,).
+        "last_ids": ops.full((batch_size,), BEGIN_ID, dtype="int32"),
+        "is_live": limits > 0,
+        # The hypotheses and their sums: (B, M), (B,).
+        "ids": ops.full((batch_size, max_length), PADDING_ID, dtype="int32"),
+        "log_probs": ops.zeros((batch_size,), dtype="float32"),
+        # The model's: nested dict of (B, ...).
+        "cache": dynamic_cache,
+    }

@@ -1,0 +1,105 @@
+"""A seeded model that keeps the contract, small enough to be enumerated.
+
+Each next token depends on the whole hypothesis, through a real cache, and on
+the source sentence: a beam that gets another one's cache gives other scores.
+"""
+
+import itertools
+
+import keras
+import numpy as np
+from keras import ops
+
+DECAY = 0.7
+
+
+class ToyModel:
+    def __init__(self, vocabulary_size=6, max_length=None, seed=0, scale=3.0):
+        self.source_vocabulary_size = 17
+        self.target_vocabulary_size = vocabulary_size
+        self.max_length = max_length
+        width = 5
+        shapes = (17, width), (vocabulary_size, width), (width, vocabulary_size)
+        self.source_table, self.target_table, self.kernel = (
+            keras.Variable(np.zeros(shape, "float32")) for shape in shapes
+        )
+        self.draw_weights(seed, scale)
+
+    def draw_weights(self, seed, scale=3.0):
+        generator = np.random.default_rng(seed)
+        for variable in self.variables:
+            values = generator.normal(size=variable.shape)
+            variable.assign(values.astype("float32"))
+        self.kernel.assign(self.kernel * scale)
+
+    @property
+    def variables(self):
+        return [self.source_table, self.target_table, self.kernel]
+
+    def encode(self, source_ids):
+        is_real = ops.cast(ops.not_equal(source_ids, 0), "float32")[..., None]
+        states = ops.take(self.source_table, source_ids, axis=0) * is_real
+        return {"context": ops.sum(states, axis=1)}  # (B, D)
+
+    def init_cache(self, memory, max_length, num_beams=1):
+        batch_size, width = ops.shape(memory["context"])
+        states = ops.zeros((batch_size * num_beams, max_length, width))
+        return {
+            "static": {"context": memory["context"]},
+            "dynamic": {"layer": {"states": states}},
+        }
+
+    def decode(self, target_ids, memory, cache=None, index=None):
+        embedded = ops.take(self.target_table, target_ids, axis=0)
+        if cache is None:
+            states, rows = embedded, ops.arange(ops.shape(target_ids)[1])
+            context = memory["context"]
+        else:
+            states = cache["dynamic"]["layer"]["states"]
+            positions = ops.arange(ops.shape(states)[1])
+            here = ops.equal(positions, index)[None, :, None]
+            states = ops.where(here, embedded, states)
+            rows = ops.reshape(index, (1,))
+            context = cache["static"]["context"]
+        columns = ops.arange(ops.shape(states)[1])
+        distance = ops.cast(rows[:, None] - columns[None], "float32")
+        weights = ops.where(distance >= 0, DECAY ** ops.abs(distance), 0.0)
+        history = ops.einsum("tm,bmd->btd", weights, states)
+        shape = ops.shape(history)
+        by_sentence = ops.reshape(
+            history, (ops.shape(context)[0], -1, shape[2])
+        )
+        hidden = ops.tanh(by_sentence + context[:, None])
+        hidden = ops.reshape(hidden, (-1, shape[1], shape[2]))
+        scores = ops.matmul(hidden, self.kernel)
+        if cache is None:
+            return scores
+        dynamic = {"layer": {"states": states}}
+        return scores, {"static": cache["static"], "dynamic": dynamic}
+
+    def log_probs(self, scores):
+        return ops.log_softmax(ops.cast(scores, "float32"), axis=-1)
+
+    def reference_log_prob(self, source, target):
+        """Log-probability of `target` (ends with 3), one number at a time."""
+        source_table, target_table, kernel = (
+            np.asarray(ops.convert_to_numpy(variable), "float64")
+            for variable in self.variables
+        )
+        context = source_table[[i for i in source if i != 0]].sum(0)
+        state, previous, total = 0.0, 2, 0.0
+        for token in target:
+            state = DECAY * state + target_table[previous]
+            scores = np.tanh(state + context) @ kernel
+            total += scores[token] - np.log(np.exp(scores).sum())
+            previous = token
+        return total
+
+    def all_targets(self, max_length):
+        """Every permitted output of at most `max_length` tokens."""
+        words = [1, *range(4, self.target_vocabulary_size)]
+        return [
+            [*words_of_one, 3]
+            for length in range(max_length)
+            for words_of_one in itertools.product(words, repeat=length)
+        ]
