@@ -1,0 +1,55 @@
+"""`deepnmt score`: how probable a model finds given translations."""
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.decoding_options import (
+    add_batch_size,
+    load_translator,
+)
+from keras_deepnmt.commands.input_lines import read_pairs
+from keras_deepnmt.commands.options import VerbParser, add_run
+
+EXAMPLE = """
+deepnmt score runs/demo --source test.en --target test.de > scores.tsv
+"""
+CONTINUE = "The lines printed so far are complete."
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds this verb's options.
+
+    Args:
+        parser: the verb's parser.
+    """
+    add_run(parser)
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}", type=str, required=True, help=f"File of {side} lines."
+        )
+    parser.add_argument(
+        "--totals",
+        action="store_true",
+        help="One row a sentence (line, tokens, log_prob), not one a token.",
+    )
+    add_batch_size(parser)
+
+
+def run(options: Namespace) -> None:
+    """Prints tab-separated log-probabilities (natural logarithms).
+
+    Args:
+        options: what the parser returned.
+    """
+    sources, targets = read_pairs(options.source, options.target)
+    scores = load_translator(options).score(sources, targets)
+    if options.totals:
+        print("line\ttokens\tlog_prob")
+    else:
+        print("line\tposition\ttoken\tlog_prob")
+    for line, score in enumerate(scores, start=1):
+        if options.totals:
+            print(f"{line}\t{len(score.tokens)}\t{score.total:.6f}")
+            continue
+        rows = zip(score.tokens, score.log_probs, strict=True)
+        for position, (token, log_prob) in enumerate(rows, start=1):
+            print(f"{line}\t{position}\t{token}\t{log_prob:.6f}")
