@@ -6,10 +6,13 @@ from keras_deepnmt.training.checkpoints import CheckpointStore
 
 
 class CheckpointCallback(keras.callbacks.Callback):
-    """Saves a checkpoint every so many updates and at the end of an epoch.
+    """Saves checkpoints that are evenly spaced back from the last update.
 
-    The checkpoint of an epoch's last update is written after the validation,
-    so that a run killed in the middle of one validates again.
+    Counting from the end makes the last ones, which are averaged, equally far
+    apart whatever the length of the run. One that falls on the end of an epoch
+    is written after the validation, so that a run killed while it validates
+    validates again. An interrupted run's checkpoint, off the grid, is deleted
+    when the next one is safe.
 
     Put it last in the list: what the others write about an epoch is then on
     disk before the checkpoint that says so.
@@ -17,17 +20,19 @@ class CheckpointCallback(keras.callbacks.Callback):
     Args:
         store: where checkpoints go.
         every: int. Updates between two checkpoints.
+        total_steps: int. Updates of the whole run.
 
     Raises:
         ValueError: if `every` is below one.
 
     Example:
     >>> store = keras_deepnmt.training.CheckpointStore("run/checkpoints")
-    >>> keras_deepnmt.training.CheckpointCallback(store, every=500).every
-    500
+    >>> callback = keras_deepnmt.training.CheckpointCallback(store, 300, 1000)
+    >>> [step for step in range(1, 1001) if callback.is_due(step)]
+    [100, 400, 700, 1000]
     """
 
-    def __init__(self, store: CheckpointStore, every: int):
+    def __init__(self, store: CheckpointStore, every: int, total_steps: int):
         super().__init__()
         if every < 1:
             raise ValueError(
@@ -35,19 +40,38 @@ class CheckpointCallback(keras.callbacks.Callback):
             )
         self.store = store
         self.every = every
+        self.total_steps = total_steps
         self._step = 0
+
+    def is_due(self, step: int) -> bool:
+        """Says whether an update is followed by a checkpoint.
+
+        Args:
+            step: number of updates made.
+
+        Returns:
+            Whether it lies on the grid that ends at `total_steps`.
+        """
+        return (self.total_steps - step) % self.every == 0
 
     def on_train_begin(self, logs=None):
         self._step = int(self.model.optimizer.iterations)
 
     def on_train_batch_end(self, batch, logs=None):
         self._step += 1
-        last = self.params.get("steps")
-        if self._step % self.every == 0 and batch + 1 != last:
-            self.store.save(self.model, self._step)
+        is_last_of_epoch = batch + 1 == self.params.get("steps")
+        if self.is_due(self._step) and not is_last_of_epoch:
+            self._save()
 
     def on_epoch_end(self, epoch, logs=None):
+        if self.is_due(self._step) or self.model.stop_training:
+            self._save()
+
+    def _save(self):
         self.store.save(self.model, self._step)
+        for step in self.store.steps():
+            if step < self._step and not self.is_due(step):
+                self.store.delete(step)
 
 
 class EarlyStopping(keras.callbacks.EarlyStopping):

@@ -36,7 +36,7 @@ class CheckpointStore:
         ValueError: if `keep` is below one.
 
     Example:
-    >>> store = keras_deepnmt.training.CheckpointStore("run/checkpoints", keep=2)
+    >>> store = keras_deepnmt.training.CheckpointStore("run/checkpoints", 2)
     >>> store.latest() is None
     True
     """
@@ -97,7 +97,8 @@ class CheckpointStore:
                 },
             }
             _write_text(partial / _SEAL, json.dumps(seal, indent=2))
-            shutil.rmtree(final, ignore_errors=True)
+            if final.exists():
+                self.delete(step)
             os.replace(partial, final)
         except (OSError, RuntimeError) as error:
             shutil.rmtree(partial, ignore_errors=True)
@@ -107,8 +108,18 @@ class CheckpointStore:
             raise
         if self.keep is not None:
             for old in self.steps()[: -self.keep]:
-                shutil.rmtree(self.path(old))
+                self.delete(old)
         return final
+
+    def delete(self, step: int) -> None:
+        """Removes one checkpoint.
+
+        Args:
+            step: number of updates made.
+        """
+        # Without its seal it no longer counts, should the rest be interrupted.
+        (self.path(step) / _SEAL).unlink(missing_ok=True)
+        shutil.rmtree(self.path(step))
 
     def latest(self) -> int | None:
         """Finds the newest undamaged checkpoint.

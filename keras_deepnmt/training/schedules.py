@@ -49,7 +49,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     @classmethod
     def noam(cls, hidden_dim, warmup_steps, scale=1.0):
-        """Makes the schedule from a model's width (Vaswani et al., 2017, Eq. 3).
+        """Derives the peak from a width (Vaswani et al., 2017, Equation 3).
 
             rate(n) = scale * hidden_dim^-0.5
                       * min(n^-0.5, n * warmup_steps^-1.5)
@@ -66,7 +66,8 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
             An `InverseSquareRoot`.
 
         Example:
-        >>> keras_deepnmt.training.InverseSquareRoot.noam(512, 4000).warmup_steps
+        >>> schedule = keras_deepnmt.training.InverseSquareRoot.noam(512, 4000)
+        >>> schedule.warmup_steps
         4000
         """
         return cls(scale * (hidden_dim * warmup_steps) ** -0.5, warmup_steps)

@@ -1,0 +1,358 @@
+"""Fits a model to a recipe, from whatever update it is at."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+
+from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.manifest import row_weights
+from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.recipes.run_folder import RunFolder
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
+from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.schedules import InverseSquareRoot
+from keras_deepnmt.translator import Translator
+from keras_deepnmt.zoo import create_model
+
+
+def build_model(recipe: Recipe, data: PreparedData) -> keras.Model:
+    """Builds a recipe's model for a prepared corpus.
+
+    Args:
+        recipe: the recipe.
+        data: the corpus, for its vocabulary sizes.
+
+    Returns:
+        The model, not compiled.
+
+    Raises:
+        UserError: if the preset is unknown or refuses an override.
+    """
+    try:
+        return create_model(
+            recipe.model.preset,
+            data.manifest["source_vocabulary_size"],
+            data.manifest["target_vocabulary_size"],
+            **{
+                "dtype": recipe.training.dtype_policy,
+                **recipe.model.overrides,
+            },
+        )
+    except (TypeError, ValueError) as error:
+        message = str(error).splitlines()[0]
+        raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+
+
+def compile_model(recipe: Recipe, model: keras.Model) -> None:
+    """Gives a model the optimizer, schedule and loss of a recipe.
+
+    Args:
+        recipe: the recipe.
+        model: the model.
+    """
+    training = recipe.training
+    optimizer = keras.optimizers.Adam(
+        learning_rate=InverseSquareRoot(
+            training.peak_learning_rate, training.warmup_steps
+        ),
+        beta_1=training.adam_beta_1,
+        beta_2=training.adam_beta_2,
+        epsilon=training.adam_epsilon,
+        global_clipnorm=training.global_clipnorm,
+    )
+    model.compile(
+        optimizer=optimizer,
+        loss=LabelSmoothedCrossEntropy(training.label_smoothing),
+        jit_compile=training.jit_compile,
+    )
+    optimizer.build(model.trainable_variables)
+
+
+def plan_batches(recipe: Recipe, data: PreparedData) -> BatchPlan:
+    """Chooses the shapes and the order of all batches.
+
+    Args:
+        recipe: the recipe.
+        data: the corpus.
+
+    Returns:
+        The plan.
+    """
+    lengths = data.store("train").lengths
+    cells = choose_cells(
+        lengths, recipe.training.batch_tokens, recipe.training.max_shapes
+    )
+    weights = row_weights(data.manifest)
+    return BatchPlan(lengths, cells, recipe.seed, weights)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Epochs of equal length: one call of `fit`.
+
+    Args:
+        first_epoch: number of the first epoch, from 0.
+        last_epoch: number after the last one.
+        start_step: updates made before.
+        steps_per_epoch: updates of each epoch.
+    """
+
+    first_epoch: int
+    last_epoch: int
+    start_step: int
+    steps_per_epoch: int
+
+    @property
+    def num_steps(self) -> int:
+        """Updates of the whole stretch."""
+        return (self.last_epoch - self.first_epoch) * self.steps_per_epoch
+
+
+def stretches(start: int, total: int, every: int) -> list[Stretch]:
+    """Cuts the updates still to be made so that epochs end every so many.
+
+    A run that goes on in the middle of an epoch has a shorter first one, and
+    `total` need not be a multiple of `every`.
+
+    Args:
+        start: updates made.
+        total: updates of the whole run.
+        every: updates of an epoch, that is, between two validations.
+
+    Returns:
+        At most three stretches.
+
+    Example:
+    >>> [s.steps_per_epoch for s in stretches(start=30, total=350, every=100)]
+    [70, 100, 50]
+    """
+    found = []
+    while start < total:
+        epoch = start // every
+        if start % every == 0 and total - start >= every:
+            epochs, steps = (total - start) // every, every
+        else:
+            epochs, steps = 1, min((epoch + 1) * every, total) - start
+        found.append(Stretch(epoch, epoch + epochs, start, steps))
+        start += epochs * steps
+    return found
+
+
+class Fit:
+    """One run of `fit` with everything that watches it.
+
+    Args:
+        recipe: the recipe.
+        run: the run's folder.
+        data: the prepared corpus.
+        model: the compiled model.
+        plan: the batches.
+        quiet: shows nothing.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: RunFolder,
+        data: PreparedData,
+        model: keras.Model,
+        plan: BatchPlan,
+        quiet: bool = False,
+    ):
+        self.recipe = recipe
+        self.run_folder = run
+        self.data = data
+        self.model = model
+        self.plan = plan
+        training = recipe.training
+        self.store = run.checkpoints(keep=training.average_checkpoints + 1)
+        self.progress = ThroughputProgress(
+            training.steps, len(plan.cells), plan.padding_fraction, quiet
+        )
+        self.validation = None
+        if "valid" in data.splits:
+            self.validation = validation_dataset(
+                data.store("valid"), plan.cells
+            )
+        elif training.early_stopping_patience is not None:
+            raise UserError(
+                f"recipe {recipe.name}: `training.early_stopping_patience` "
+                "needs a validation set; `data` has none."
+            )
+
+    @property
+    def step(self) -> int:
+        """Updates made so far."""
+        return int(self.model.optimizer.iterations)
+
+    def go_on(self) -> None:
+        """Trains from the last good checkpoint to the end.
+
+        Raises:
+            KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
+        """
+        start = self.store.restore(self.model) or 0
+        self.run_folder.forget_after(start)
+        history = self.run_folder.history()
+        callbacks = self._callbacks(history)
+        try:
+            if start and not self._was_validated(history):
+                self._validate(callbacks)
+            if not self._has_stopped(history):
+                self._fit(start, callbacks)
+        except KeyboardInterrupt:
+            self.progress.close()
+            self._save_interrupted()
+            raise
+        finally:
+            self.progress.close()
+
+    def _fit(self, start, callbacks):
+        training = self.recipe.training
+        train = self.data.store("train")
+        for stretch in stretches(
+            start, training.steps, training.validate_every
+        ):
+            self.model.fit(
+                training_dataset(
+                    train, self.plan, stretch.start_step, stretch.num_steps
+                ),
+                steps_per_epoch=stretch.steps_per_epoch,
+                initial_epoch=stretch.first_epoch,
+                epochs=stretch.last_epoch,
+                validation_data=self.validation,
+                shuffle=False,
+                callbacks=callbacks,
+                verbose=0,
+            )
+            if self.model.stop_training:
+                return
+
+    def _callbacks(self, history):
+        training, run = self.recipe.training, self.run_folder
+        callbacks = [self.progress]
+        if self.validation is not None:
+            callbacks.insert(0, self._bleu())
+        callbacks += [
+            keras.callbacks.CSVLogger(str(run.log_file), append=True),
+            keras.callbacks.TensorBoard(
+                str(run.tensorboard_dir), write_graph=False
+            ),
+        ]
+        if training.early_stopping_patience is not None:
+            callbacks.append(
+                EarlyStopping(
+                    training.early_stopping_metric,
+                    training.early_stopping_patience,
+                    history=history,
+                )
+            )
+        callbacks.append(
+            CheckpointCallback(
+                self.store, training.checkpoint_every, training.steps
+            )
+        )
+        return callbacks
+
+    def _bleu(self):
+        sources, references = self.data.texts("valid")
+        translator = Translator(
+            self.model,
+            self.data.source_tokenizer,
+            self.data.target_tokenizer,
+            num_beams=self.recipe.training.validation_beams,
+            length_penalty=self.recipe.decoding.length_penalty,
+            batch_size=self.recipe.decoding.batch_size,
+        )
+        return BleuCallback(
+            translator,
+            sources,
+            references,
+            tokenize=self.recipe.evaluation.tokenize,
+        )
+
+    def _was_validated(self, history):
+        """Whether the epoch that ends at this step, if one does, is logged."""
+        every = self.recipe.training.validate_every
+        return self.step % every or (
+            history and history[-1][0] == self.step // every - 1
+        )
+
+    def _validate(self, callbacks):
+        """Makes up for a validation that Ctrl-C broke off."""
+        epoch = self.step // self.recipe.training.validate_every - 1
+        # The columns of the log stay; what was not measured is no number.
+        logs = {"loss": float("nan"), "tokens": 0.0}
+        if self.validation is not None:
+            scores = self.model.evaluate(
+                self.validation, return_dict=True, verbose=0
+            )
+            logs |= {f"val_{name}": value for name, value in scores.items()}
+        watchers = keras.callbacks.CallbackList(callbacks, model=self.model)
+        watchers.on_train_begin()
+        watchers.on_epoch_begin(epoch)
+        watchers.on_epoch_end(epoch, logs)
+        watchers.on_train_end()
+
+    def _has_stopped(self, history):
+        """Whether early stopping had already ended this run."""
+        patience = self.recipe.training.early_stopping_patience
+        if patience is None:
+            return False
+        stopping = EarlyStopping(
+            self.recipe.training.early_stopping_metric,
+            patience,
+            history=self.run_folder.history(),
+        )
+        stopping.set_model(self.model)
+        self.model.stop_training = False
+        stopping.on_train_begin()
+        return self.model.stop_training
+
+    def _save_interrupted(self):
+        step = self.step
+        if step and step not in self.store.steps():
+            self.store.save(self.model, step)
+        kept = self.store.latest()
+        if kept is None:
+            text = "nothing was trained yet"
+        else:
+            text = f"the checkpoint of step {kept} is saved"
+        print(
+            f"Interrupted: {text} in {self.run_folder.directory}. Run the same "
+            "command to continue.",
+            file=sys.stderr,
+        )
+
+
+def average_into(
+    recipe: Recipe, run: RunFolder, data: PreparedData, last: int
+) -> tuple[keras.Model, list[int]]:
+    """Builds the model whose weights are the mean of the last checkpoints.
+
+    Args:
+        recipe: the recipe.
+        run: the run's folder.
+        data: the prepared corpus.
+        last: how many checkpoints; fewer are taken where there are fewer.
+
+    Returns:
+        Tuple of the model and the steps averaged.
+    """
+    store = run.checkpoints()
+    file = Path(run.directory) / ".average.weights.h5"
+    try:
+        steps = store.average(file, last=min(last, len(store.steps()) or 1))
+        model = build_model(recipe, data)
+        model.load_weights(file)
+    finally:
+        file.unlink(missing_ok=True)
+    return model, steps

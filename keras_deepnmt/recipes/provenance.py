@@ -1,0 +1,96 @@
+"""Where a number comes from: versions, machine and commit."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import keras_deepnmt
+
+_PACKAGES = (
+    "keras",
+    "tensorflow",
+    "keras-nlp",
+    "sentencepiece",
+    "sacrebleu",
+    "numpy",
+)
+
+
+def versions() -> dict[str, str]:
+    """Lists the versions that a number depends on.
+
+    Returns:
+        Dict from package to version; packages not installed are left out.
+
+    Example:
+    >>> "keras" in versions()
+    True
+    """
+    found = {"keras_deepnmt": keras_deepnmt.__version__}
+    found["python"] = platform.python_version()
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> str:
+    """Names the code that runs.
+
+    Returns:
+        The commit of the source tree, `+` appended where files differ from it;
+        outside of one `keras_deepnmt <version>`.
+    """
+    root = Path(keras_deepnmt.__file__).parents[1]
+    if (root / ".git").exists():
+        try:
+            name = _git(root, "rev-parse", "HEAD")
+            changes = _git(root, "status", "--porcelain", "keras_deepnmt")
+            return f"{name}+" if changes else name
+        except (OSError, subprocess.SubprocessError):
+            pass
+    return f"keras_deepnmt {keras_deepnmt.__version__}"
+
+
+def device() -> dict[str, Any]:
+    """Describes the machine.
+
+    Returns:
+        Dict with the processor, its usable cores, and accelerators.
+    """
+    import keras
+
+    accelerators = keras.distribution.list_devices("gpu")
+    cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count()))
+    return {
+        "processor": _processor(),
+        "cores": len(cores(0)),
+        "accelerators": [str(accelerator) for accelerator in accelerators],
+        "backend": keras.config.backend(),
+    }
+
+
+def _processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _git(root, *arguments):
+    return subprocess.run(
+        ["git", "-C", str(root), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    ).stdout.strip()
