@@ -58,6 +58,23 @@ class CorpusOptions:
             )
 
 
+@dataclass(frozen=True)
+class CorpusFiles:
+    """A corpus whose files are known.
+
+    Args:
+        name: What to call it.
+        source: Path of the source side.
+        target: Path of the target side.
+        weight: How often its pairs are drawn per epoch.
+    """
+
+    name: str
+    source: Path
+    target: Path
+    weight: float = 1.0
+
+
 class LineReader:
     """Iterates over the lines of a plain or gzipped file, as bytes.
 

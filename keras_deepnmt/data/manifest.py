@@ -172,3 +172,31 @@ def describe_manifest(manifest: dict) -> str:
         f"{manifest['target_vocabulary_size']:,} target"
     )
     return "\n".join(lines)
+
+
+def leakage_lines(manifest: dict) -> list[str]:
+    """Warns of held-out text that occurs in other splits.
+
+    Args:
+        manifest: Manifest of a prepared folder.
+
+    Returns:
+        One line per split that leaks; none where all is well.
+
+    Example:
+    >>> leakage = {"train_test": 2, "train_test_source": 3}
+    >>> splits = {"test": {"pairs": 10}}
+    >>> leakage_lines({"leakage": leakage, "splits": splits})
+    ['3 of 10 test sources are in train too, 2 of them with the same target.']
+    """
+    lines = []
+    for name, pairs in manifest["leakage"].items():
+        sources = manifest["leakage"].get(f"{name}_source")
+        if sources:
+            other, split = name.split("_")
+            lines.append(
+                f"{sources} of {manifest['splits'][split]['pairs']} {split} "
+                f"sources are in {other} too, {pairs} of them with the same "
+                "target."
+            )
+    return lines

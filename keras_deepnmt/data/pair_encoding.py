@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.data.leakage import LeakageCounter, pair_hashes
-from keras_deepnmt.data.pair_reading import Spool
 from keras_deepnmt.data.shards import ShardWriter
+from keras_deepnmt.data.spool import Spool
 from keras_deepnmt.data.tokenizers import Tokenizer
 
 
@@ -31,7 +31,11 @@ def encoded_blocks(
 
     def encode(block):
         hashes = pair_hashes(*block) if hashed else None
-        return (*(t.encode(b) for t, b in zip(tokenizers, block)), hashes)
+        source_ids, target_ids = (
+            tokenizer.encode(side)
+            for tokenizer, side in zip(tokenizers, block, strict=True)
+        )
+        return source_ids, target_ids, hashes
 
     # Threads are enough, and start no second TensorFlow: SentencePiece works
     # outside the interpreter's lock. The queue is short so that memory is.

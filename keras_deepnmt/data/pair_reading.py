@@ -1,17 +1,17 @@
 """The first pass of `prepare`: from text files to a spool of clean pairs."""
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from keras_deepnmt.data.corpora import (
+    CorpusFiles,
     LineReader,
     aligned_lines,
     decode_line,
 )
+from keras_deepnmt.data.held_out_draw import HeldOutDraw
+from keras_deepnmt.data.spool import BLOCK_PAIRS, Spool
 from keras_deepnmt.data.text_filters import (
     FILTERS,
     PairFilter,
@@ -19,104 +19,6 @@ from keras_deepnmt.data.text_filters import (
     normalize_text,
     text_hash,
 )
-
-BLOCK_PAIRS = 4096
-
-
-@dataclass(frozen=True)
-class CorpusFiles:
-    """A corpus whose files are known.
-
-    Args:
-        name: What to call it.
-        source: Path of the source side.
-        target: Path of the target side.
-        weight: How often its pairs are drawn per epoch.
-    """
-
-    name: str
-    source: Path
-    target: Path
-    weight: float = 1.0
-
-
-class Spool:
-    """Normalised pairs on disk, between the two passes.
-
-    Args:
-        folder: Where its two files go.
-        split: Name of the split.
-    """
-
-    def __init__(self, folder: Path, split: str):
-        self.paths = folder / f"{split}.source", folder / f"{split}.target"
-        self.pairs = 0
-        self._files = None
-
-    def __enter__(self) -> "Spool":
-        self._files = [
-            open(path, "w", encoding="utf-8", newline="\n")
-            for path in self.paths
-        ]
-        return self
-
-    def __exit__(self, *error):
-        for file in self._files:
-            file.close()
-
-    def write(self, pairs: list[tuple[str, str]]):
-        """Appends pairs."""
-        for file, side in zip(self._files, zip(*pairs), strict=True):
-            file.write("\n".join(side) + "\n")
-        self.pairs += len(pairs)
-
-    def blocks(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Iterates over `(sources, targets)`, some thousand pairs at a time."""
-        with (
-            open(self.paths[0], encoding="utf-8", newline="\n") as sources,
-            open(self.paths[1], encoding="utf-8", newline="\n") as targets,
-        ):
-            while block := list(itertools.islice(sources, BLOCK_PAIRS)):
-                yield (
-                    [line[:-1] for line in block],
-                    [
-                        line[:-1]
-                        for line in itertools.islice(targets, len(block))
-                    ],
-                )
-
-
-class HeldOutDraw:
-    """Draws some of the kept pairs evenly while their number is unknown.
-
-    Args:
-        pairs: How many to draw.
-        seed: Seed of the draw.
-    """
-
-    def __init__(self, pairs: int, seed: int):
-        self._random = np.random.default_rng(seed)
-        self._rows = np.zeros(pairs, "int64")
-        self._texts = [None] * pairs
-        self._seen = 0
-
-    def offer(self, raw_pairs: list[tuple[str, str]]):
-        """Shows the next pairs, as they stand in their files."""
-        size = len(self._texts)
-        if not size:
-            return
-        rows = np.arange(self._seen, self._seen + len(raw_pairs))
-        places = np.where(rows < size, rows, self._random.integers(0, rows + 1))
-        for number in np.flatnonzero(places < size).tolist():
-            self._rows[places[number]] = rows[number]
-            self._texts[places[number]] = raw_pairs[number]
-        self._seen += len(raw_pairs)
-
-    def draw(self) -> tuple[np.ndarray, list[tuple[str, str]]]:
-        """Gives the drawn rows, in a random order, and their texts."""
-        count = min(self._seen, len(self._texts))
-        order = self._random.permutation(count)
-        return self._rows[order], [self._texts[i] for i in order.tolist()]
 
 
 class PairReader:
@@ -162,8 +64,8 @@ class PairReader:
             if pairs:
                 spool.write(pairs)
                 self._draw.offer(raw)
-                for file, side in zip(raw_files, zip(*raw), strict=False):
-                    file.write("\n".join(side) + "\n")
+                for file, side in zip(raw_files, (0, 1), strict=False):
+                    file.writelines(pair[side] + "\n" for pair in raw)
             now = sum(reader.position for reader in readers)
             self._progress(now - position)
             position = now

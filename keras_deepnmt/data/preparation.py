@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
+from keras_deepnmt.data.corpora import CorpusFiles
+from keras_deepnmt.data.held_out_draw import HeldOutDraw
 from keras_deepnmt.data.manifest import (
     FORMAT,
     damaged_files,
@@ -18,13 +20,9 @@ from keras_deepnmt.data.manifest import (
     write_manifest,
 )
 from keras_deepnmt.data.pair_encoding import PairEncoder
-from keras_deepnmt.data.pair_reading import (
-    CorpusFiles,
-    HeldOutDraw,
-    PairReader,
-    Spool,
-)
+from keras_deepnmt.data.pair_reading import PairReader
 from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.spool import Spool
 from keras_deepnmt.data.text_filters import FILTERS, normalize_text
 from keras_deepnmt.data.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.tokenizers import Tokenizer
@@ -84,7 +82,7 @@ class Preparation:
             "tokenizer": {"source": source.sha256, "target": target.sha256},
             "options": asdict(self.options),
             "corpora": self.entries,
-            "filters": self.filters,
+            "filters": {split: self.filters[split] for split in splits},
             "splits": splits,
             "leakage": leakage,
             "versions": _versions(),
@@ -193,18 +191,30 @@ class Preparation:
                 tokenizer.save(path)
             else:
                 sides = (0, 1) if self.options.joint else (number,)
-                tokenizer = train_tokenizer(
-                    self._training_texts(sides),
-                    path,
-                    self.options.vocabulary_size,
-                    self.options.model_type,
-                    character_coverage=self.options.character_coverage,
-                    max_sentences=self.options.tokenizer_sentences,
-                    seed=self.options.seed,
-                )
+                tokenizer = self._train_tokenizer(path, sides)
             tokenizers.append(tokenizer)
         self.bars.update(task, total=1, completed=1)
         return tuple(tokenizers)
+
+    def _train_tokenizer(self, path: Path, sides: tuple[int, ...]):
+        options = self.options
+        try:
+            return train_tokenizer(
+                self._training_texts(sides),
+                path,
+                options.vocabulary_size,
+                options.model_type,
+                character_coverage=options.character_coverage,
+                max_sentences=options.tokenizer_sentences,
+                seed=options.seed,
+            )
+        except UserError as error:
+            files = [
+                str((corpus.source, corpus.target)[side])
+                for corpus in self.corpora["train"]
+                for side in sides
+            ]
+            raise UserError(f"{', '.join(files)}: {error}") from error
 
     def _training_texts(self, sides: tuple[int, ...]) -> Iterator[str]:
         held_out = set(self.held_out_rows.tolist())

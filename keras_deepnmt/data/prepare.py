@@ -11,8 +11,9 @@ from pathlib import Path
 import rich.console
 import rich.progress
 
+from keras_deepnmt.data.corpora import CorpusFiles
+from keras_deepnmt.data.manifest import leakage_lines
 from keras_deepnmt.data.named_corpora import corpus_files
-from keras_deepnmt.data.pair_reading import CorpusFiles
 from keras_deepnmt.data.preparation import Preparation
 from keras_deepnmt.data.prepare_options import PrepareOptions
 from keras_deepnmt.data.prepared_before import prepared_before
@@ -59,7 +60,7 @@ def prepare_corpus(
     >>> manifest["splits"]["train"]["pairs"]
     29000
     """
-    corpora = _resolve(options, data_dir)
+    corpora = _resolve(options, data_dir, progress)
     before = prepared_before(output_dir, options, corpora, overwrite)
     if before is not None:
         _log.info("%s: already prepared.", output_dir)
@@ -72,26 +73,25 @@ def prepare_corpus(
     )
     with StagedFolder(output_dir, replace=overwrite) as folder, bars:
         manifest = Preparation(options, corpora, folder, bars).run()
-    for split in ("valid", "test"):
-        leaked = manifest["leakage"].get(f"train_{split}", 0)
-        if leaked:
-            _log.warning(
-                "%s: %d of %d %s pairs are training pairs too.",
-                output_dir,
-                leaked,
-                manifest["splits"][split]["pairs"],
-                split,
-            )
+    for line in leakage_lines(manifest):
+        _log.warning("%s: %s", output_dir, line)
     return manifest
 
 
-def _resolve(options: PrepareOptions, data_dir) -> dict[str, list[CorpusFiles]]:
+def _resolve(
+    options: PrepareOptions, data_dir, progress: bool
+) -> dict[str, list[CorpusFiles]]:
     corpora = {
-        split: [corpus_files(getattr(options, split), split, data_dir)]
+        split: [
+            corpus_files(
+                getattr(options, split), split, data_dir, progress=progress
+            )
+        ]
         for split in ("valid", "test")
         if getattr(options, split) is not None
     }
     corpora["train"] = [
-        corpus_files(corpus, "train", data_dir) for corpus in options.train
+        corpus_files(corpus, "train", data_dir, progress=progress)
+        for corpus in options.train
     ]
     return corpora

@@ -3,13 +3,12 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from keras_deepnmt.data.corpora import LineReader
+from keras_deepnmt.data.corpora import CorpusFiles, LineReader
 from keras_deepnmt.data.manifest import (
     MANIFEST_FILE,
     damaged_files,
     read_manifest,
 )
-from keras_deepnmt.data.pair_reading import CorpusFiles
 from keras_deepnmt.data.prepare_options import PrepareOptions
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError

@@ -27,7 +27,8 @@ def with_our_special_ids(proto: bytes, place: str | Path) -> bytes:
         UserError: if it is no model or lacks a piece that cannot be added.
 
     Example:
-    >>> proto = with_our_special_ids(Path("spm.model").read_bytes(), "spm.model")
+    >>> proto = Path("spm.model").read_bytes()
+    >>> proto = with_our_special_ids(proto, "spm.model")
     """
     import sentencepiece
 
@@ -38,8 +39,8 @@ def with_our_special_ids(proto: bytes, place: str | Path) -> bytes:
         processor = None
     if processor is None or not processor.get_piece_size():
         raise UserError(
-            f"{place}: not a SentencePiece model ({len(proto)} bytes). Give the "
-            "`.model` file that SentencePiece wrote."
+            f"{place}: not a SentencePiece model ({len(proto)} bytes). "
+            "Give the `.model` file that SentencePiece wrote."
         )
     ids = {
         "pad_id": processor.pad_id(),

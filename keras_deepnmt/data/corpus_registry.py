@@ -1,0 +1,160 @@
+"""The corpora known by name: where their files are, and what they hold.
+
+SHA-256 is that of the uncompressed content, so that it is the same for a
+gzipped file and its plain copy.
+"""
+
+from dataclasses import dataclass
+
+_MULTI30K = (
+    "https://raw.githubusercontent.com/multi30k/dataset/"
+    "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
+)
+_NEWSTEST = (
+    "https://raw.githubusercontent.com/Helsinki-NLP/OPUS-MT-testsets/"
+    "ac0f19c0be3cb4e0d9450fcb2d7a9847c4bdd180/testsets/eng-deu"
+)
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """One file of a known corpus.
+
+    Args:
+        address: Where it is public.
+        sha256: SHA-256 of its uncompressed content.
+        local_names: Its names inside a `data_dir`, relative to it.
+    """
+
+    address: str
+    sha256: str
+    local_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NamedCorpus:
+    """A known corpus.
+
+    Args:
+        name: Its name, which ends in the languages of source and target.
+        splits: Source and target file of each split. A corpus of one split
+            stands for any split.
+    """
+
+    name: str
+    splits: dict[str, tuple[NamedFile, NamedFile]]
+
+
+def _multi30k(name: str, raw: bool, sha256: dict[str, tuple[str, str]]):
+    addresses = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+    splits = {}
+    for split, hashes in sha256.items():
+        local = split if split != "test" else "test_2016_flickr"
+        files = []
+        for language, digest in zip(("en", "de"), hashes, strict=True):
+            if raw:
+                address = f"raw/{addresses[split]}.{language}.gz"
+                local_names = (f"multi30k/{local}.{language}",)
+            else:
+                address = f"tok/{addresses[split]}.lc.norm.tok.{language}"
+                local_names = (f"multi30k/tok/{local}.{language}",)
+            local_names += (f"multi30k/{address}",)
+            files.append(
+                NamedFile(f"{_MULTI30K}/{address}", digest, local_names)
+            )
+        splits[split] = tuple(files)
+    return NamedCorpus(name, splits)
+
+
+def _newstest(file: str, english: str, german: str, local: str | None = None):
+    sides = []
+    for code, language, digest in (
+        ("eng", "en", english),
+        ("deu", "de", german),
+    ):
+        names = [f"newstest-en-de/{file}.{language}"]
+        if local is not None:
+            names.append(f"newstest-en-de/{local}.{language}")
+        address = f"{_NEWSTEST}/{file}.{code}"
+        sides.append(NamedFile(address, digest, tuple(names)))
+    name = f"{file.replace('-', '')}_en_de"
+    return NamedCorpus(name, {"test": tuple(sides)})
+
+
+_CORPORA = (
+    _multi30k(
+        "multi30k_en_de",
+        True,
+        {
+            "train": (
+                "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+                "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+            ),
+            "valid": (
+                "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+                "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+            ),
+            "test": (
+                "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+                "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+            ),
+        },
+    ),
+    _multi30k(
+        "multi30k_tok_en_de",
+        False,
+        {
+            "train": (
+                "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119",
+                "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505",
+            ),
+            "valid": (
+                "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec",
+                "97232bd273eceb7207f689527386a97e4be2616b18ada47576bdaf96c8ae1f00",
+            ),
+            "test": (
+                "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2",
+                "c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4",
+            ),
+        },
+    ),
+    _newstest(
+        "news-test2008",
+        "134e1140848bb0d05e774dbe35b8b69602faf401250c03dbb437bdbe38c37b6f",
+        "6d86c805e6cd008c11143816daac272fdf5a3afea816983c43005717d6fe3ae2",
+    ),
+    _newstest(
+        "newstest2009",
+        "3fc92718e7b994ca0a5dc57e63b68d5c80244a56e5bb1cec11d2e8dd10b3ff3c",
+        "41f7d4a766a99f78646474dbd21af0dd0285a5dad5c48d1b627334c11a1771d9",
+    ),
+    _newstest(
+        "newstest2010",
+        "1ebece77e333965cbc66fde735a6f17e026b4d6690f4f7fdaba839b7bdadac3b",
+        "4f4b02d3abe150ca47a745d138d90f688edb20dd2d2fedca16aa05fd1e2018b1",
+    ),
+    _newstest(
+        "newstest2011",
+        "d387569743c0fa9097df4d4e2c1dd9e6ba9ef3cee6e0f473da3204c887dcf8fd",
+        "033bc05659f61c5e51170973267d21e23a9a968557b866f3842c92e416a60e1b",
+    ),
+    _newstest(
+        "newstest2012",
+        "f9e51f85c4948033fc7d77ef427f4d88908a8dd3f778970f62d0baafac3ff97e",
+        "946b9587b79271b0f3ce9cc8c0e5b310e3021ef598e1ba5dc2a24fef8960de30",
+    ),
+    _newstest(
+        "newstest2013",
+        "ace268a1d9724ca76f6d8e5c720ffdc08f01bdce45630ed8b269dc7918e1c16e",
+        "d7ea35ab91ff3709e03ad9cb6bf5b4f2cc775cd2d72efd5254c4aec5e69663ca",
+        local="valid",
+    ),
+    _newstest(
+        "newstest2014",
+        "7294bccf2879a97b3706b95c9595f1459617a8ee7130d5d8581c910e69736971",
+        "ae5d110486bc33d7175e9e28c7d0051eb3e5fcd2166dd93371089852c091a20e",
+        local="test",
+    ),
+)
+
+NAMED_CORPORA: dict[str, NamedCorpus] = {c.name: c for c in _CORPORA}
