@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import fnmatch
 import types
 import typing
 from collections.abc import Mapping
@@ -15,8 +16,11 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 
 
-def list_recipes() -> list[str]:
+def list_recipes(pattern: str = "*") -> list[str]:
     """Lists the recipes that come with the package.
+
+    Args:
+        pattern: names with wildcards, as in `"transformer_*"`.
 
     Returns:
         Their names, for `load_recipe`.
@@ -25,9 +29,9 @@ def list_recipes() -> list[str]:
     >>> "transformer_tiny.demo_de_en" in list_recipes()
     True
     """
-    files = resources.files("keras_deepnmt.recipes").iterdir()
-    names = [file.name for file in files if file.name.endswith(".yaml")]
-    return sorted(name.removesuffix(".yaml") for name in names)
+    files = [f.name for f in resources.files(__package__).iterdir()]
+    names = [f.removesuffix(".yaml") for f in files if f.endswith(".yaml")]
+    return sorted(fnmatch.filter(names, pattern))
 
 
 def load_recipe(
@@ -124,7 +128,7 @@ def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
 
 def _read(recipe):
     if recipe in (names := list_recipes()):
-        file = resources.files("keras_deepnmt.recipes") / f"{recipe}.yaml"
+        file = resources.files(__package__) / f"{recipe}.yaml"
         return file.name, file.read_text(encoding="utf-8")
     if not Path(recipe).is_file():
         near = difflib.get_close_matches(recipe, names, n=1, cutoff=0.4)
