@@ -80,7 +80,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
         parser = VerbParser(verb, VERBS[verb], command.EXAMPLE)
         command.add_options(parser)
         options = parser.parse_args(words)
-        with short_messages():
+        with short_messages(options.quiet):
             code = command.run(options)
         sys.stdout.flush()
         return code or 0
@@ -89,8 +89,10 @@ def _run_verb(verb: str, words: list[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        return tell(verb, f"interrupted. {command.CONTINUE}", INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        # A room that saved something says so itself.
+        message = str(interrupt) or f"interrupted. {command.CONTINUE}"
+        return tell(verb, message, INTERRUPTED)
     except Exception as error:
         message = explain(error)
         if message is None or wants_traceback():

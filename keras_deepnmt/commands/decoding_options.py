@@ -40,8 +40,7 @@ def add_batch_size(parser: VerbParser) -> None:
     parser.add_argument(
         "--batch-size",
         type=PositiveInt,
-        default=32,
-        help="Sentences computed together.",
+        help="Sentences computed together. Default: the run's.",
     )
 
 

@@ -157,14 +157,16 @@ def _train_corpora(options):
 
 
 def _print_counts(manifest):
-    filters = manifest["filters"].values()
-    reasons = list(dict.fromkeys(name for counts in filters for name in counts))
-    table = rich.table.Table(title="Pairs")
-    for name in ("split", *reasons, "source tokens", "target tokens"):
-        table.add_column(name.replace("_", " "), justify="right")
-    for split, counts in manifest["filters"].items():
-        summary = manifest["splits"][split]
-        numbers = [counts.get(name, 0) for name in reasons]
-        numbers += [summary["source_tokens"], summary["target_tokens"]]
-        table.add_row(split, *(f"{number:,}" for number in numbers))
+    filters, splits = manifest["filters"], manifest["splits"]
+    table = rich.table.Table(title="Pairs and tokens")
+    table.add_column("")
+    for split in filters:
+        table.add_column(split, justify="right")
+    reasons = dict.fromkeys(n for counts in filters.values() for n in counts)
+    for name in reasons:
+        counts = (filters[split].get(name, 0) for split in filters)
+        table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
+    for name in ("source_tokens", "target_tokens"):
+        counts = (splits[split][name] for split in filters)
+        table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
     rich.console.Console(stderr=True).print(table)

@@ -41,7 +41,9 @@ def run(options: Namespace) -> None:
         options: what the parser returned.
     """
     sources, targets = read_pairs(options.source, options.target)
-    scores = load_translator(options).score(sources, targets)
+    translator = load_translator(options)
+    with counting("pairs", len(sources), options.quiet) as advance:
+        scores = translator.score(sources, targets, advance)
     if options.totals:
         print("line\ttokens\tlog_prob")
     else:

@@ -52,21 +52,25 @@ def run(options: Namespace) -> None:
             f"{options.num_hypotheses} and {options.num_beams}"
         )
     translator = load_translator(options)
+    num_hypotheses = options.num_hypotheses
     number = 0
-    size = options.batch_size * _BATCHES_PER_GROUP
-    for lines in stream_lines(sys.stdin.fileno(), size):
-        if options.num_hypotheses == 1:
-            outputs = translator.translate(lines)
-        else:
-            outputs = _nbest(translator, lines, number, options.num_hypotheses)
-        number += len(lines)
-        sys.stdout.writelines(f"{output}\n" for output in outputs)
-        sys.stdout.flush()
+    size = translator.batch_size * _BATCHES_PER_GROUP
+    with counting("sentences", quiet=options.quiet) as advance:
+        for lines in stream_lines(sys.stdin.fileno(), size):
+            if num_hypotheses == 1:
+                outputs = translator.translate(lines, advance)
+            else:
+                nbest = translator.translate_nbest(
+                    lines, num_hypotheses, advance
+                )
+                outputs = _numbered(nbest, number + 1)
+            number += len(lines)
+            sys.stdout.writelines(f"{output}\n" for output in outputs)
+            sys.stdout.flush()
 
 
-def _nbest(translator, lines, before, num_hypotheses):
-    nbest = translator.translate_nbest(lines, num_hypotheses)
-    for number, hypotheses in enumerate(nbest, start=before + 1):
+def _numbered(nbest, first):
+    for number, hypotheses in enumerate(nbest, start=first):
         for hypothesis in hypotheses:
             score = f"{hypothesis.score:.6f}"
             yield f"{number} ||| {hypothesis.text} ||| {score}"
