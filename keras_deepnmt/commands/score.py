@@ -2,6 +2,7 @@
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.console import counting
 from keras_deepnmt.commands.decoding_options import (
     add_batch_size,
     load_translator,

@@ -5,6 +5,7 @@ import sys
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.console import counting
 from keras_deepnmt.commands.decoding_options import (
     add_decoding_options,
     load_translator,
