@@ -115,7 +115,7 @@ class PrepareOptions:
         # 65,534 is what the index of lengths can hold.
         limits = {
             "vocabulary_size": (5, 2**31 - 1),
-            "tokenizer_sentences": (1, 2**31 - 1),
+            "tokenizer_sentences": (101, 2**31 - 1),
             "min_length": (1, self.max_length),
             "max_length": (1, 2**31 - 1),
             "max_tokens": (1, 65_534),

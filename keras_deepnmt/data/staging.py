@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keras_deepnmt.errors import UserError
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class StagedFolder:
@@ -63,7 +63,7 @@ class StagedFolder:
             os.close(self._lock)
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             raise UserError(
-                f"{self.output_dir}: the disk is full "
+                f"{self.output_dir}: could not be written "
                 f"({error.strerror}); nothing was kept. Free some space, or "
                 "choose another disk, and run again."
             ) from error

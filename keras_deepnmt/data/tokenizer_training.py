@@ -39,7 +39,7 @@ def train_tokenizer(
             piece. Lower it (0.9995) for large noisy corpora and for scripts
             with thousands of characters.
         max_sentences: At most so many sentences, drawn evenly, are kept in
-            memory for training.
+            memory for training; more than 100.
         seed: Seed of that draw.
 
     Returns:
@@ -47,7 +47,7 @@ def train_tokenizer(
 
     Raises:
         UserError: if the text does not allow a vocabulary of this size.
-        ValueError: if `model_type` is unknown.
+        ValueError: if `model_type` is unknown or `max_sentences` too small.
 
     Example:
     >>> tokenizer = train_tokenizer(["a rose is a rose"] * 9, "rose.model", 12)
@@ -60,6 +60,11 @@ def train_tokenizer(
         raise ValueError(
             f"`model_type` must be one of {', '.join(MODEL_TYPES)}. "
             f"Received: model_type={model_type!r}"
+        )
+    if max_sentences <= 100:  # SentencePiece's own rule
+        raise ValueError(
+            "`max_sentences` must be more than 100. "
+            f"Received: max_sentences={max_sentences}"
         )
     model = io.BytesIO()
     sentencepiece.set_random_generator_seed(seed)

@@ -1,0 +1,120 @@
+"""What must be true of reading corpora.
+
+Lines are the lines of the file, whatever the file looks like; a mistake in a
+file is reported with its file and line.
+"""
+
+import gzip
+import hashlib
+
+import pytest
+
+from keras_deepnmt.data.corpora import (
+    CorpusOptions,
+    LineReader,
+    aligned_lines,
+    decode_line,
+)
+from keras_deepnmt.errors import UserError
+
+
+def written(path, content):
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a\nb\n\nc\n",
+        b"a\nb\n\nc",
+        b"a\r\nb\r\n\r\nc\r\n",
+        b"\xef\xbb\xbfa\nb\n\nc",
+    ],
+    ids=["plain", "no last line feed", "carriage returns", "byte order mark"],
+)
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["raw", "gz"])
+def test_lines_and_hash_do_not_depend_on_the_wrapping(
+    tmp_path, content, compress
+):
+    reader = LineReader(written(tmp_path / "text", compress(content)))
+    assert list(reader) == [b"a", b"b", b"", b"c"]
+    assert reader.lines == 4
+    assert reader.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    content = "a\u2028b\x85c\x0bd\re\n".encode()
+    assert len(list(LineReader(written(tmp_path / "t", content)))) == 1
+
+
+def test_lines_longer_than_a_chunk_survive(tmp_path):
+    lines = [b"x" * 3_000_000, b"y", b"z" * 1_500_000]
+    reader = LineReader(written(tmp_path / "t", b"\n".join(lines)))
+    assert list(reader) == lines
+
+
+def test_refuses_a_file_without_line_feeds(tmp_path):
+    path = written(tmp_path / "t", b"a\n" + b"x" * (1 << 25))
+    with pytest.raises(UserError, match="t, line 2: longer than 16777216"):
+        list(LineReader(path))
+
+
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+def test_refuses_an_empty_file(tmp_path, content):
+    path = written(tmp_path / "train.de", content)
+    with pytest.raises(UserError, match="train.de: the file is empty"):
+        list(LineReader(path))
+
+
+def test_a_missing_file_suggests_the_nearest_name(tmp_path):
+    written(tmp_path / "train.de", b"a\n")
+    with pytest.raises(
+        UserError, match="trian.de: no such file. Did you mean "
+    ):
+        LineReader(tmp_path / "trian.de")
+    with pytest.raises(UserError, match="there is no folder"):
+        LineReader(tmp_path / "nowhere" / "train.de")
+    with pytest.raises(UserError, match="is a folder"):
+        LineReader(tmp_path)
+
+
+def test_damaged_gzip_data_is_reported_with_its_line(tmp_path):
+    data = gzip.compress(b"".join(b"%d\n" % i for i in range(100_000)))
+    path = written(tmp_path / "t.gz", data[: len(data) // 2])
+    with pytest.raises(UserError, match=r"t.gz, line \d+: the gzip data is"):
+        list(LineReader(path))
+    middle = len(data) // 2
+    path = written(tmp_path / "t.gz", data[:middle] + b"?" + data[middle + 1 :])
+    with pytest.raises(UserError, match=r"t.gz, line \d+: the gzip data is"):
+        list(LineReader(path))
+
+
+def test_invalid_text_is_reported_with_file_line_and_byte(tmp_path):
+    line = "für".encode("latin-1")
+    with pytest.raises(UserError, match="a.de, line 7: not UTF-8 .byte 2 of"):
+        decode_line(line, "a.de", 7)
+
+
+@pytest.mark.parametrize("longer", [0, 1])
+def test_sides_of_different_length_are_reported_with_both_counts(
+    tmp_path, longer
+):
+    counts = [3, 3]
+    counts[longer] = 5
+    readers = [
+        LineReader(written(tmp_path / name, b"x\n" * count))
+        for name, count in zip(("s.en", "t.de"), counts, strict=True)
+    ]
+    message = f"s.en with {counts[0]} and .*t.de with {counts[1]} lines"
+    with pytest.raises(UserError, match=message):
+        list(aligned_lines(*readers))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"source": "a"}, {"target": "a"}, {"name": "a", "weight": 0.0}],
+)
+def test_refuses_half_a_corpus(arguments):
+    with pytest.raises(UserError):
+        CorpusOptions(**arguments)

@@ -1,0 +1,186 @@
+"""What must be true of tokenizers.
+
+Our special ids are where we say, models of others are brought into our order
+or refused, and a graph cuts text exactly as Python does.
+"""
+
+import io
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
+
+WORDS = (
+    "der die das Hund Katze Vögel größer über Äpfel läuft schläft ﬁne".split()
+)
+RANDOM = np.random.default_rng(5)
+TEXTS = [" ".join(RANDOM.choice(WORDS, 7)) for _ in range(300)]
+TRICKY = [
+    "der Hund läuft über das Größer",
+    "der Hund la\u0308uft",  # decomposed
+    "ﬁne ｆｕｌｌ ①",  # compatibility characters
+    "  der \u00a0 Hund\t\u3000 läuft ",
+    "東京 und der Hund 🐕",  # unknown characters
+    "",
+    "   ",
+    "<s> der </s> <pad> <unk>",  # names of special pieces are plain text
+    "▁der▁Hund",
+]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tokenizer") / "spm.model"
+    return train_tokenizer(TEXTS, path, 41, request.param)
+
+
+def foreign_model(path, **ids):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS),
+        model_writer=model,
+        vocab_size=41,
+        model_type="bpe",
+        normalization_rule_name="nfkc",
+        minloglevel=2,
+        **ids,
+    )
+    path.write_bytes(model.getvalue())
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+def test_special_ids_are_the_first_four(tokenizer):
+    assert tokenizer.vocabulary_size == 41
+    assert tokenizer.pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_text_comes_back(tokenizer):
+    rows = tokenizer.encode(TEXTS[:50])
+    assert all(row.dtype == np.int32 and row.min() > 3 for row in rows)
+    expected = [text.replace("ﬁ", "fi") for text in TEXTS[:50]]
+    assert tokenizer.decode(rows) == expected
+
+
+def test_decoding_ends_at_the_first_end_and_drops_special_ids(tokenizer):
+    (hund,) = tokenizer.encode(["Hund"])
+    row = [2, *hund, 0, 3, *hund, 0]
+    assert tokenizer.decode([row, [], [3]]) == ["Hund", "", ""]
+    assert tokenizer.decode([]) == []
+    assert tokenizer.decode(np.array([row, row])) == ["Hund", "Hund"]
+
+
+def test_unknown_characters_give_the_unknown_id(tokenizer):
+    (row,) = tokenizer.encode(["東"])
+    assert 1 in row and set(row.tolist()) & {0, 2, 3} == set()
+    assert "⁇" in tokenizer.decode([row])[0]
+
+
+@pytest.mark.parametrize("outside", [41, -1, 10**12])
+def test_ids_outside_the_vocabulary_are_refused(tokenizer, outside):
+    with pytest.raises(ValueError, match=r"inside the vocabulary, 0\.\.40"):
+        tokenizer.decode([[5, outside]])
+
+
+def test_one_string_is_refused(tokenizer):
+    with pytest.raises(ValueError, match="must be a list"):
+        tokenizer.encode("der Hund")
+
+
+def test_the_graph_cuts_text_as_python_does(tokenizer):
+    in_graph = tokenizer.in_graph_tokenizer()
+    expected = [row.tolist() for row in tokenizer.encode(TRICKY)]
+    assert in_graph(TRICKY) == expected
+    assert in_graph.detokenize(expected) == tokenizer.decode(expected)
+    assert in_graph.vocabulary_size() == tokenizer.vocabulary_size
+    import tensorflow as tf
+
+    cut = tf.data.Dataset.from_tensor_slices(TRICKY).map(in_graph)
+    assert [row.numpy().tolist() for row in cut] == expected
+
+
+def test_training_twice_gives_the_same_model(tokenizer, tmp_path):
+    # The seed of the draw matters where the text is longer than the limit.
+    for limit in (1_000_000, 101):
+        pair = [
+            train_tokenizer(
+                iter(TEXTS), tmp_path / "m", 40, max_sentences=limit, seed=5
+            ).proto
+            for _ in range(2)
+        ]
+        assert pair[0] == pair[1]
+
+
+def test_files_and_sentences_give_the_same_model(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    by_file = train_tokenizer([text], tmp_path / "a.model", 40)
+    by_text = train_tokenizer(TEXTS, tmp_path / "b.model", 40)
+    assert by_file.sha256 == by_text.sha256
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_a_vocabulary_too_large_names_the_largest(tmp_path, model_type):
+    with pytest.raises(UserError, match="The largest possible is") as caught:
+        train_tokenizer(TEXTS, tmp_path / "m", 5_000, model_type)
+    largest = int(str(caught.value).rstrip(".").rsplit(" ", 1)[1])
+    made = train_tokenizer(TEXTS, tmp_path / "m", largest, model_type)
+    assert made.vocabulary_size == largest
+
+
+def test_a_vocabulary_too_small_names_the_smallest(tmp_path):
+    with pytest.raises(UserError, match="Give at least") as caught:
+        train_tokenizer(TEXTS, tmp_path / "m", 6)
+    smallest = int(str(caught.value).split("at least ")[1].split(",")[0])
+    assert train_tokenizer(TEXTS, tmp_path / "m", smallest)
+    assert list(tmp_path.iterdir()) == [tmp_path / "m"]
+
+
+def test_no_text_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no text"):
+        train_tokenizer([], tmp_path / "m", 40)
+    with pytest.raises(ValueError, match="model_type"):
+        train_tokenizer(TEXTS, tmp_path / "m", 40, "word")
+
+
+@pytest.mark.parametrize(
+    ("ids", "size"),
+    [
+        ({}, 42),  # <unk> <s> </s>, no padding: SentencePiece's default
+        ({"unk_id": 3, "bos_id": 0, "pad_id": 1, "eos_id": 2}, 41),
+        ({"unk_id": 0, "bos_id": 39, "pad_id": 40, "eos_id": 38}, 41),
+        ({"user_defined_symbols": ["<pad>"]}, 42),  # the name is taken
+        ({"byte_fallback": False, "pad_id": 3, "pad_piece": "[PAD]"}, 41),
+    ],
+)
+def test_models_with_other_special_ids_are_mapped(tmp_path, ids, size):
+    other = foreign_model(tmp_path / "m", **ids)
+    ours = Tokenizer(tmp_path / "m")
+    assert ours.vocabulary_size == size
+    assert ours.pieces([1, 2, 3]) == ["<unk>", "<s>", "</s>"]
+    for text in TRICKY + TEXTS[:20]:
+        (row,) = ours.encode([text])
+        pieces = [other.id_to_piece(i) for i in other.encode(text)]
+        assert ours.pieces(row) == pieces
+        assert ours.decode([row])[0] == other.decode(other.encode(text))
+    ours.save(tmp_path / "saved")
+    again = Tokenizer(tmp_path / "saved")
+    assert again.sha256 == ours.sha256 and again.proto == ours.proto
+
+
+def test_models_without_begin_or_end_are_refused(tmp_path):
+    foreign_model(tmp_path / "m", bos_id=-1)
+    with pytest.raises(UserError, match="m: .* lacks: bos_id"):
+        Tokenizer(tmp_path / "m")
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", b"\x0a\x03abc" * 9])
+def test_other_files_are_refused(tmp_path, content):
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(UserError, match="m: not a SentencePiece model"):
+        Tokenizer(tmp_path / "m")
+    with pytest.raises(UserError, match="nowhere: no tokenizer"):
+        Tokenizer(tmp_path / "nowhere")
