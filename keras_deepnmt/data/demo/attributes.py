@@ -1,0 +1,189 @@
+"""What follows a noun of the demo grammar: genitives, relative clauses."""
+
+from keras_deepnmt.data.demo import adverbials, phrases
+from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.german import (
+    ACCUSATIVE,
+    DATIVE,
+    FEMININE,
+    GENITIVE,
+    MASCULINE,
+    NOMINATIVE,
+    PLURAL,
+    RELATIVE,
+)
+from keras_deepnmt.data.demo.noun_tables import CITY_NAMES
+from keras_deepnmt.data.demo.phrases import (
+    PEOPLE,
+    PLURAL_PERSON,
+    THIRD,
+    Phrase,
+)
+from keras_deepnmt.data.demo.planning import plan_clause
+
+_OWNABLE = ("kin", "animal", "thing", "head", "device", "text", "garment")
+_ADJUNCTS = ("genitive",) * 7 + ("relative",) * 9 + ("mit",) * 3 + ("aus",) * 2
+_SUBJECT_FRAMES = (
+    ("transitive",) * 4
+    + ("intransitive",) * 3
+    + ("dative",) * 2
+    + ("copula", "ditransitive", "motion", "prepositional")
+)
+_ANIMAL_FRAMES = ("intransitive", "motion", "copula")
+_WITH = (
+    (DATIVE, "mit", "with"),
+    (DATIVE, "mit", "with"),
+    (ACCUSATIVE, "ohne", "without"),
+)
+_CARRIED = ("thing", "head", "animal", "garment", "drink")
+
+
+def attributed_phrase(
+    chooser: Chooser, kinds: tuple[str, ...], case: int, feminine: bool
+) -> Phrase:
+    """Makes a noun phrase with one attribute after its noun.
+
+    Args:
+        chooser: The source of chance.
+        kinds: The kinds of nouns to choose from.
+        case: The case the phrase stands in.
+        feminine: Whether a genitive may be feminine.
+
+    Returns:
+        The phrase with a genitive, a relative clause, *mit* or *aus*.
+    """
+    adjunct = chooser.pick(_ADJUNCTS)
+    owned = tuple(kind for kind in kinds if kind in _OWNABLE)
+    if adjunct == "genitive" and owned:
+        phrase = phrases.noun_phrase(chooser, owned, case, owned=True)
+        owner = phrases.noun_phrase(chooser, PEOPLE, GENITIVE)
+        while owner.column == FEMININE and not feminine:
+            owner = phrases.noun_phrase(chooser, PEOPLE, GENITIVE)
+        _append(phrase, owner.german, ["of", *owner.english])
+        return phrase
+    phrase = phrases.noun_phrase(chooser, kinds, case)
+    person = phrase.kind in PEOPLE
+    if adjunct == "mit" and person:
+        case, *words = chooser.pick(_WITH)
+        other = phrases.noun_phrase(chooser, _CARRIED, case)
+        _append(phrase, *adverbials.prepositional(*words, other))
+    elif adjunct == "aus" and person:
+        german, english = chooser.pick(CITY_NAMES)
+        _append(phrase, ["aus", german], ["from", english])
+    else:
+        german, english = relative_clause(chooser, phrase)
+        _append(phrase, [",", *german, ","], english)
+    return phrase
+
+
+def _append(phrase, german, english):
+    phrase.german = phrase.german + german
+    phrase.english = phrase.english + english
+    phrase.bare = False
+
+
+def relative_clause(
+    chooser: Chooser, antecedent: Phrase
+) -> tuple[list[str], list[str]]:
+    """Makes a relative clause: *der schläft*, *dem ich helfe*.
+
+    Args:
+        chooser: The source of chance.
+        antecedent: The phrase it belongs to, whose gender and number the
+            relative pronoun has; its case is that of its own clause.
+
+    Returns:
+        The German words, without commas, and the English words.
+    """
+    kind = antecedent.kind
+    person = kind in PEOPLE
+    draw = chooser.pick(range(10))
+    if draw < 5 or (draw > 6 and not person):
+        if person or kind == "animal" or draw < 2:
+            return _as_subject(chooser, antecedent, person)
+        return _as_accusative(chooser, antecedent, person)
+    if draw < 7:
+        return _as_accusative(chooser, antecedent, person)
+    if draw < 9:
+        return _as_dative(chooser, antecedent)
+    return _as_genitive(chooser, antecedent)
+
+
+def _as_subject(chooser, antecedent, person):
+    if person:
+        frame = chooser.pick(_SUBJECT_FRAMES)
+    elif antecedent.kind == "animal":
+        frame = chooser.pick(_ANIMAL_FRAMES)
+    else:
+        frame = "copula"
+    pronoun = Phrase(
+        [RELATIVE[NOMINATIVE][antecedent.column]],
+        ["who" if person else "which"],
+        antecedent.kind,
+        antecedent.column,
+        antecedent.person,
+    )
+    # "die Frau, die Anna sieht" would leave open who sees whom.
+    clause = plan_clause(
+        chooser,
+        subject=pronoun,
+        frame=frame,
+        adverbial_chance=0.15,
+        names=False,
+    )
+    return clause.subordinate()
+
+
+def _as_accusative(chooser, antecedent, person):
+    # Only the masculine "den" tells an object from a subject; elsewhere a
+    # pronoun that can only be a subject does.
+    if antecedent.column == MASCULINE and chooser.chance(0.7):
+        subject = phrases.noun_phrase(chooser, PEOPLE, NOMINATIVE, names=True)
+    else:
+        subject = phrases.subject_pronoun(chooser, sie=False)
+    clause = plan_clause(
+        chooser,
+        subject=subject,
+        frame="transitive",
+        object_kind=antecedent.kind,
+        omitted=ACCUSATIVE,
+        adverbial_chance=0.15,
+    )
+    return clause.subordinate(
+        [RELATIVE[ACCUSATIVE][antecedent.column]],
+        ["whom" if person else "which"],
+    )
+
+
+def _as_dative(chooser, antecedent):
+    subject = phrases.noun_phrase(chooser, PEOPLE, NOMINATIVE, names=True)
+    if chooser.chance(0.4):
+        subject = phrases.subject_pronoun(chooser)
+    frame = chooser.pick(("dative", "dative", "ditransitive"))
+    clause = plan_clause(
+        chooser,
+        subject=subject,
+        frame=frame,
+        omitted=DATIVE,
+        adverbial_chance=0.15,
+    )
+    english = ["whom"] if frame == "dative" else ["to", "whom"]
+    return clause.subordinate([RELATIVE[DATIVE][antecedent.column]], english)
+
+
+def _as_genitive(chooser, antecedent):
+    owned = phrases.noun_phrase(chooser, ("kin", "animal"), NOMINATIVE)
+    noun = owned.german[-1]
+    plural = owned.column == PLURAL
+    subject = Phrase(
+        [RELATIVE[GENITIVE][antecedent.column], noun],
+        ["whose", owned.english[-1]],
+        owned.kind,
+        owned.column,
+        PLURAL_PERSON if plural else THIRD,
+    )
+    frame = chooser.pick(("intransitive", "motion", "copula"))
+    clause = plan_clause(
+        chooser, subject=subject, frame=frame, adverbial_chance=0.15
+    )
+    return clause.subordinate()

@@ -1,0 +1,188 @@
+"""Clauses of the demo grammar, and the three places of the German verb.
+
+A clause is planned once and then put in order: verb second in a main clause
+(*Der Mann macht die Tür auf*), verb last in a subordinate one (*weil der Mann
+die Tür aufmacht*), verb first in a question. English keeps its own order.
+"""
+
+from keras_deepnmt.data.demo.phrases import THIRD
+
+_BE = {
+    "present": (("bin", "ist", "sind"), ("am", "is", "are")),
+    "past": (("bin", "ist", "sind"), ("was", "was", "were")),
+}
+
+
+class Clause:
+    """A planned clause: its subject, its verb's parts, and all the rest.
+
+    Attributes:
+        subject: Phrase.
+        finite: str, the finite verb.
+        tail: list of str, what ends a main clause (prefix, participle).
+        final: list of str, the whole verb where it comes last.
+        middle: list of (name, German words) between the verb's two places.
+        auxiliary: str, the English auxiliary a question begins with.
+        base: list of str, the English verb after that auxiliary.
+        statement: list of str, the English verb of a statement.
+        after: list of (name, English words) after the English verb.
+        fronts: list of str, names in `middle` that may open the sentence.
+        tense: str.
+        complementizer: str, what introduces the clause that the verb wants.
+    """
+
+    __slots__ = (
+        "subject",
+        "finite",
+        "tail",
+        "final",
+        "middle",
+        "auxiliary",
+        "base",
+        "statement",
+        "after",
+        "fronts",
+        "tense",
+        "complementizer",
+    )
+
+    def __init__(self, subject, tense):
+        self.subject = subject
+        self.tense = tense
+        self.middle = []
+        self.after = []
+        self.fronts = []
+        self.complementizer = ""
+
+    def conjugate(self, verb, modal, negated):
+        """Sets the verb's forms, agreeing with the subject."""
+        person = self.subject.person
+        self._conjugate_german(
+            person,
+            verb.present,
+            verb.prefix,
+            verb.infinitive,
+            verb.participle,
+            verb.auxiliary,
+            modal,
+        )
+        base, third = [*verb.english_base], [*verb.english_third]
+        auxiliary = "do"
+        if self.tense == "past":
+            auxiliary, third = "did", [*verb.english_past]
+        elif self.tense == "modal":
+            auxiliary = modal.auxiliary
+            third = [*modal.english_third, *base]
+            base = [*modal.english_base, *base]
+        self._conjugate_english(person, auxiliary, base, third, negated)
+
+    def conjugate_copula(self, modal, negated):
+        """Sets the forms of *sein*, "to be"."""
+        person = self.subject.person
+        auxiliary, base, third = "do", ["be"], ["be"]
+        present, forms = _BE["past" if self.tense == "past" else "present"]
+        self._conjugate_german(
+            person, present, "", "sein", "gewesen", present, modal
+        )
+        if self.tense == "modal":
+            auxiliary = modal.auxiliary
+            base = [*modal.english_base, "be"]
+            third = [*modal.english_third, "be"]
+        else:
+            auxiliary, base, third = forms[person], [], []
+        self._conjugate_english(person, auxiliary, base, third, negated)
+
+    def _conjugate_german(
+        self, person, present, prefix, infinitive, participle, auxiliary, modal
+    ):
+        if self.tense == "present":
+            self.finite = present[person]
+            self.tail = [prefix] if prefix else []
+            self.final = [prefix + self.finite]
+            return
+        past = self.tense == "past"
+        self.finite = (auxiliary if past else modal.present)[person]
+        self.tail = [participle if past else infinitive]
+        self.final = [*self.tail, self.finite]
+
+    def _conjugate_english(self, person, auxiliary, base, third, negated):
+        if auxiliary == "do" and person == THIRD:
+            auxiliary, plain = "does", third
+        else:
+            plain = third if auxiliary == "did" else base
+        self.auxiliary, self.base = auxiliary, base
+        if negated:
+            no = ["cannot"] if auxiliary == "can" else [auxiliary, "not"]
+            self.statement = no + base
+        elif auxiliary in ("do", "does", "did"):
+            self.statement = plain
+        else:
+            self.statement = [auxiliary, *base]
+
+    def add(self, name, german, english, front=False):
+        """Adds a constituent, which may open the sentence if `front`."""
+        self.middle.append((name, german))
+        if english:
+            self.after.append((name, english))
+        if front:
+            self.fronts.append(name)
+
+    def main(self, front: str | None = None):
+        """Orders a main clause, opened by `front` or else by the subject.
+
+        Args:
+            front: A name in `fronts`, or `None`.
+
+        Returns:
+            The German and the English words.
+        """
+        subject = self.subject
+        german = [*subject.german, self.finite]
+        english = [*subject.english, *self.statement]
+        rest = self.middle
+        if front is not None:
+            opening = [words for name, words in rest if name == front][0]
+            rest = [item for item in rest if item[0] != front]
+            german = [*opening, self.finite, *subject.german]
+        for _, words in rest:
+            german += words
+        german += self.tail
+        # Objects go back to their English place; adverbials stay in front.
+        moved = [words for name, words in self.after if name == front]
+        if moved and front in ("time", "place"):
+            english = moved[0] + english
+        for name, words in self.after:
+            if name != front or name not in ("time", "place"):
+                english += words
+        return german, english
+
+    def continued(self):
+        """Orders a main clause that shares the subject of the one before."""
+        german = [self.finite]
+        english = [*self.statement]
+        for _, words in self.middle:
+            german += words
+        for _, words in self.after:
+            english += words
+        return german + self.tail, english
+
+    def subordinate(self, german_opening=(), english_opening=()):
+        """Orders a clause whose verb comes last, after a subjunction."""
+        german = [*german_opening, *self.subject.german]
+        english = [*english_opening, *self.subject.english, *self.statement]
+        for _, words in self.middle:
+            german += words
+        for _, words in self.after:
+            english += words
+        return german + self.final, english
+
+    def question(self, german_opening=(), english_opening=()):
+        """Orders a question, whose verb comes before its subject."""
+        german = [*german_opening, self.finite, *self.subject.german]
+        english = [*english_opening, self.auxiliary]
+        english += [*self.subject.english, *self.base]
+        for _, words in self.middle:
+            german += words
+        for _, words in self.after:
+            english += words
+        return german + self.tail, english

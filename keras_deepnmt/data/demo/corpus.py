@@ -1,0 +1,203 @@
+"""Sentence pairs of the demo grammar, and the files they are written to."""
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.german import LABEL_MARK
+from keras_deepnmt.data.demo.sentences import make_sentence
+from keras_deepnmt.errors import UserError
+
+MIN_WORDS, MAX_WORDS = 3, 40
+_SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class RoleLabel:
+    """The function of one "der".
+
+    Attributes:
+        token_index: Which token of the German sentence, split at spaces.
+        function: One of `DER_FUNCTIONS`.
+    """
+
+    token_index: int
+    function: str
+
+
+@dataclass(frozen=True)
+class DemoPair:
+    """A German sentence, its English translation, and every "der" in it.
+
+    Attributes:
+        source: The German sentence.
+        target: The English sentence.
+        roles: The labels of all its tokens "der" and "Der", in order.
+    """
+
+    source: str
+    target: str
+    roles: tuple[RoleLabel, ...]
+
+
+def demo_pairs(num_pairs: int, seed: int = 1) -> list[DemoPair]:
+    """Generates distinct sentence pairs.
+
+    No German and no English sentence occurs twice. The pairs of a shorter
+    list are the first pairs of a longer one with the same seed.
+
+    Args:
+        num_pairs: How many pairs.
+        seed: The seed; the same seed gives the same pairs everywhere.
+
+    Returns:
+        The pairs.
+
+    Raises:
+        ValueError: if `num_pairs` is negative.
+
+    Example:
+    >>> pair = demo_pairs(1)[0]
+    >>> 3 <= len(pair.source.split()) <= 40
+    True
+    """
+    if num_pairs < 0:
+        raise ValueError(
+            "`num_pairs` must not be negative. "
+            f"Received: num_pairs={num_pairs}."
+        )
+    return list(islice(_distinct_pairs(seed), num_pairs))
+
+
+def write_demo_corpus(
+    directory: str | Path,
+    num_train: int = 25_000,
+    num_valid: int = 500,
+    num_test: int = 500,
+    seed: int = 1,
+) -> dict[str, Path]:
+    """Writes the corpus to text files, one sentence a line.
+
+    For each of `train`, `valid` and `test` there are `{split}.de`,
+    `{split}.en` and `{split}.roles.jsonl`, whose lines belong together. A line
+    of the last is the list of the pair's labels. No sentence of one split
+    occurs in another, and `valid` and `test` do not depend on `num_train`.
+    Files get their names only when all are complete.
+
+    Args:
+        directory: The folder to write to; made if missing.
+        num_train: Pairs for training.
+        num_valid: Pairs for validation.
+        num_test: Pairs for the test.
+        seed: The seed; the same seed gives the same bytes.
+
+    Returns:
+        The files' paths, keyed by their names.
+
+    Raises:
+        ValueError: if a number of pairs is negative.
+        UserError: if `directory` is a file.
+
+    Example:
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = write_demo_corpus(folder, 10, 2, 2)
+    >>> sorted(paths)[:3]
+    ['test.de', 'test.en', 'test.roles.jsonl']
+    """
+    sizes = {"num_train": num_train, "num_valid": num_valid}
+    sizes["num_test"] = num_test
+    for name, size in sizes.items():
+        if size < 0:
+            raise ValueError(
+                f"`{name}` must not be negative. Received: {name}={size}."
+            )
+    directory = Path(directory)
+    if directory.exists() and not directory.is_dir():
+        raise UserError(
+            f"{directory}: the corpus needs a folder, and this is a file. "
+            "Name another one."
+        )
+    pairs = _distinct_pairs(seed)
+    # Held-out pairs come first, so that a larger training set leaves them be.
+    held_out = {
+        "valid": list(islice(pairs, num_valid)),
+        "test": list(islice(pairs, num_test)),
+    }
+    splits = {"train": list(islice(pairs, num_train)), **held_out}
+    texts = {}
+    for split in _SPLITS:
+        texts.update(_texts(split, splits[split]))
+    return _write_together(directory, texts)
+
+
+def _distinct_pairs(seed):
+    chooser = Chooser(seed)
+    sources, targets = set(), set()
+    while True:
+        german, english, mark = make_sentence(chooser)
+        num_words = len(german) - german.count(",")
+        if not MIN_WORDS <= num_words <= MAX_WORDS:
+            continue
+        tokens = _tokens(german, mark)
+        roles = []
+        for index, token in enumerate(tokens):
+            if LABEL_MARK in token:
+                tokens[index], _, function = token.partition(LABEL_MARK)
+                # Commas came to stand behind the label.
+                function, comma, _ = function.partition(",")
+                tokens[index] += comma
+                roles.append(RoleLabel(index, function))
+        source = _sentence(tokens)
+        target = _sentence(_tokens(english, mark))
+        if source in sources or target in targets:
+            continue
+        sources.add(source)
+        targets.add(target)
+        yield DemoPair(source, target, tuple(roles))
+
+
+def _tokens(words, mark):
+    """Joins commas, one at most, and the final mark to the words before."""
+    tokens = []
+    for word in words:
+        if word != ",":
+            tokens.append(word)
+        elif tokens[-1][-1] != ",":
+            tokens[-1] += ","
+    tokens[-1] = tokens[-1].rstrip(",") + mark
+    return tokens
+
+
+def _sentence(tokens):
+    text = " ".join(tokens)
+    return text[0].upper() + text[1:]
+
+
+def _texts(split, pairs):
+    return {
+        f"{split}.de": "".join(pair.source + "\n" for pair in pairs),
+        f"{split}.en": "".join(pair.target + "\n" for pair in pairs),
+        f"{split}.roles.jsonl": "".join(
+            json.dumps([vars(role) for role in pair.roles]) + "\n"
+            for pair in pairs
+        ),
+    }
+
+
+def _write_together(directory, texts):
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = {name: directory / name for name in texts}
+    temporary = {name: directory / f".{name}.{os.getpid()}" for name in texts}
+    try:
+        for name, text in texts.items():
+            temporary[name].write_bytes(text.encode())
+        for name, path in paths.items():
+            os.replace(temporary[name], path)
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+    return paths

@@ -1,0 +1,88 @@
+"""The list of all lexemes of the demo grammar."""
+
+from typing import NamedTuple
+
+from keras_deepnmt.data.demo import noun_tables, nouns, small_words, verbs
+from keras_deepnmt.data.demo.modals import MODALS
+
+
+class Lexeme(NamedTuple):
+    """One word of the lexicon: its German, its English, what it is."""
+
+    german: str
+    english: str
+    category: str
+
+
+def _lexemes():
+    for kind in nouns.NOUNS.values():
+        for noun in kind:
+            yield Lexeme(noun.forms[0][0], noun.english[0], "noun")
+    for german, english in noun_tables.COMPOUND_MODIFIERS:
+        yield Lexeme(german, english, "modifier")
+    for name in noun_tables.PERSON_NAMES:
+        yield Lexeme(name, name, "name")
+    for german, english in noun_tables.CITY_NAMES:
+        yield Lexeme(german, english, "name")
+    for frame in verbs.VERBS.values():
+        for verb in frame:
+            english = " ".join(verb.english_base)
+            yield Lexeme(verb.infinitive, english, "verb")
+    for modal in MODALS:
+        english = modal.english_base or (modal.auxiliary,)
+        yield Lexeme(modal.present[2], " ".join(english), "modal")
+    yield Lexeme("sein", "be", "verb")
+    for adjective in small_words.ADJECTIVES:
+        yield Lexeme(adjective.german, adjective.english, "adjective")
+    for word in (
+        small_words.THE,
+        small_words.A,
+        small_words.THIS,
+        small_words.EVERY,
+        small_words.ALL,
+        small_words.NO,
+        small_words.MY,
+        small_words.OUR,
+        small_words.HIS,
+        small_words.MANY,
+        *small_words.NUMERALS,
+    ):
+        form = word.forms[0][
+            3 if word in (small_words.ALL, small_words.MANY) else 0
+        ].split("/")[0]
+        yield Lexeme(form, word.english[0], "determiner")
+    for german, english, _ in small_words.TIMES:
+        yield Lexeme(german, english, "adverb")
+    small = {
+        "adverb": (*small_words.MANNERS, ("nicht", "not")),
+        "preposition": small_words.PREPOSITIONS,
+        "conjunction": (
+            *small_words.SUBJUNCTIONS,
+            *small_words.CONJUNCTIONS,
+            *small_words.COMPLEMENTIZERS.items(),
+        ),
+        "question word": small_words.QUESTION_WORDS,
+        "pronoun": small_words.SUBJECT_PRONOUNS,
+    }
+    for category, words in small.items():
+        for german, english in words:
+            yield Lexeme(german, english, category)
+
+
+LEXICON: tuple[Lexeme, ...] = tuple(dict.fromkeys(_lexemes()))
+
+
+def num_lexemes() -> int:
+    """Returns how many lexemes the demo grammar has.
+
+    A lexeme is a dictionary entry with its meaning: the forms of one word
+    count once, and the compounds that the grammar builds do not count.
+
+    Returns:
+        The length of `LEXICON`.
+
+    Example:
+    >>> num_lexemes() >= 400
+    True
+    """
+    return len(LEXICON)

@@ -1,0 +1,230 @@
+"""Noun phrases of the demo grammar, German and English at once.
+
+The English side never depends on anything but the German words: that is what
+makes the translation learnable and a wrong one a mistake.
+"""
+
+from keras_deepnmt.data.demo import small_words
+from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.english import article
+from keras_deepnmt.data.demo.german import (
+    ACCUSATIVE,
+    ADJECTIVE_ENDINGS,
+    DATIVE,
+    GENITIVE,
+    MASCULINE,
+    NOMINATIVE,
+    PLURAL,
+)
+from keras_deepnmt.data.demo.noun_tables import PERSON_NAMES
+from keras_deepnmt.data.demo.nouns import COMPOUNDS, NOUNS
+
+# Rows of a verb's forms: which person and number its subject has.
+FIRST, THIRD, PLURAL_PERSON = range(3)
+PEOPLE = ("person", "kin")
+ANIMATE = ("person", "kin", "animal")
+
+# How often a determiner is chosen is how often it stands here.
+_SINGULAR = (
+    (small_words.THE,) * 12
+    + (small_words.A,) * 4
+    + (
+        small_words.THIS,
+        small_words.EVERY,
+        small_words.MY,
+        small_words.OUR,
+        small_words.HIS,
+    )
+    + (small_words.NO,)
+)
+_PLURAL = (
+    (small_words.THE,) * 6
+    + (small_words.NONE,) * 3
+    + small_words.NUMERALS
+    + (small_words.MANY, small_words.ALL, small_words.THESE)
+    + (small_words.MY, small_words.OUR, small_words.HIS, small_words.NO)
+)
+_MASS = (small_words.NONE,) * 3 + (small_words.THE,) * 2 + (small_words.MY,)
+_GENITIVE = (small_words.THE,) * 6 + (
+    small_words.THIS,
+    small_words.MY,
+    small_words.A,
+)
+# With a genitive after it a noun takes only these: "my friend of the king"
+# would be odd in both languages.
+OWNED = (small_words.THE, small_words.THE, small_words.A)
+_OWNED_PLURAL = (small_words.THE,)
+
+
+class Phrase:
+    """A noun phrase: its words, and what the words around it ask about it.
+
+    Attributes:
+        german: list of str, its words.
+        english: list of str, its words.
+        kind: str, the kind of its head noun.
+        column: int, gender, or `PLURAL`.
+        person: int, the row of the verb's forms that agrees with it.
+        definite: bool, whether it can stand beside *nicht*.
+        marked: bool, whether its words alone tell its case, so that it may
+            stand before the verb although it is an object.
+        pronoun: bool.
+        bare: bool, whether it is free of attributes.
+    """
+
+    __slots__ = (
+        "german",
+        "english",
+        "kind",
+        "column",
+        "person",
+        "definite",
+        "marked",
+        "pronoun",
+        "bare",
+    )
+
+    def __init__(
+        self,
+        german,
+        english,
+        kind="person",
+        column=MASCULINE,
+        person=THIRD,
+        definite=True,
+        marked=False,
+        pronoun=False,
+    ):
+        self.german = german
+        self.english = english
+        self.kind = kind
+        self.column = column
+        self.person = person
+        self.definite = definite
+        self.marked = marked
+        self.pronoun = pronoun
+        self.bare = True
+
+
+_POOLS: dict[tuple[str, ...], tuple] = {}
+
+
+def _pool(kinds):
+    if kinds not in _POOLS:
+        _POOLS[kinds] = tuple(noun for kind in kinds for noun in NOUNS[kind])
+    return _POOLS[kinds]
+
+
+def noun_phrase(
+    chooser: Chooser,
+    kinds: tuple[str, ...],
+    case: int,
+    *,
+    owned: bool = False,
+    names: bool = False,
+    singular: bool = False,
+) -> Phrase:
+    """Makes a noun phrase: determiner, perhaps an adjective, noun.
+
+    Args:
+        chooser: The source of chance.
+        kinds: The kinds of nouns to choose from.
+        case: The case it stands in.
+        owned: Whether a genitive will follow it.
+        names: Whether it may be a person's name.
+        singular: Whether it must not be a plural.
+
+    Returns:
+        The phrase, in both languages.
+    """
+    if names and kinds[0] == "person" and chooser.chance(0.1):
+        name = chooser.pick(PERSON_NAMES)
+        return Phrase([name], [name])
+    noun = chooser.pick(_pool(kinds))
+    if noun.kind == "head" and chooser.chance(0.7):
+        noun = chooser.pick(COMPOUNDS)
+    plural = noun.countable and not singular and chooser.chance(0.25)
+    column = PLURAL if plural else noun.column
+    if owned:
+        determiner = chooser.pick(_OWNED_PLURAL if plural else OWNED)
+    elif case == GENITIVE:
+        determiner = small_words.THE if plural else chooser.pick(_GENITIVE)
+    elif not noun.countable:
+        determiner = chooser.pick(_MASS)
+    else:
+        determiner = chooser.pick(_PLURAL if plural else _SINGULAR)
+    return _assemble(chooser, noun, case, column, determiner)
+
+
+def _assemble(chooser, noun, case, column, determiner):
+    plural = column == PLURAL
+    german = [determiner.forms[case][column]]
+    english = [noun.english[plural]]
+    if chooser.chance(0.28):
+        adjective = chooser.pick(small_words.ADJECTIVES_OF_KIND[noun.kind])
+        german.append(adjective_form(adjective, determiner, case, column))
+        english.insert(0, adjective.english)
+    german.append(noun.forms[case][plural])
+    if determiner is small_words.NONE:
+        del german[0]
+    elif determiner is small_words.A:
+        english.insert(0, article(english[0]))
+    else:
+        english[:0] = determiner.english
+    told = (case == ACCUSATIVE and column == MASCULINE) or case == DATIVE
+    return Phrase(
+        german,
+        english,
+        noun.kind,
+        column,
+        PLURAL_PERSON if plural else THIRD,
+        determiner.definite,
+        told and determiner.paradigm != "strong",
+    )
+
+
+def adjective_form(adjective, determiner, case: int, column: int) -> str:
+    """Returns the adjective as it stands between determiner and noun."""
+    ending = ADJECTIVE_ENDINGS[determiner.paradigm][case][column]
+    return adjective.forms[ending]
+
+
+def subject_pronoun(chooser: Chooser, sie: bool = True) -> Phrase:
+    """Makes a personal pronoun in the nominative.
+
+    *sie* is "she" with a verb in the singular and "they" with a plural one.
+
+    Args:
+        chooser: The source of chance.
+        sie: Whether *sie* is allowed.
+
+    Returns:
+        The phrase.
+    """
+    row = chooser.pick((0, 1, 2, 3, 4) if sie else (0, 1, 3))
+    german, english = small_words.SUBJECT_PRONOUNS[row]
+    person = (FIRST, THIRD, THIRD, PLURAL_PERSON, PLURAL_PERSON)[row]
+    return Phrase([german], [english], person=person, pronoun=True)
+
+
+def object_pronoun(chooser: Chooser, case: int) -> Phrase:
+    """Makes a personal pronoun in the accusative or dative."""
+    accusative, dative, english = chooser.pick(small_words.OBJECT_PRONOUNS)
+    german = dative if case == DATIVE else accusative
+    return Phrase([german], [english], pronoun=True)
+
+
+def pair(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
+    """Makes two subjects joined by *und*: a plural."""
+    left = noun_phrase(chooser, kinds, NOMINATIVE, names=True)
+    right = noun_phrase(chooser, kinds, NOMINATIVE, names=True)
+    both = Phrase(
+        [*left.german, "und", *right.german],
+        [*left.english, "and", *right.english],
+        "animal" if "animal" in (left.kind, right.kind) else left.kind,
+        PLURAL,
+        PLURAL_PERSON,
+        left.definite and right.definite,
+    )
+    both.bare = False
+    return both

@@ -1,0 +1,222 @@
+"""What a clause of the demo grammar says: verb, objects, adverbials."""
+
+from collections.abc import Callable
+
+from keras_deepnmt.data.demo import adverbials, phrases, small_words
+from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.clauses import Clause
+from keras_deepnmt.data.demo.german import ACCUSATIVE, DATIVE, NOMINATIVE
+from keras_deepnmt.data.demo.modals import MODALS
+from keras_deepnmt.data.demo.phrases import ANIMATE, PEOPLE, Phrase
+from keras_deepnmt.data.demo.verbs import ANIMAL_VERBS, VERBS
+
+# How often each is chosen is how often it stands here.
+TENSES = ("present",) * 10 + ("past",) * 6 + ("modal",) * 4
+_FRAMES = (
+    ("transitive",) * 9
+    + ("intransitive",) * 5
+    + ("copula",) * 2
+    + ("dative",) * 3
+    + ("ditransitive",) * 3
+    + ("motion",) * 2
+    + ("prepositional",) * 2
+)
+_COPULA_SUBJECTS = (
+    PEOPLE,
+    ANIMATE,
+    ("thing", "head", "device", "text", "garment"),
+    ("place",),
+    ("food", "meal", "drink"),
+)
+TRANSITIVE_OF_KIND = {
+    kind: tuple(verb for verb in VERBS["transitive"] if kind in verb.kinds)
+    for verb in VERBS["transitive"]
+    for kind in verb.kinds
+}
+_MANNER_FRAMES = ("intransitive", "transitive", "motion", "prepositional")
+
+# Makes a noun phrase with a genitive, a relative clause or the like, from the
+# kinds of nouns, the case, and whether a genitive may be feminine.
+Attribute = Callable[[Chooser, tuple[str, ...], int, bool], Phrase]
+
+
+def plan_clause(
+    chooser: Chooser,
+    *,
+    subject: Phrase | None = None,
+    frame: str | None = None,
+    object_kind: str | None = None,
+    omitted: int | None = None,
+    tense: str | None = None,
+    attribute: Attribute | None = None,
+    adverbial_chance: float = 0.4,
+    names: bool = True,
+) -> Clause:
+    """Plans a clause.
+
+    Args:
+        chooser: The source of chance.
+        subject: Its subject; chosen to suit the verb by default.
+        frame: Which kind of verb (a key of `VERBS`, or `"copula"`).
+        object_kind: What a transitive verb's object must be able to be.
+        omitted: The case of the object that a relative pronoun stands for.
+        tense: `"present"`, `"past"` or `"modal"`.
+        attribute: What makes a noun phrase with an attribute; none has one
+            by default.
+        adverbial_chance: How probable each adverbial is.
+        names: Whether an object may be a person's name.
+
+    Returns:
+        The clause, not yet in order.
+    """
+    if frame is None:
+        frame = chooser.pick(_FRAMES)
+    if subject is None:
+        subject = _subject(chooser, frame, attribute)
+    clause = Clause(subject, tense or chooser.pick(TENSES))
+    modal = chooser.pick(MODALS) if clause.tense == "modal" else None
+    if frame == "copula":
+        return _plan_copula(chooser, clause, modal, adverbial_chance)
+    verb = _verb(chooser, frame, object_kind, subject)
+    objects = _objects(
+        chooser, verb, subject, omitted, attribute, names and subject.bare
+    )
+    negated = (
+        chooser.chance(0.12)
+        and subject.definite
+        and all(phrase.definite for _, phrase in objects)
+    )
+    time = None
+    if not negated and chooser.chance(adverbial_chance):
+        time = chooser.pick(small_words.TIMES_OF_TENSE[clause.tense])
+    manner = None
+    if (
+        not negated
+        and frame in _MANNER_FRAMES
+        and chooser.chance(adverbial_chance / 4)
+    ):
+        manner = chooser.pick(small_words.MANNERS)
+    _arrange(
+        chooser, clause, verb, objects, time, manner, negated, adverbial_chance
+    )
+    clause.conjugate(verb, modal, negated)
+    return clause
+
+
+def _subject(chooser, frame, attribute):
+    if chooser.chance(0.16):
+        return phrases.subject_pronoun(chooser)
+    kinds = PEOPLE
+    if frame == "copula":
+        kinds = chooser.pick(_COPULA_SUBJECTS)
+    elif frame in ANIMAL_VERBS:
+        kinds = ANIMATE
+    if chooser.chance(0.05) and kinds in (PEOPLE, ANIMATE):
+        return phrases.pair(chooser, kinds)
+    if attribute and chooser.chance(0.22):
+        return attribute(chooser, kinds, NOMINATIVE, _feminine_ok(frame))
+    return phrases.noun_phrase(chooser, kinds, NOMINATIVE, names=True)
+
+
+def _feminine_ok(frame):
+    # "weil der Mann der Frau hilft": beside a dative object a feminine
+    # genitive could be taken for it.
+    return frame not in ("dative", "ditransitive")
+
+
+def _verb(chooser, frame, object_kind, subject):
+    if object_kind is not None and frame == "transitive":
+        return chooser.pick(TRANSITIVE_OF_KIND[object_kind])
+    if subject.kind == "animal" and frame in ANIMAL_VERBS:
+        return chooser.pick(ANIMAL_VERBS[frame])
+    return chooser.pick(VERBS[frame])
+
+
+def _plan_copula(chooser, clause, modal, adverbial_chance):
+    subject = clause.subject
+    adjective = chooser.pick(small_words.ADJECTIVES_OF_KIND[subject.kind])
+    negated = subject.definite and chooser.chance(0.12)
+    time = None
+    if not negated and chooser.chance(adverbial_chance):
+        time = chooser.pick(small_words.TIMES_OF_TENSE[clause.tense])
+        clause.add("time", time[0], None, front=True)
+    if negated:
+        clause.add("not", ["nicht"], None)
+    clause.add("adjective", [adjective.german], [adjective.english])
+    if time:
+        clause.after.append(("time", time[1]))
+    if modal and subject.kind not in ANIMATE:
+        # A table neither wants nor has to be red.
+        modal = MODALS[-1]
+    clause.conjugate_copula(modal, negated)
+    return clause
+
+
+def _objects(chooser, verb, subject, omitted, attribute, names):
+    """Chooses the verb's objects: a list of (case, phrase), dative first."""
+    objects = []
+    if verb.frame in ("dative", "ditransitive") and omitted != DATIVE:
+        kinds = ANIMATE if verb.frame == "dative" else PEOPLE
+        objects.append((DATIVE, kinds))
+    if verb.frame in ("transitive", "ditransitive") and omitted != ACCUSATIVE:
+        objects.append((ACCUSATIVE, verb.kinds))
+    if verb.frame == "prepositional":
+        objects.append((verb.case, verb.kinds))
+    # One attribute a clause, and none where the subject has one already.
+    free = attribute is not None and subject.bare
+    chosen = []
+    for case, kinds in objects:
+        animate = kinds[0] == "person"
+        # "ich sehe mich" would want another English pronoun.
+        pronoun = animate and not verb.phrasal and not subject.pronoun
+        if pronoun and chooser.chance(0.1):
+            phrase = phrases.object_pronoun(chooser, case)
+        elif free and chooser.chance(0.2):
+            phrase = attribute(chooser, kinds, case, _feminine_ok(verb.frame))
+            free = False
+        else:
+            phrase = phrases.noun_phrase(chooser, kinds, case, names=names)
+        chosen.append((case, phrase))
+    return chosen
+
+
+def _arrange(
+    chooser, clause, verb, objects, time, manner, negated, adverbial_chance
+):
+    """Puts objects and adverbials in German order, and in English order."""
+    if verb.frame == "prepositional":
+        objects, governed = [], objects[0][1]
+    for _, phrase in objects:
+        if phrase.pronoun:
+            clause.add("pronoun", phrase.german, None)
+    if time:
+        clause.add("time", time[0], None, front=True)
+    for case, phrase in objects:
+        if not phrase.pronoun:
+            name = "dative" if case == DATIVE else "accusative"
+            clause.add(name, phrase.german, None, front=phrase.marked)
+    if manner:
+        clause.add("manner", [manner[0]], None)
+    if negated:
+        clause.add("not", ["nicht"], None)
+    for case, phrase in reversed(objects):
+        to = ["to"] if case == DATIVE and verb.frame == "ditransitive" else []
+        clause.after.append(("object", to + phrase.english))
+    if verb.frame == "prepositional":
+        german, _ = adverbials.prepositional(verb.preposition, "", governed)
+        clause.add("governed", german, governed.english)
+    elif verb.frame == "clausal":
+        clause.complementizer = verb.preposition
+    elif verb.frame == "motion":
+        clause.add("direction", *adverbials.direction(chooser))
+    last = objects[-1][1].bare if objects else True
+    if manner:
+        clause.after.append(("manner", [manner[1]]))
+    if (
+        verb.frame in ("intransitive", "transitive")
+        and last
+        and chooser.chance(adverbial_chance / 2)
+    ):
+        clause.add("place", *adverbials.place(chooser), front=True)
+    if time:
+        clause.after.append(("time", time[1]))

@@ -1,0 +1,174 @@
+"""Whole sentences of the demo grammar: clauses joined and written down."""
+
+from keras_deepnmt.data.demo import small_words
+from keras_deepnmt.data.demo.attributes import attributed_phrase
+from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.clauses import Clause
+from keras_deepnmt.data.demo.planning import TENSES, plan_clause
+
+# How often each is chosen is how often it stands here.
+_SHAPES = (
+    ("simple",) * 19
+    + ("question",) * 4
+    + ("shared",) * 3
+    + ("joined",) * 6
+    + ("subordinate",) * 6
+    + ("opened",) * 4
+    + ("reported",) * 5
+    + ("long",) * 5
+)
+
+
+def make_sentence(chooser: Chooser) -> tuple[list[str], list[str], str]:
+    """Makes one sentence.
+
+    Args:
+        chooser: The source of chance.
+
+    Returns:
+        The German words (commas are words here, and "der" carries its
+        label), the English words, and the final mark.
+    """
+    shape = chooser.pick(_SHAPES)
+    if shape == "simple":
+        return (*_main(chooser), ".")
+    if shape == "question":
+        return (*_question(chooser), "?")
+    if shape == "shared":
+        return (*_shared(chooser), ".")
+    if shape == "joined":
+        return (*_join(_main(chooser), chooser, _main(chooser)), ".")
+    if shape == "subordinate":
+        return (*_followed(_main(chooser), chooser), ".")
+    if shape == "opened":
+        return (*_opened(chooser), ".")
+    if shape == "reported":
+        return (*_reported(chooser), ".")
+    return (*_long(chooser), ".")
+
+
+def _main(chooser):
+    clause = plan_clause(chooser, attribute=attributed_phrase)
+    return clause.main(_front(chooser, clause))
+
+
+def _front(chooser, clause):
+    if clause.fronts and chooser.chance(0.3):
+        return chooser.pick(clause.fronts)
+    return None
+
+
+def _question(chooser):
+    if chooser.chance(0.6):
+        clause = plan_clause(chooser, attribute=attributed_phrase)
+        return clause.question()
+    german, english = chooser.pick(small_words.QUESTION_WORDS)
+    asked = {"wo": "place", "wann": "time", "warum": ""}[german]
+    frame = "intransitive" if german == "wo" else None
+    clause = plan_clause(chooser, frame=frame, attribute=attributed_phrase)
+    for words in (clause.middle, clause.after):
+        words[:] = [item for item in words if item[0] != asked]
+    return clause.question([german], [english])
+
+
+def _shared(chooser):
+    first = plan_clause(
+        chooser, attribute=attributed_phrase, adverbial_chance=0.2
+    )
+    second = _same_subject(chooser, first)
+    german, english = first.main()
+    more_german, more_english = second.continued()
+    return (
+        [*german, "und", *more_german],
+        [*english, "and", *more_english],
+    )
+
+
+def _same_subject(chooser: Chooser, first: Clause) -> Clause:
+    frame = "copula"
+    if first.subject.kind in ("person", "kin"):
+        frame = chooser.pick(("transitive", "intransitive", "dative"))
+    elif first.subject.kind == "animal":
+        frame = "intransitive"
+    return plan_clause(
+        chooser,
+        subject=first.subject,
+        frame=frame,
+        tense=first.tense,
+        adverbial_chance=0.2,
+    )
+
+
+def _join(left, chooser, right, conjunctions=small_words.CONJUNCTIONS):
+    german, english = chooser.pick(conjunctions)
+    comma = [] if german == "und" else [","]
+    return (
+        [*left[0], *comma, german, *right[0]],
+        [*left[1], *comma, english, *right[1]],
+    )
+
+
+def _subordinate(chooser):
+    german, english = chooser.pick(small_words.SUBJUNCTIONS)
+    tense = chooser.pick(TENSES)
+    # "wenn" with a single past event would have to be "als", and what comes
+    # after "nachdem" is over.
+    if german == "nachdem":
+        tense = "past"
+    elif german == "wenn":
+        tense = "present"
+    clause = plan_clause(
+        chooser, tense=tense, attribute=attributed_phrase, adverbial_chance=0.25
+    )
+    return clause.subordinate([german], [english])
+
+
+def _followed(main, chooser):
+    german, english = _subordinate(chooser)
+    return [*main[0], ",", *german], [*main[1], *english]
+
+
+def _opened(chooser):
+    german, english = _subordinate(chooser)
+    clause = plan_clause(
+        chooser, attribute=attributed_phrase, adverbial_chance=0.25
+    )
+    # The subordinate clause is the first place: the verb comes second.
+    main_german, _ = clause.question()
+    _, main_english = clause.main()
+    return (
+        [*german, ",", *main_german],
+        [*english, ",", *main_english],
+    )
+
+
+def _reported(chooser):
+    clause = plan_clause(
+        chooser,
+        frame="clausal",
+        attribute=attributed_phrase,
+        adverbial_chance=0.2,
+    )
+    german, english = clause.main(_front(chooser, clause))
+    return _with_content(chooser, clause, german, english)
+
+
+def _with_content(chooser, clause, german, english):
+    complementizer = clause.complementizer
+    content = plan_clause(
+        chooser, attribute=attributed_phrase, adverbial_chance=0.3
+    )
+    more_german, more_english = content.subordinate(
+        [complementizer], [small_words.COMPLEMENTIZERS[complementizer]]
+    )
+    return [*german, ",", *more_german], [*english, *more_english]
+
+
+def _long(chooser):
+    parts = chooser.pick((_opened, _reported, _main))(chooser)
+    for _ in range(chooser.pick((1, 1, 2, 3))):
+        more = chooser.pick((_main, _main, _reported))(chooser)
+        parts = _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
+    if chooser.chance(0.6):
+        parts = _followed(parts, chooser)
+    return parts
