@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_deepnmt.data.cells import Cell, assign_cells
+from keras_deepnmt.data.epoch_order import shuffled_order, weighted_repeats
 
 _ROWS_AT_A_TIME = 1_000_000
 # Threads that read ahead stand on both sides of an epoch's end.
@@ -25,7 +26,8 @@ class BatchPlan:
     epoch, in expectation its weight; weights are scaled a little so that every
     epoch has the same number of batches.
 
-    Resident memory is 9 bytes a pair (the cell, and two epochs' orders).
+    Resident memory is 9 bytes a pair (the cell, and two epochs' orders), beside
+    the weights.
 
     Args:
         lengths: `(n, 2)` integers, `PairStore.lengths`.
@@ -37,8 +39,8 @@ class BatchPlan:
             other. Defaults to `True`.
 
     Raises:
-        ValueError: if a pair fits no cell, there is none, or `weights` are not
-            one non-negative number a row.
+        ValueError: if a pair fits no cell, there are no pairs, `seed` is
+            negative, or `weights` are not one non-negative number a row.
 
     Example:
     >>> lengths = np.array([[3, 4], [4, 4], [8, 9]])
@@ -56,6 +58,8 @@ class BatchPlan:
         weights: np.ndarray | None = None,
         shuffle: bool = True,
     ):
+        if seed < 0:
+            raise ValueError(f"`seed` must not be negative. Received: {seed}")
         self.cells = tuple(cells)
         self.seed = seed
         self.shuffle = shuffle
@@ -86,10 +90,8 @@ class BatchPlan:
     @property
     def target_padding_fraction(self) -> float:
         """Share of an epoch's target tokens that are padding."""
-        return (
-            1
-            - self._real_tokens[:, 1].sum() / self._padded_tokens()[:, 1].sum()
-        )
+        padded = self._padded_tokens()[:, 1].sum()
+        return float(1 - self._real_tokens[:, 1].sum() / padded)
 
     @property
     def target_tokens_per_batch(self) -> float:
@@ -207,38 +209,25 @@ class BatchPlan:
         rows = np.empty(self._first_row[-1], "uint32")
         for c in range(len(self.cells)):
             part = np.flatnonzero(self._assigned == c).astype("uint32")
-            part = part[self._order(len(part), epoch, c, 0)]
             if self._weights is not None:
-                part = self._repeated(part, epoch, c)
-                part = part[self._order(len(part), epoch, c, 1)]
+                repeats = weighted_repeats(
+                    self._weights[part],
+                    self.rows_per_cell[c],
+                    self.seed,
+                    epoch,
+                    c,
+                    0,
+                )
+                part = np.repeat(part, repeats)
+            part = part[self._order(len(part), epoch, c, 1)]
             rows[self._first_row[c] : self._first_row[c + 1]] = part
-        order = self._order(self.batches_per_epoch, epoch, len(self.cells), 0)
+        order = self._order(self.batches_per_epoch, epoch, len(self.cells))
         return order, rows
 
-    def _order(self, size: int, epoch: int, *stream: int) -> np.ndarray:
-        if not self.shuffle:
-            return np.arange(size)
-        # Sorting raw bits: NumPy promises the bits for all its versions, but
-        # not what `permutation` makes of them.
-        bits = self._bits(epoch, *stream).random_raw(size)
-        return np.argsort(bits, kind="stable")
-
-    def _bits(self, *stream: int) -> np.random.Philox:
-        return np.random.Philox(
-            np.random.SeedSequence(self.seed, spawn_key=stream)
-        )
-
-    def _repeated(self, rows: np.ndarray, epoch: int, c: int) -> np.ndarray:
-        # Systematic sampling: one random offset, then every whole number that
-        # falls into a row's stretch of the cumulated weights repeats it.
-        if self.rows_per_cell[c] == 0:
-            return rows[:0]
-        offset = self._bits(epoch, c, 2).random_raw() // 2**11 / 2**53
-        ends = np.cumsum(self._weights[rows], dtype="float64")
-        ends *= self.rows_per_cell[c] / ends[-1]
-        marks = np.floor(ends + offset).astype("int64")
-        marks[-1] = self.rows_per_cell[c]
-        return np.repeat(rows, np.diff(marks, prepend=0))
+    def _order(self, size: int, *stream: int) -> np.ndarray:
+        if self.shuffle:
+            return shuffled_order(size, self.seed, *stream)
+        return np.arange(size)
 
 
 def _checked_weights(weights, size: int) -> np.ndarray | None:

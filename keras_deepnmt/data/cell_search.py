@@ -134,15 +134,15 @@ def search_cells(grid: LengthGrid, max_shapes: int) -> list[tuple[int, int]]:
     def cost(corners):
         return grid.costs(corners[None])[0]
 
-    partitions = [
-        _partition(grid, max_shapes, side)
-        for side in ("longer", "source", "target")
+    starts = [
+        _greedy(grid, max_shapes, coarse),
+        *(
+            _partition(grid, max_shapes, side)
+            for side in ("longer", "source", "target")
+        ),
     ]
     results = []
-    for corners in (
-        _greedy(grid, max_shapes, coarse),
-        min(partitions, key=cost),
-    ):
+    for corners in starts:
         corners = _improve(grid, corners, lambda corner: coarse)
         corners = _improve(grid, corners, lambda corner: _around(grid, corner))
         results.append(corners)

@@ -96,25 +96,38 @@ class PairStore:
         for shard in np.unique(shards):
             places = np.flatnonzero(shards == shard)
             positions = (rows[places] - self._starts[shard]).tolist()
-            records = self._readers[shard].read(positions)
-            for place, position, record in zip(
-                places.tolist(), positions, records, strict=True
-            ):
-                try:
-                    pairs[place] = self._decode(record)
-                except UserError as error:
-                    raise UserError(
-                        f"{self._files[shard]}, record {position}: {error}"
-                    ) from None
+            pairs_read = self._read_shard(self._files[shard], shard, positions)
+            for place, pair in zip(places.tolist(), pairs_read, strict=True):
+                pairs[place] = pair
         return pairs
 
+    def _read_shard(self, file: Path, shard: int, positions: list[int]):
+        try:
+            records = self._readers[shard].read(positions)
+        except RuntimeError as error:
+            raise UserError(
+                f"{file}: damaged ({error}). Run `deepnmt prepare` again."
+            ) from error
+        for position, record in zip(positions, records, strict=True):
+            try:
+                yield self._decode(record)
+            except UserError as error:
+                raise UserError(f"{file}, record {position}: {error}") from None
+
     def _decode(self, record: bytes) -> tuple[np.ndarray, np.ndarray]:
-        source_length, target_length = np.frombuffer(record, "<u2", 2).tolist()
-        count = source_length + target_length
-        width = (len(record) - 4) // max(count, 1)
-        if width not in (0, 2, 4) or len(record) != 4 + width * count:
+        if len(record) < 4 or len(record) % 2:
             raise UserError("damaged. Run `deepnmt prepare` again.")
-        ids = np.frombuffer(record, f"<u{width or 2}", count, 4).astype("int32")
+        numbers = np.frombuffer(record, "<u2")
+        source_length, count = (
+            int(numbers[0]),
+            int(numbers[0]) + int(numbers[1]),
+        )
+        ids = numbers[2:]
+        if len(ids) == 2 * count:
+            ids = ids.view("<u4")
+        if len(ids) != count:
+            raise UserError("damaged. Run `deepnmt prepare` again.")
+        ids = ids.astype("int32")
         pair = ids[:source_length], ids[source_length:]
         for side, ids, size in zip(
             ("source", "target"), pair, self._vocabulary_sizes, strict=True

@@ -1,15 +1,15 @@
 """The folder `deepnmt prepare` leaves, opened and checked."""
 
-import hashlib
-import json
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
+from keras_deepnmt.data.manifest import file_sha256, read_manifest, row_weights
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
-_FORMAT = 1
 _AGAIN = "Run `deepnmt prepare` again."
 
 
@@ -33,24 +33,7 @@ class PreparedData:
 
     def __init__(self, directory: str | Path, verify: bool = False):
         self.directory = Path(directory)
-        manifest_file = self.directory / "manifest.json"
-        if not manifest_file.is_file():
-            what = "is unfinished" if self.directory.is_dir() else "is missing"
-            raise UserError(
-                f"{self.directory} {what}: there is no manifest.json. {_AGAIN}"
-            )
-        try:
-            self.manifest = json.loads(manifest_file.read_text("utf-8"))
-        except ValueError as error:
-            raise UserError(
-                f"{manifest_file}: not a manifest ({error}). {_AGAIN}"
-            ) from error
-        received = self.manifest.get("format")
-        if received != _FORMAT:
-            raise UserError(
-                f"{manifest_file}: `format` must be {_FORMAT}. "
-                f"Received: {received}. {_AGAIN}"
-            )
+        self.manifest = read_manifest(self.directory)
         for side, sha256 in self.manifest["tokenizer"].items():
             self._compare(self._tokenizer_file(side), sha256)
         for split, summary in self.manifest["splits"].items():
@@ -71,6 +54,11 @@ class PreparedData:
         """The tokenizer of the target side."""
         return Tokenizer(self._tokenizer_file("target"))
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weight of each training row, or `None` where all are 1."""
+        return row_weights(self.manifest)
+
     def store(self, split: str) -> PairStore:
         """Opens the pairs of a split.
 
@@ -84,12 +72,19 @@ class PreparedData:
             UserError: if there is no such split or its shards are damaged.
         """
         self._check_split(split)
-        return PairStore(
+        store = PairStore(
             self.directory,
             split,
             self.manifest["source_vocabulary_size"],
             self.manifest["target_vocabulary_size"],
         )
+        pairs = self.manifest["splits"][split]["pairs"]
+        if len(store) != pairs:
+            raise UserError(
+                f"{self.directory}: the manifest lists {pairs} pairs of "
+                f"`{split}`, the shards hold {len(store)}. {_AGAIN}"
+            )
+        return store
 
     def texts(self, split: str) -> tuple[list[str], list[str]]:
         """Reads the raw lines of a held-out split.
@@ -141,12 +136,9 @@ class PreparedData:
 
     def _compare(self, file: Path, sha256: str):
         try:
-            with open(file, "rb") as opened:
-                received = hashlib.file_digest(opened, "sha256").hexdigest()
+            received = file_sha256(file)
         except OSError as error:
-            raise UserError(
-                f"{file}: {error.strerror}. The folder is damaged. {_AGAIN}"
-            ) from error
+            raise UserError(f"{file}: {error.strerror}. {_AGAIN}") from error
         if received != sha256:
             raise UserError(
                 f"{file} is not the file the manifest lists (SHA-256 "

@@ -80,11 +80,10 @@ class ShardWriter:
             ValueError: if an id is negative.
         """
         record = _encode(source_ids, target_ids)
-        if self._writer is None:
-            self._writer = ArrayRecordWriter(
-                str(self._unfinished(len(self._shards))), _WRITER_OPTIONS
-            )
         try:
+            if self._writer is None:
+                path = str(self._unfinished(len(self._shards)))
+                self._writer = ArrayRecordWriter(path, _WRITER_OPTIONS)
             self._writer.write(record)
         except RuntimeError as error:
             raise self._disk_error(error) from error
@@ -154,10 +153,12 @@ class ShardWriter:
         return self
 
     def __exit__(self, error_type, error, traceback):
-        if error_type is None:
-            self.close()
-        else:
-            self.abort()
+        try:
+            if error_type is None:
+                self.close()
+        finally:
+            if self.summary is None:
+                self.abort()
 
     def _finish_shard(self):
         path = self._unfinished(len(self._shards))

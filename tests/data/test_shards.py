@@ -1,0 +1,196 @@
+"""What must be true of ShardWriter and PairStore.
+
+* What was written is read, in any order and across shards.
+* Ids beyond 65,535 survive.
+* The index counts one special id a side.
+* A killed or failed writer leaves nothing that opens.
+* Damage, ids outside the vocabulary and sides too long are refused by name.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_deepnmt.data.pair_store import PairStore, shard_files
+from keras_deepnmt.data.shards import MAX_PAIR_LENGTH, ShardWriter
+from keras_deepnmt.errors import UserError
+
+PAIRS = [
+    (np.arange(4, 4 + n % 5), np.arange(10 * n, 10 * n + n % 7 + 1))
+    for n in range(11)
+]
+
+
+def write(directory, pairs=PAIRS, split="train", records_per_shard=3):
+    with ShardWriter(directory, split, records_per_shard) as writer:
+        for source_ids, target_ids in pairs:
+            writer.write(source_ids, target_ids)
+    return writer.summary
+
+
+def assert_same(pairs, expected):
+    assert len(pairs) == len(expected)
+    for pair, wanted in zip(pairs, expected, strict=True):
+        for ids, wanted_ids in zip(pair, wanted, strict=True):
+            assert ids.dtype == np.int32
+            np.testing.assert_array_equal(ids, wanted_ids)
+
+
+def test_reads_what_was_written_in_any_order(tmp_path):
+    write(tmp_path)
+    store = PairStore(tmp_path, "train")
+    rows = [10, 0, 7, 7, 3, 2]
+    assert_same(store.read(rows), [PAIRS[row] for row in rows])
+    assert_same(store.read(np.arange(11)), PAIRS)
+    assert store.read([]) == []
+    assert len(store) == 11
+
+
+def test_large_ids_survive_beside_small_ones(tmp_path):
+    pairs = [([5], [70_000, 4]), ([65_535], [6]), ([2**31 - 1], [])]
+    write(tmp_path, pairs)
+    assert_same(PairStore(tmp_path, "train").read([0, 1, 2]), pairs)
+
+
+def test_index_counts_the_special_id(tmp_path):
+    write(tmp_path)
+    lengths = PairStore(tmp_path, "train").lengths
+    assert lengths.dtype == np.uint16
+    wanted = [(len(source) + 1, len(target) + 1) for source, target in PAIRS]
+    assert lengths.tolist() == [list(pair) for pair in wanted]
+
+
+def test_summary_tells_what_lies_in_the_folder(tmp_path):
+    summary = write(tmp_path)
+    names = [f"train-0000{n}-of-00004.array_record" for n in range(4)]
+    assert [shard["file"] for shard in summary["shards"]] == names
+    assert [shard["records"] for shard in summary["shards"]] == [3, 3, 3, 2]
+    assert summary["pairs"] == 11
+    assert summary["source_tokens"] == sum(len(pair[0]) for pair in PAIRS)
+    assert summary["target_tokens"] == sum(len(pair[1]) for pair in PAIRS)
+    assert sorted(os.listdir(tmp_path)) == [*names, "train.lengths.npy"]
+    assert len({shard["sha256"] for shard in summary["shards"]}) == 4
+
+
+def test_store_survives_pickling(tmp_path):
+    write(tmp_path)
+    store = pickle.loads(pickle.dumps(PairStore(tmp_path, "train", 99, 200)))
+    assert_same(store.read([4]), [PAIRS[4]])
+
+
+def test_an_empty_split_is_a_split(tmp_path):
+    assert write(tmp_path, [])["pairs"] == 0
+    store = PairStore(tmp_path, "train")
+    assert len(store) == 0 and store.read([]) == []
+
+
+def test_a_second_run_replaces_the_first(tmp_path):
+    write(tmp_path, records_per_shard=2)
+    write(tmp_path, PAIRS[:5], records_per_shard=3)
+    assert len(shard_files(tmp_path, "train")) == 2
+    assert_same(PairStore(tmp_path, "train").read(range(5)), PAIRS[:5])
+
+
+def test_an_error_while_writing_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        with ShardWriter(tmp_path, "train", 2) as writer:
+            for source_ids, target_ids in PAIRS:
+                writer.write(source_ids, target_ids)
+            raise ZeroDivisionError
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_killed_writer_leaves_nothing_that_opens(tmp_path):
+    code = (
+        "import os, signal, sys\n"
+        "from keras_deepnmt.data.shards import ShardWriter\n"
+        "writer = ShardWriter(sys.argv[1], 'train', 2)\n"
+        "for _ in range(5):\n"
+        "    writer.write([5, 6], [7])\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path)  # it was under way
+    assert shard_files(tmp_path, "train") == []
+    with pytest.raises(UserError, match="no complete set of `train`"):
+        PairStore(tmp_path, "train")
+    write(tmp_path)  # and the next run clears up
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_refuses_a_missing_shard(tmp_path):
+    write(tmp_path)
+    shard_files(tmp_path, "train")[1].unlink()
+    with pytest.raises(UserError, match="no complete set"):
+        PairStore(tmp_path, "train")
+
+
+def test_refuses_a_truncated_shard(tmp_path):
+    write(tmp_path)
+    file = shard_files(tmp_path, "train")[1]
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(UserError, match="lists 11 pairs"):
+        PairStore(tmp_path, "train")
+
+
+def test_names_the_shard_with_a_flipped_bit(tmp_path):
+    pairs = [(np.full(50, 4 + n), np.full(50, 4 + n)) for n in range(1000)]
+    write(tmp_path, pairs, records_per_shard=1000)
+    file = shard_files(tmp_path, "train")[0]
+    content = bytearray(file.read_bytes())
+    content[80_000] ^= 255
+    file.write_bytes(content)
+    with pytest.raises(UserError, match="train-00000-of-00001.*damaged"):
+        PairStore(tmp_path, "train").read(range(1000))
+
+
+def test_names_the_record_with_an_id_outside_the_vocabulary(tmp_path):
+    write(tmp_path)
+    store = PairStore(tmp_path, "train", 8, 70)
+    store.read([0, 1, 2, 3, 5])
+    with pytest.raises(
+        UserError, match="train-00001-of.*record 1: source id 7"
+    ):
+        PairStore(tmp_path, "train", 7, 70).read([4])
+    with pytest.raises(UserError, match="record 1: target id 70 is outside"):
+        store.read([7])
+
+
+def test_refuses_rows_outside_the_store(tmp_path):
+    write(tmp_path)
+    with pytest.raises(IndexError, match="0..10"):
+        PairStore(tmp_path, "train").read([11])
+
+
+def test_refuses_a_side_too_long_for_the_index(tmp_path):
+    with ShardWriter(tmp_path, "train") as writer:
+        writer.write(np.full(MAX_PAIR_LENGTH, 5), [6])
+        with pytest.raises(UserError, match="at most 65534 ids"):
+            writer.write([5], np.full(MAX_PAIR_LENGTH + 1, 5))
+    lengths = PairStore(tmp_path, "train").lengths
+    assert lengths.tolist() == [[65_535, 2]]
+
+
+def test_refuses_negative_ids_and_shards_of_nothing(tmp_path):
+    with ShardWriter(tmp_path, "train") as writer:
+        with pytest.raises(ValueError, match="from 0 to"):
+            writer.write([5, -1], [6])
+    with pytest.raises(ValueError, match="records_per_shard=0"):
+        ShardWriter(tmp_path, "train", 0)
+
+
+def test_says_when_the_disk_is_full(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("This system has no /dev/full.")
+    writer = ShardWriter(tmp_path, "train")
+    (tmp_path / ".train-00000.unfinished").symlink_to("/dev/full")
+    with pytest.raises(UserError, match="Free some disk space"):
+        with writer:
+            writer.write([5], [6])
+    assert os.listdir(tmp_path) == []
