@@ -1,6 +1,8 @@
 """Datasets for `fit`: `tf.data` on TensorFlow, Grain itself elsewhere."""
 
+import contextlib
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import grain.python as grain
@@ -12,6 +14,7 @@ from keras_deepnmt.data.batch_source import make_batch as make_batch
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell, assign_cells, rows_for
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.errors import UserError
 
 
 def tensorflow_dataset(batches: Iterable, num_steps: int | None = None):
@@ -45,6 +48,31 @@ def tensorflow_dataset(batches: Iterable, num_steps: int | None = None):
         dataset = dataset.take(num_steps)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_steps))
     return dataset.prefetch(2)
+
+
+@contextlib.contextmanager
+def clear_data_errors():
+    """Raises a `UserError` met while reading as itself.
+
+    TensorFlow turns an error in a dataset into an `InvalidArgumentError` that
+    quotes the whole traceback; the one line for the user is in it.
+
+    Raises:
+        UserError: where the body raised one, or an error that quotes one.
+
+    Example:
+    >>> with clear_data_errors():
+    ...     model.fit(training_dataset(store, plan, num_steps=100))
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        quoted = re.search(r"\.UserError: (.+)", str(error))
+        if quoted is None:
+            raise
+        raise UserError(quoted[1]) from None
 
 
 def training_dataset(

@@ -4,6 +4,7 @@
 * Grain's elements, `tf.data`'s and direct calls are the same batches, from any
   starting step.
 * `tf.data` knows its cardinality and takes batches of different shapes.
+* A user's mistake met while reading is one line, through `tf.data` too.
 * Validation gives every pair exactly once, the too long ones too.
 """
 
@@ -15,6 +16,7 @@ from keras_deepnmt.data.cells import Cell, choose_cells
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.pipeline import (
     BatchSource,
+    clear_data_errors,
     grain_batches,
     make_batch,
     tensorflow_dataset,
@@ -23,6 +25,7 @@ from keras_deepnmt.data.pipeline import (
     validation_plan,
 )
 from keras_deepnmt.data.shards import ShardWriter
+from keras_deepnmt.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +185,18 @@ def test_elements_can_be_asked_for_one_by_one(store, plan):
     source = BatchSource(store, plan, start_step=4, num_steps=9)
     assert len(source) == 9
     assert_same_batch(source[5], direct_batch(store, plan, 9))
+
+
+def test_an_id_outside_the_vocabulary_is_told_in_one_line(store, plan):
+    narrow = PairStore(store.directory, "train", 500, 2000)
+    dataset = training_dataset(narrow, plan, 0, 9)
+    with pytest.raises(UserError) as caught, clear_data_errors():
+        list(dataset)
+    assert "\n" not in str(caught.value)
+    assert "is outside the vocabulary of 500" in str(caught.value)
+    assert ".array_record, record " in str(caught.value)
+
+
+def test_other_errors_pass_as_they_are():
+    with pytest.raises(ZeroDivisionError), clear_data_errors():
+        raise ZeroDivisionError
