@@ -1,1 +1,5 @@
-"""evaluation"""
+"""How good translations are: scores with signatures, BLEU while training."""
+
+from keras_deepnmt.evaluation.bleu_callback import BleuCallback as BleuCallback
+from keras_deepnmt.evaluation.scores import Score as Score
+from keras_deepnmt.evaluation.scores import corpus_scores as corpus_scores

@@ -1,0 +1,77 @@
+"""Length-sorted batches in few shapes, since each shape is one compilation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_deepnmt.masks import PADDING_ID
+
+
+def bucket_length(length: int, largest: int | None = None) -> int:
+    """Rounds a length up to one of few.
+
+    To 8, 16, 24, 32, 48, 64, 96, 128 and so on: multiples of 8 that grow by a
+    third or a half.
+
+    Args:
+        length: Tokens.
+        largest: No result is longer than this. Defaults to no limit.
+
+    Returns:
+        The length of the padded rows, in tokens.
+
+    Example:
+    >>> [bucket_length(length) for length in (1, 8, 9, 25, 33, 70)]
+    [8, 8, 16, 32, 48, 96]
+    """
+    bucket = 8
+    while bucket < length:
+        is_power_of_two = bucket & (bucket - 1) == 0
+        grown = bucket * 3 // 2 if is_power_of_two else bucket * 4 // 3
+        bucket = 16 if bucket == 8 else grown
+    return bucket if largest is None else min(bucket, largest)
+
+
+def length_batches(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
+    """Groups rows of similar length.
+
+    Args:
+        lengths: Length of each row.
+        batch_size: Most rows of a group.
+
+    Returns:
+        Groups of row numbers, shortest rows first; every row is in one. Rows
+        of equal length keep their order.
+
+    Example:
+    >>> [group.tolist() for group in length_batches([5, 2, 9, 2], 3)]
+    [[1, 3, 0], [2]]
+    """
+    order = np.argsort(np.asarray(lengths, "int64"), kind="stable")
+    return [
+        order[start : start + batch_size]
+        for start in range(0, len(order), batch_size)
+    ]
+
+
+def padded_batch(
+    rows: Sequence[Sequence[int]], batch_size: int, length: int
+) -> np.ndarray:
+    """Puts rows of ids into one array, 0 where there is nothing.
+
+    Args:
+        rows: At most `batch_size` rows of at most `length` ids.
+        batch_size: Rows of the array; the last ones may be all padding.
+        length: Columns of the array.
+
+    Returns:
+        int32 array `(batch_size, length)`.
+
+    Example:
+    >>> padded_batch([[7, 3]], 2, 3).tolist()
+    [[7, 3, 0], [0, 0, 0]]
+    """
+    batch = np.full((batch_size, length), PADDING_ID, "int32")
+    for row, ids in enumerate(rows):
+        batch[row, : len(ids)] = ids
+    return batch

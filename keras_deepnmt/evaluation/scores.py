@@ -1,0 +1,92 @@
+"""Corpus scores as sacreBLEU counts them, each with its signature."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+METRICS = ("bleu", "chrf", "ter")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A corpus score that can be compared.
+
+    Attributes:
+        value: BLEU and chrF in points 0-100 (more is better), TER in edits
+            per 100 words of the reference (less is better).
+        signature: What sacreBLEU says was counted; only scores of equal
+            signatures may be compared.
+    """
+
+    value: float
+    signature: str
+
+    def __str__(self):
+        return f"{self.value:.2f} ({self.signature})"
+
+
+def corpus_scores(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    metrics: Sequence[str] = METRICS,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> dict[str, Score]:
+    """Scores a corpus of translations against one reference each.
+
+    Args:
+        hypotheses: Translations, detokenised unless `tokenize` is `"none"`.
+        references: The reference of each.
+        metrics: Which of `"bleu"`, `"chrf"` (chrF2) and `"ter"`.
+        tokenize: sacreBLEU tokenizer for BLEU; `"none"` for text that is
+            tokenised already.
+        lowercase: Whether BLEU and chrF ignore case. TER always does, as
+            sacreBLEU's default.
+
+    Returns:
+        One `Score` per metric, in the order of `metrics`.
+
+    Raises:
+        ValueError: if a metric or tokenizer is unknown, the sides differ in
+            number, or there is nothing to score.
+
+    Example:
+    >>> score = corpus_scores(["a b c d"], ["a b c d"], ["bleu"])["bleu"]
+    >>> round(score.value), score.signature.split("|")[0]
+    (100, 'nrefs:1')
+    """
+    unknown = sorted(set(metrics).difference(METRICS))
+    if unknown:
+        raise ValueError(
+            f"`metrics` must be among {', '.join(METRICS)}. "
+            f"Received: metrics={list(metrics)}"
+        )
+    if len(hypotheses) != len(references) or not len(references):
+        raise ValueError(
+            "`hypotheses` and `references` must be as many, and at least one. "
+            f"Received: {len(hypotheses)} hypotheses, "
+            f"{len(references)} references"
+        )
+    scores = {}
+    for name in metrics:
+        metric = _metric(name, tokenize, lowercase)
+        score = metric.corpus_score(list(hypotheses), [list(references)])
+        scores[name] = Score(
+            float(score.score), metric.get_signature().format()
+        )
+    return scores
+
+
+def _metric(name, tokenize, lowercase):
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    if name == "chrf":
+        return CHRF(lowercase=lowercase)
+    if name == "ter":
+        return TER()
+    if tokenize not in BLEU.TOKENIZERS:
+        raise ValueError(
+            f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
+            f"Received: tokenize={tokenize!r}"
+        )
+    # `force`: no line on standard error when text looks tokenised.
+    return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)

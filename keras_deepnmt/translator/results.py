@@ -1,0 +1,35 @@
+"""What a translator says about a sentence."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a sentence.
+
+    Attributes:
+        text: The translation.
+        score: `log_prob` over the length penalty; the search ranks by it.
+        log_prob: Sum of the tokens' natural log-probabilities.
+        ids: The tokens, the end id 3 included.
+    """
+
+    text: str
+    score: float
+    log_prob: float
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TargetScore:
+    """How probable a model finds one given translation.
+
+    Attributes:
+        tokens: Pieces of the target, the end piece last.
+        log_probs: Natural log-probability of each.
+        total: Their sum.
+    """
+
+    tokens: tuple[str, ...]
+    log_probs: tuple[float, ...]
+    total: float

@@ -1,0 +1,60 @@
+"""Text as rows of ids, each ending with the end id."""
+
+from collections.abc import Sequence
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.masks import END_ID
+
+
+def source_rows(
+    tokenizer, texts: Sequence[str], max_length: int
+) -> tuple[list[list[int]], int]:
+    """Cuts sources into ids, and what is too long off.
+
+    Args:
+        tokenizer: tokenizer of the source side.
+        texts: One sentence each.
+        max_length: Most tokens of a row, the end id included.
+
+    Returns:
+        The rows, and how many of them had to be cut.
+
+    Example:
+    >>> source_rows(source_tokenizer, [""], 9)
+    ([[3]], 0)
+    """
+    encoded = tokenizer.encode(list(texts))
+    num_truncated = sum(len(ids) >= max_length for ids in encoded)
+    rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
+    return rows, num_truncated
+
+
+def label_rows(
+    tokenizer, targets: Sequence[str], max_length: int | None
+) -> list[list[int]]:
+    """Cuts given targets into ids; none may be cut off.
+
+    Args:
+        tokenizer: tokenizer of the target side.
+        targets: One sentence each.
+        max_length: Most tokens of a row, the end id included; or `None`.
+
+    Returns:
+        The rows.
+
+    Raises:
+        UserError: if a target is too long.
+
+    Example:
+    >>> label_rows(target_tokenizer, [""], None)
+    [[3]]
+    """
+    rows = [[*ids.tolist(), END_ID] for ids in tokenizer.encode(list(targets))]
+    for line, row in enumerate(rows, start=1):
+        if max_length is not None and len(row) > max_length:
+            raise UserError(
+                f"Targets, line {line}: a target must have at most "
+                f"{max_length - 1} tokens, the model's position range. "
+                f"Received: {len(row) - 1} tokens"
+            )
+    return rows

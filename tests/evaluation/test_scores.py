@@ -1,0 +1,54 @@
+"""What must be true of scores.
+
+* they are sacreBLEU's, and carry its signature
+* what cannot be scored is refused
+"""
+
+import pytest
+import sacrebleu
+
+from keras_deepnmt.evaluation import corpus_scores
+
+HYPOTHESES = ["The cat sat on a mat .", "a small dog runs home quickly"]
+REFERENCES = ["the cat sat on the mat .", "a small dog runs home fast"]
+
+
+def test_scores_are_those_of_sacrebleu():
+    scores = corpus_scores(HYPOTHESES, REFERENCES)
+    assert list(scores) == ["bleu", "chrf", "ter"]
+    for name, function in [
+        ("bleu", sacrebleu.corpus_bleu),
+        ("chrf", sacrebleu.corpus_chrf),
+        ("ter", sacrebleu.corpus_ter),
+    ]:
+        expected = function(HYPOTHESES, [REFERENCES]).score
+        assert scores[name].value == pytest.approx(expected)
+        assert scores[name].signature.startswith("nrefs:1|")
+        assert f"version:{sacrebleu.__version__}" in scores[name].signature
+
+
+def test_options_change_score_and_signature():
+    options = {"metrics": ["bleu"], "tokenize": "none"}
+    mixed = corpus_scores(HYPOTHESES, REFERENCES, **options)["bleu"]
+    lower = corpus_scores(HYPOTHESES, REFERENCES, lowercase=True, **options)
+    assert "tok:none" in mixed.signature and "case:mixed" in mixed.signature
+    assert "case:lc" in lower["bleu"].signature
+    assert lower["bleu"].value > mixed.value
+    assert str(mixed) == f"{mixed.value:.2f} ({mixed.signature})"
+
+
+def test_tokenised_text_is_scored_in_silence(capfd):
+    lines = ["it is so ."] * 200
+    corpus_scores(lines, lines, ["bleu"], tokenize="none")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_refuses_what_cannot_be_scored():
+    with pytest.raises(ValueError, match="2 hypotheses, 1 references"):
+        corpus_scores(HYPOTHESES, REFERENCES[:1])
+    with pytest.raises(ValueError, match="0 hypotheses, 0 references"):
+        corpus_scores([], [])
+    with pytest.raises(ValueError, match="bleu, chrf, ter.*'blue'"):
+        corpus_scores(HYPOTHESES, REFERENCES, ["blue"])
+    with pytest.raises(ValueError, match="`tokenize`.*13a.*tokenize='14a'"):
+        corpus_scores(HYPOTHESES, REFERENCES, tokenize="14a")

@@ -1,0 +1,295 @@
+"""What must be true of the translator.
+
+* order of the input is kept; empty lines stay empty; line by line or at once,
+  the translations are the same
+* few compilations serve all lengths
+* the score of a translation is the score that the search reported
+* weights that change later are seen
+* too long sources are cut, and this is said
+* a run folder whose files do not belong together is refused in one line
+"""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.translator import Translator
+from keras_deepnmt.zoo import create_model
+
+OVERRIDES = {
+    "hidden_dim": 16,
+    "intermediate_dim": 24,
+    "num_heads": 2,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 2,
+    "max_length": 40,
+}
+TEXTS = [
+    "a small dog runs across the green field",
+    "",
+    "two men",
+    "the old woman reads a long book about the sea and the ships in it",
+    "   ",
+    "dog",
+    "a dog runs",
+]
+CORPUS = [text for text in TEXTS if text.strip()] * 3
+
+
+def shake(model, seed):
+    """Gives every weight a size at which outputs differ by sentence."""
+    generator = np.random.default_rng(seed)
+    model.set_weights(
+        [
+            weight + 0.4 * generator.normal(size=weight.shape)
+            for weight in model.get_weights()
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    file = tmp_path_factory.mktemp("tokenizer") / "joint.model"
+    return train_tokenizer(CORPUS, file, 61)
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    size = tokenizer.vocabulary_size
+    model = create_model("transformer_tiny", size, size, **OVERRIDES)
+    shake(model, seed=1)
+    return model
+
+
+@pytest.fixture(scope="module")
+def translator(model, tokenizer):
+    return Translator(model, tokenizer, tokenizer, batch_size=3, num_beams=3)
+
+
+def test_keeps_order_and_empty_lines(translator):
+    together = translator.translate(TEXTS)
+    assert len(together) == len(TEXTS)
+    assert [not text for text in together] == [
+        not text.strip() for text in TEXTS
+    ]
+    assert len(set(together)) > 3
+    for text, translation in zip(TEXTS, together, strict=True):
+        assert translator.translate([text]) == [translation]
+    assert translator.translate([]) == []
+
+
+def test_stream_equals_all_at_once(translator):
+    lines = (f"{text}\n" for text in TEXTS)
+    stream = translator.translate_stream(lines, chunk_size=2)
+    assert next(stream) == translator.translate(TEXTS[:1])[0]
+    assert list(stream) == translator.translate(TEXTS[1:])
+
+
+def test_few_compilations_serve_all_lengths(model, tokenizer):
+    translator = Translator(
+        model, tokenizer, tokenizer, batch_size=2, num_beams=1
+    )
+    texts = ["dog " * length for length in range(1, 15)]
+    translator.translate(texts)
+    assert translator.num_compilations == 2
+    translator.translate(texts[::-1])
+    assert translator.num_compilations == 2
+
+
+def test_nbest_starts_with_the_translation(translator):
+    texts = [TEXTS[0], TEXTS[1]]
+    nbest, empty = translator.translate_nbest(texts, 3)
+    assert nbest[0].text == translator.translate(texts)[0]
+    assert len({hypothesis.ids for hypothesis in nbest}) == 3
+    scores = [hypothesis.score for hypothesis in nbest]
+    assert scores == sorted(scores, reverse=True)
+    for hypothesis in nbest:
+        assert hypothesis.ids[-1] == 3
+        divisor = ((5 + len(hypothesis.ids)) / 6) ** 0.6
+        assert hypothesis.score == pytest.approx(
+            hypothesis.log_prob / divisor, rel=1e-5
+        )
+    assert [hypothesis.text for hypothesis in empty] == [""]
+
+
+def test_score_of_a_translation_is_the_score_of_the_search(translator):
+    texts = [text for text in TEXTS if text.strip()]
+    checked = 0
+    for text, nbest in zip(
+        texts, translator.translate_nbest(texts, 2), strict=True
+    ):
+        for hypothesis in nbest:
+            ids = translator.target_tokenizer.encode([hypothesis.text])[0]
+            if (*ids, 3) != hypothesis.ids:
+                # The same text can be cut in other ways.
+                continue
+            score = translator.score([text], [hypothesis.text])[0]
+            assert score.total == pytest.approx(hypothesis.log_prob, rel=1e-4)
+            assert score.total == pytest.approx(sum(score.log_probs))
+            assert len(score.tokens) == len(score.log_probs)
+            assert score.tokens[-1] == "</s>"
+            checked += 1
+    assert checked
+
+
+def test_scores_keep_the_order_of_pairs(translator):
+    sources, targets = TEXTS[:4], ["dog", "a dog runs", "", "two men"]
+    done = []
+    scores = translator.score(sources, targets, on_progress=done.append)
+    assert sum(done) == 4
+    for source, target, score in zip(sources, targets, scores, strict=True):
+        alone = translator.score([source], [target])[0]
+        assert alone.tokens == score.tokens
+        np.testing.assert_allclose(alone.log_probs, score.log_probs, 1e-4)
+    with pytest.raises(UserError, match="4 sources, 3 targets"):
+        translator.score(sources, targets[:3])
+    with pytest.raises(UserError, match="line 2: .* at most 39 tokens"):
+        translator.score(["dog"] * 2, ["dog", "dog " * 40])
+
+
+def test_progress_counts_every_sentence(translator):
+    done = []
+    translator.translate(TEXTS, on_progress=done.append)
+    assert sum(done) == len(TEXTS)
+
+
+def test_plain_graph_gives_the_same(model, tokenizer, translator):
+    plain = Translator(
+        model, tokenizer, tokenizer, batch_size=3, num_beams=3, compiled=False
+    )
+    assert plain.translate(TEXTS) == translator.translate(TEXTS)
+
+
+def test_sees_weights_that_change_later(tokenizer):
+    size = tokenizer.vocabulary_size
+    model = create_model("transformer_tiny", size, size, **OVERRIDES)
+    shake(model, seed=1)
+    translator = Translator(
+        model, tokenizer, tokenizer, batch_size=2, num_beams=2
+    )
+    before = translator.translate(TEXTS[:1])
+    compilations = translator.num_compilations
+    shake(model, seed=2)
+    after = translator.translate(TEXTS[:1])
+    assert before != after
+    assert translator.num_compilations == compilations
+
+
+def test_too_long_sources_are_cut_and_this_is_said(model, tokenizer, capsys):
+    translator = Translator(
+        model, tokenizer, tokenizer, batch_size=2, num_beams=1
+    )
+    assert translator.max_source_length == 40
+    long, longer = "dog " * 39, "dog " * 60
+    assert len(tokenizer.encode([long])[0]) == 39
+    first, second = translator.translate([long, longer])
+    assert first == second
+    assert translator.num_truncated == 1
+    assert capsys.readouterr().err == (
+        "Warning: 1 of 2 sources have more than 39 tokens; what comes after "
+        "is left out.\n"
+    )
+
+
+def test_refuses_what_does_not_fit(model, tokenizer, tmp_path):
+    other = train_tokenizer(CORPUS, tmp_path / "other.model", 59)
+    with pytest.raises(ValueError, match="59 pieces for a model of 61"):
+        Translator(model, tokenizer, other)
+    with pytest.raises(ValueError, match="num_beams=0"):
+        Translator(model, tokenizer, tokenizer, num_beams=0)
+
+
+@pytest.fixture
+def run_dir(tmp_path, model, tokenizer):
+    (tmp_path / "tokenizer").mkdir()
+    (tmp_path / "model").mkdir()
+    for side in ("source", "target"):
+        tokenizer.save(tmp_path / "tokenizer" / f"{side}.model")
+    weights_file = tmp_path / "model" / "model.weights.h5"
+    model.save_weights(weights_file)
+    weights = weights_file.read_bytes()
+    description = {
+        "preset": "transformer_tiny",
+        "overrides": OVERRIDES,
+        "source_vocabulary_size": tokenizer.vocabulary_size,
+        "target_vocabulary_size": tokenizer.vocabulary_size,
+        "tokenizer": {"source": tokenizer.sha256, "target": tokenizer.sha256},
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "decoding": {"num_beams": 3, "length_penalty": 0.6, "other": 1},
+    }
+    (tmp_path / "run.json").write_text(json.dumps(description))
+    return tmp_path
+
+
+def test_loads_a_run_folder(run_dir, translator):
+    loaded = Translator.load(run_dir, batch_size=3)
+    assert (loaded.num_beams, loaded.batch_size) == (3, 3)
+    assert loaded.translate(TEXTS[:2]) == translator.translate(TEXTS[:2])
+    assert Translator.load(str(run_dir), num_beams=2).num_beams == 2
+
+
+def change(run_dir, **entries):
+    file = run_dir / "run.json"
+    description = json.loads(file.read_text())
+    file.write_text(json.dumps({**description, **entries}))
+
+
+def spoil_tokenizer(run_dir):
+    other = train_tokenizer(CORPUS, run_dir / "other.model", 59)
+    other.save(run_dir / "tokenizer" / "target.model")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda run_dir: (run_dir / "run.json").unlink(),
+            r"run\.json: missing, so this is no finished run",
+        ),
+        (
+            lambda run_dir: (run_dir / "run.json").write_text("{"),
+            r"run\.json: not valid JSON",
+        ),
+        (
+            lambda run_dir: (run_dir / "run.json").write_text("{}"),
+            r"run\.json: lacks overrides, preset",
+        ),
+        (
+            lambda run_dir: change(run_dir, source_vocabulary_size=7),
+            r"source\.model: .* 61 pieces instead of 7",
+        ),
+        (
+            lambda run_dir: change(run_dir, overrides={"hidden_dim": 8}),
+            r"model\.weights\.h5: does not fit the model",
+        ),
+        (spoil_tokenizer, r"target\.model: .* SHA-256"),
+        (
+            lambda run_dir: (run_dir / "tokenizer/source.model").unlink(),
+            r"source\.model: no tokenizer",
+        ),
+        (
+            lambda run_dir: (run_dir / "model/model.weights.h5").unlink(),
+            r"model\.weights\.h5: cannot be read",
+        ),
+        (
+            lambda run_dir: (run_dir / "model/model.weights.h5").write_bytes(
+                b"else"
+            ),
+            r"model\.weights\.h5: .* SHA-256",
+        ),
+    ],
+)
+def test_refuses_a_run_folder_that_does_not_fit(run_dir, spoil, message):
+    spoil(run_dir)
+    with pytest.raises(UserError, match=message) as refusal:
+        Translator.load(run_dir)
+    assert "\n" not in str(refusal.value)
+
+
+def test_refuses_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match="none: no such run folder"):
+        Translator.load(tmp_path / "none")
