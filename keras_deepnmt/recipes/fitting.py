@@ -1,149 +1,20 @@
 """Fits a model to a recipe, from whatever update it is at."""
 
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import keras
 
 from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import choose_cells
-from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
-from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.progress import ThroughputProgress
-from keras_deepnmt.training.schedules import InverseSquareRoot
 from keras_deepnmt.translator import Translator
-from keras_deepnmt.zoo import create_model
-
-
-def build_model(recipe: Recipe, data: PreparedData) -> keras.Model:
-    """Builds a recipe's model for a prepared corpus.
-
-    Args:
-        recipe: the recipe.
-        data: the corpus, for its vocabulary sizes.
-
-    Returns:
-        The model, not compiled.
-
-    Raises:
-        UserError: if the preset is unknown or refuses an override.
-    """
-    try:
-        return create_model(
-            recipe.model.preset,
-            data.manifest["source_vocabulary_size"],
-            data.manifest["target_vocabulary_size"],
-            **{
-                "dtype": recipe.training.dtype_policy,
-                **recipe.model.overrides,
-            },
-        )
-    except (TypeError, ValueError) as error:
-        message = str(error).splitlines()[0]
-        raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
-
-
-def compile_model(recipe: Recipe, model: keras.Model) -> None:
-    """Gives a model the optimizer, schedule and loss of a recipe.
-
-    Args:
-        recipe: the recipe.
-        model: the model.
-    """
-    training = recipe.training
-    optimizer = keras.optimizers.Adam(
-        learning_rate=InverseSquareRoot(
-            training.peak_learning_rate, training.warmup_steps
-        ),
-        beta_1=training.adam_beta_1,
-        beta_2=training.adam_beta_2,
-        epsilon=training.adam_epsilon,
-        global_clipnorm=training.global_clipnorm,
-    )
-    model.compile(
-        optimizer=optimizer,
-        loss=LabelSmoothedCrossEntropy(training.label_smoothing),
-        jit_compile=training.jit_compile,
-    )
-    optimizer.build(model.trainable_variables)
-
-
-def plan_batches(recipe: Recipe, data: PreparedData) -> BatchPlan:
-    """Chooses the shapes and the order of all batches.
-
-    Args:
-        recipe: the recipe.
-        data: the corpus.
-
-    Returns:
-        The plan.
-    """
-    lengths = data.store("train").lengths
-    cells = choose_cells(
-        lengths, recipe.training.batch_tokens, recipe.training.max_shapes
-    )
-    weights = row_weights(data.manifest)
-    return BatchPlan(lengths, cells, recipe.seed, weights)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Epochs of equal length: one call of `fit`.
-
-    Args:
-        first_epoch: number of the first epoch, from 0.
-        last_epoch: number after the last one.
-        start_step: updates made before.
-        steps_per_epoch: updates of each epoch.
-    """
-
-    first_epoch: int
-    last_epoch: int
-    start_step: int
-    steps_per_epoch: int
-
-    @property
-    def num_steps(self) -> int:
-        """Updates of the whole stretch."""
-        return (self.last_epoch - self.first_epoch) * self.steps_per_epoch
-
-
-def stretches(start: int, total: int, every: int) -> list[Stretch]:
-    """Cuts the updates still to be made so that epochs end every so many.
-
-    A run that goes on in the middle of an epoch has a shorter first one, and
-    `total` need not be a multiple of `every`.
-
-    Args:
-        start: updates made.
-        total: updates of the whole run.
-        every: updates of an epoch, that is, between two validations.
-
-    Returns:
-        At most three stretches.
-
-    Example:
-    >>> [s.steps_per_epoch for s in stretches(start=30, total=350, every=100)]
-    [70, 100, 50]
-    """
-    found = []
-    while start < total:
-        epoch = start // every
-        if start % every == 0 and total - start >= every:
-            epochs, steps = (total - start) // every, every
-        else:
-            epochs, steps = 1, min((epoch + 1) * every, total) - start
-        found.append(Stretch(epoch, epoch + epochs, start, steps))
-        start += epochs * steps
-    return found
 
 
 class Fit:
@@ -238,9 +109,11 @@ class Fit:
 
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder
-        callbacks = [self.progress]
+        callbacks = []
         if self.validation is not None:
-            callbacks.insert(0, self._bleu())
+            bleu = self._bleu()
+            callbacks += [bleu, _report_time_of(bleu)]
+        callbacks.append(self.progress)
         callbacks += [
             keras.callbacks.CSVLogger(str(run.log_file), append=True),
             keras.callbacks.TensorBoard(
@@ -271,12 +144,15 @@ class Fit:
             num_beams=self.recipe.training.validation_beams,
             length_penalty=self.recipe.decoding.length_penalty,
             batch_size=self.recipe.decoding.batch_size,
+            compiled=self.recipe.training.jit_compile,
         )
         return BleuCallback(
-            translator,
+            translator.translate,
             sources,
             references,
             tokenize=self.recipe.evaluation.tokenize,
+            lowercase=self.recipe.evaluation.lowercase,
+            verbose=0,
         )
 
     def _was_validated(self, history):
@@ -333,26 +209,11 @@ class Fit:
         )
 
 
-def average_into(
-    recipe: Recipe, run: RunFolder, data: PreparedData, last: int
-) -> tuple[keras.Model, list[int]]:
-    """Builds the model whose weights are the mean of the last checkpoints.
+def _report_time_of(bleu):
+    """Adds the seconds of a BLEU, and the share of all of them, to the logs."""
 
-    Args:
-        recipe: the recipe.
-        run: the run's folder.
-        data: the prepared corpus.
-        last: how many checkpoints; fewer are taken where there are fewer.
+    def on_epoch_end(epoch, logs):
+        logs["bleu_seconds"] = bleu.seconds
+        logs["bleu_share"] = bleu.share
 
-    Returns:
-        Tuple of the model and the steps averaged.
-    """
-    store = run.checkpoints()
-    file = Path(run.directory) / ".average.weights.h5"
-    try:
-        steps = store.average(file, last=min(last, len(store.steps()) or 1))
-        model = build_model(recipe, data)
-        model.load_weights(file)
-    finally:
-        file.unlink(missing_ok=True)
-    return model, steps
+    return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)

@@ -193,7 +193,7 @@ class _Checker:
         try:
             return kind(**values)
         except ValueError as error:
-            self.fail(self.blamed(path, values, str(error)), str(error))
+            self.fail(self.blamed(path, values, str(error)), f": {error}")
 
     def convert(self, hint, value, path):
         arguments = typing.get_args(hint)
@@ -221,9 +221,12 @@ class _Checker:
         parser = jsonargparse.ArgumentParser(exit_on_error=False)
         parser.add_argument("--value", type=hint)
         try:
-            return parser.parse_object({"value": value}).value
+            # To jsonargparse a missing value is never of the wrong type.
+            if value is not None:
+                return parser.parse_object({"value": value}).value
         except jsonargparse.ArgumentError:
-            self.fail(path, f"must be {_words(hint)}. Received: {value!r}")
+            pass
+        self.fail(path, f"must be {_words(hint)}. Received: {value!r}")
 
     def blamed(self, path, values, message):
         """The key a value check complains about, for its line."""
@@ -244,12 +247,9 @@ class _Checker:
     def fail(self, path, rule):
         line = self.lines.get(path)
         where = f"{self.place}, line {line}" if line else self.place
-        rule = " ".join(rule.split())
         name = f"`{path}`" if path else "the recipe"
-        if rule.startswith("`"):
-            rule = f"{name.replace('`', '')}: {rule}"
-            raise UserError(f"{where}: {rule}") from None
-        raise UserError(f"{where}: {name} {rule}") from None
+        text = " ".join(f"{where}: {name} {rule}".split())
+        raise UserError(text.replace(" : ", ": ")) from None
 
 
 def _is_required(field):

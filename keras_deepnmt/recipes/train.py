@@ -13,13 +13,13 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes import provenance
-from keras_deepnmt.recipes.fitting import (
-    Fit,
+from keras_deepnmt.recipes.building import (
     average_into,
     build_model,
     compile_model,
     plan_batches,
 )
+from keras_deepnmt.recipes.fitting import Fit
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
 from keras_deepnmt.recipes.schema import Recipe
@@ -77,7 +77,7 @@ def train(
     keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data)
     _say(quiet, _describe(recipe, data, plan))
-    model = build_model(recipe, data)
+    model = build_model(recipe, data.manifest)
     compile_model(recipe, model)
     fit = Fit(recipe, run, data, model, plan, quiet)
     fit.go_on()
@@ -142,10 +142,12 @@ def _describe(recipe, data, plan):
 
 def _finish(recipe, run, data, step, quiet):
     """Averages, measures on the validation set, and seals the run."""
-    model, steps = average_into(
-        recipe, run, data, recipe.training.average_checkpoints
-    )
     manifest = data.manifest
+    # A short run has fewer checkpoints than are to be averaged.
+    last = min(
+        recipe.training.average_checkpoints, len(run.checkpoints().steps())
+    )
+    model, steps = average_into(recipe, run, manifest, last)
     logs = [logs for _, logs in run.history()]
     content = {
         "name": recipe.name,

@@ -7,11 +7,11 @@ import shutil
 import warnings
 from pathlib import Path
 
-import h5py
 import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.training.averaging import write_mean
 
 _WEIGHTS = "model.weights.h5"
 _STATE = "state.npz"
@@ -221,17 +221,7 @@ class CheckpointStore:
         for step in steps:
             if fault := self._fault(step):
                 raise UserError(fault)
-        output = Path(output)
-        partial = output.with_name(f".partial-{output.name}")
-        sources = [h5py.File(self.path(step) / _WEIGHTS) for step in steps]
-        try:
-            with h5py.File(partial, "w") as target:
-                _write_mean(sources, target)
-            os.replace(partial, output)
-        finally:
-            partial.unlink(missing_ok=True)
-            for source in sources:
-                source.close()
+        write_mean([self.path(step) / _WEIGHTS for step in steps], output)
         return steps
 
     def _fault(self, step: int) -> str | None:
@@ -276,33 +266,6 @@ def _unsaved_variables(model):
 def _unsaved_state(model):
     variables = _unsaved_variables(model)
     return [keras.ops.convert_to_numpy(variable) for variable in variables]
-
-
-def _write_mean(sources, target):
-    """Copies the first file's layout with the mean of all files' arrays."""
-    for key, value in sources[0].attrs.items():
-        target.attrs[key] = value
-
-    def visit(name, item):
-        if name.split("/")[0] == "optimizer":
-            return
-        if isinstance(item, h5py.Group):
-            new = target.require_group(name)
-        else:
-            new = target.create_dataset(name, data=_mean(sources, name, item))
-        for key, value in item.attrs.items():
-            new.attrs[key] = value
-
-    sources[0].visititems(visit)
-
-
-def _mean(sources, name, first):
-    if first.dtype.kind != "f":
-        return sources[-1][name][()]
-    total = np.zeros(first.shape, "float64")
-    for source in sources:
-        total += source[name][()]
-    return (total / len(sources)).astype(first.dtype)
 
 
 def _sha256(path):

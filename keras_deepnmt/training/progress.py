@@ -128,6 +128,10 @@ class ThroughputProgress(keras.callbacks.Callback):
             for name, digits in (("loss", 3), ("val_loss", 3), ("val_bleu", 2))
             if name in logs
         ]
+        if "bleu_share" in logs:
+            share = 100 * logs["bleu_share"]
+            seconds = logs["bleu_seconds"]
+            parts.append(f"BLEU took {seconds:.1f} s, {share:.1f} % of all")
         parts.append(f"learning rate {self._learning_rate():.2e}")
         parts.append(f"{rate:,.0f} tokens/s")
         if self.padding_fraction is not None:

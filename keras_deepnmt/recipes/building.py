@@ -1,0 +1,114 @@
+"""Builds what a recipe describes: the model, its optimizer, its batches."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.manifest import row_weights
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.recipes.run_folder import RunFolder
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.training.schedules import InverseSquareRoot
+from keras_deepnmt.zoo import create_model
+
+
+def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
+    """Builds a recipe's model for a prepared corpus.
+
+    Args:
+        recipe: the recipe.
+        sizes: holds `source_vocabulary_size` and `target_vocabulary_size`, as
+            a prepared folder's manifest and `run.json` do.
+
+    Returns:
+        The model, not compiled.
+
+    Raises:
+        UserError: if the preset is unknown or refuses an override.
+    """
+    try:
+        return create_model(
+            recipe.model.preset,
+            sizes["source_vocabulary_size"],
+            sizes["target_vocabulary_size"],
+            **{
+                "dtype": recipe.training.dtype_policy,
+                **recipe.model.overrides,
+            },
+        )
+    except (TypeError, ValueError) as error:
+        message = str(error).splitlines()[0]
+        raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+
+
+def compile_model(recipe: Recipe, model: keras.Model) -> None:
+    """Gives a model the optimizer, schedule and loss of a recipe.
+
+    Args:
+        recipe: the recipe.
+        model: the model.
+    """
+    training = recipe.training
+    optimizer = keras.optimizers.Adam(
+        learning_rate=InverseSquareRoot(
+            training.peak_learning_rate, training.warmup_steps
+        ),
+        beta_1=training.adam_beta_1,
+        beta_2=training.adam_beta_2,
+        epsilon=training.adam_epsilon,
+        global_clipnorm=training.global_clipnorm,
+    )
+    model.compile(
+        optimizer=optimizer,
+        loss=LabelSmoothedCrossEntropy(training.label_smoothing),
+        jit_compile=training.jit_compile,
+    )
+    optimizer.build(model.trainable_variables)
+
+
+def plan_batches(recipe: Recipe, data: PreparedData) -> BatchPlan:
+    """Chooses the shapes and the order of all batches.
+
+    Args:
+        recipe: the recipe.
+        data: the corpus.
+
+    Returns:
+        The plan.
+    """
+    lengths = data.store("train").lengths
+    cells = choose_cells(
+        lengths, recipe.training.batch_tokens, recipe.training.max_shapes
+    )
+    weights = row_weights(data.manifest)
+    return BatchPlan(lengths, cells, recipe.seed, weights)
+
+
+def average_into(
+    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any], last: int
+) -> tuple[keras.Model, list[int]]:
+    """Builds the model whose weights are the mean of the last checkpoints.
+
+    Args:
+        recipe: the recipe.
+        run: the run's folder.
+        sizes: holds `source_vocabulary_size` and `target_vocabulary_size`.
+        last: how many checkpoints.
+
+    Returns:
+        Tuple of the model and the steps averaged.
+    """
+    store = run.checkpoints()
+    file = run.directory / ".average.weights.h5"
+    try:
+        steps = store.average(file, last=last)
+        model = build_model(recipe, sizes)
+        model.load_weights(file)
+    finally:
+        file.unlink(missing_ok=True)
+    return model, steps

@@ -1,0 +1,188 @@
+"""From a run folder to scores that say where they come from."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.scores import corpus_scores
+from keras_deepnmt.recipes import provenance
+from keras_deepnmt.recipes.run_folder import RunFolder, write_json
+from keras_deepnmt.translator import Translator
+
+
+def evaluate(
+    run_dir: str | Path,
+    *,
+    source_file: str | Path | None = None,
+    target_file: str | Path | None = None,
+    split: str = "test",
+    prepared_dir: str | Path | None = None,
+    num_beams: int | None = None,
+    length_penalty: float | None = None,
+    batch_size: int | None = None,
+    tokenize: str | None = None,
+    lowercase: bool | None = None,
+    metrics: tuple[str, ...] | None = None,
+    output_file: str | Path | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Translates a test set with a run's model and adds a row to `scores.json`.
+
+    A row with the same text and options replaces the old one.
+
+    Args:
+        run_dir: folder of a finished run.
+        source_file: text to translate; with `target_file` instead of `split`.
+        target_file: its reference translations, line by line.
+        split: split of the run's own data: `test` or `valid`.
+        prepared_dir: the prepared folder, where it is no longer where the run
+            found it.
+        num_beams: beams; the recipe's by default, as all that follow.
+        length_penalty: exponent of the length.
+        batch_size: sentences translated together.
+        tokenize: sacreBLEU's tokenizer.
+        lowercase: whether case is ignored.
+        metrics: which scores.
+        output_file: where to write the translations, if anywhere.
+        on_progress: called with the number of sentences just translated.
+
+    Returns:
+        The row: scores with signatures, test set with hashes, decoding
+        options, speed, training, seed, device, versions, commit.
+
+    Raises:
+        UserError: if the run is not finished, the files are not aligned, or
+            there is no such split.
+
+    Example:
+    >>> row = evaluate("runs/demo", num_beams=5)
+    >>> sorted(row["scores"])
+    ['bleu', 'chrf', 'ter']
+    """
+    run = RunFolder(run_dir)
+    content = run.run()
+    if (source_file is None) != (target_file is None):
+        raise UserError("Give both a source and a target file, or none.")
+    if source_file is not None:
+        name = Path(source_file).name
+        sources, references = read_pairs(source_file, target_file)
+    else:
+        name = split
+        sources, references = _open_data(run, prepared_dir).texts(split)
+    decoding = content["decoding"] | _given(
+        num_beams=num_beams,
+        length_penalty=length_penalty,
+        batch_size=batch_size,
+    )
+    scoring = content["evaluation"] | _given(
+        tokenize=tokenize, lowercase=lowercase, metrics=metrics
+    )
+    translator = Translator.load(run_dir, **decoding)
+    start = time.monotonic()
+    hypotheses = translator.translate(sources, on_progress=on_progress)
+    seconds = time.monotonic() - start
+    if output_file is not None:
+        text = "".join(f"{line}\n" for line in hypotheses)
+        Path(output_file).write_text(text, encoding="utf-8")
+    pieces = translator.target_tokenizer.encode(hypotheses)
+    tokens = sum(len(ids) + 1 for ids in pieces)
+    scores = corpus_scores(hypotheses, references, **scoring)
+    row = {
+        "name": content["name"],
+        "preset": content["preset"],
+        "test_set": {
+            "name": name,
+            "sentences": len(sources),
+            "source_sha256": _sha256(sources),
+            "target_sha256": _sha256(references),
+        },
+        "scores": {
+            metric: {"value": score.value, "signature": score.signature}
+            for metric, score in scores.items()
+        },
+        "decoding": decoding,
+        "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
+        "seconds": round(seconds, 2),
+        "tokens_per_second": round(tokens / seconds, 1),
+        "parameters": content["parameters"],
+        "steps": content["steps"],
+        "averaged_steps": content["averaged_steps"],
+        "weights_sha256": content["weights_sha256"],
+        "training": content["training"],
+        "seed": content["seed"],
+        "device": provenance.device(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    add_scores(run.scores_file, row)
+    return row
+
+
+def add_scores(file: Path, row: dict[str, Any]) -> None:
+    """Adds a row to `scores.json`, in place of an older one of its kind.
+
+    Args:
+        file: the file; made when it is missing.
+        row: what `evaluate` returns.
+    """
+    rows = []
+    if file.is_file():
+        rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
+    same = ("test_set", "decoding", "evaluation")
+    rows = [r for r in rows if any(r[key] != row[key] for key in same)]
+    write_json(file, {"evaluations": [*rows, row]})
+
+
+def read_pairs(
+    source_file: str | Path, target_file: str | Path
+) -> tuple[list[str], list[str]]:
+    """Reads two aligned text files, plain or gzipped.
+
+    Args:
+        source_file: one side.
+        target_file: the other, as many lines.
+
+    Returns:
+        The lines of both.
+
+    Raises:
+        UserError: if a file is missing, empty, not UTF-8, or longer than the
+            other.
+    """
+    files = Path(source_file), Path(target_file)
+    pairs = [
+        tuple(
+            decode_line(line, file, number)
+            for line, file in zip(pair, files, strict=True)
+        )
+        for number, pair in enumerate(
+            aligned_lines(*(LineReader(file) for file in files)), start=1
+        )
+    ]
+    sources, targets = zip(*pairs, strict=True)
+    return list(sources), list(targets)
+
+
+def _open_data(run, prepared_dir):
+    if prepared_dir is None:
+        recorded = run.recipe().resolved.get("prepared")
+        moved = recorded is None or not Path(recorded).is_dir()
+        prepared_dir = run.data_dir if moved else recorded
+    return PreparedData(prepared_dir)
+
+
+def _given(**options):
+    return {k: v for k, v in options.items() if v is not None}
+
+
+def _sha256(lines):
+    text = "".join(f"{line}\n" for line in lines)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
