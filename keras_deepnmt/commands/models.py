@@ -41,7 +41,7 @@ def run(options: Namespace) -> None:
     """
     import_backend()
     if options.recipes:
-        from keras_deepnmt.recipes import list_recipes
+        from keras_deepnmt.recipes.loading import list_recipes
 
         names = list_recipes(options.pattern)
     else:

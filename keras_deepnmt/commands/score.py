@@ -7,8 +7,8 @@ from keras_deepnmt.commands.decoding_options import (
     add_batch_size,
     load_translator,
 )
-from keras_deepnmt.commands.input_lines import read_pairs
 from keras_deepnmt.commands.options import VerbParser, add_run
+from keras_deepnmt.commands.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt score runs/demo --source test.en --target test.de > scores.tsv
@@ -41,6 +41,9 @@ def run(options: Namespace) -> None:
     Args:
         options: what the parser returned.
     """
+    import_backend()
+    from keras_deepnmt.recipes.evaluate import read_pairs
+
     sources, targets = read_pairs(options.source, options.target)
     translator = load_translator(options)
     with counting("pairs", len(sources), options.quiet) as advance:
