@@ -106,7 +106,7 @@ def corpus_files(
     paths = [
         _local_file(file, Path(data_dir))
         if data_dir is not None
-        else fetch_file(file, named.name, cache_dir, progress)
+        else fetch_file(file, cache_dir, progress)
         for file in sides
     ]
     return CorpusFiles(named.name, *paths, corpus.weight)
@@ -114,7 +114,6 @@ def corpus_files(
 
 def fetch_file(
     file: NamedFile,
-    corpus: str,
     cache_dir: str | Path | None = None,
     progress: bool = True,
 ) -> Path:
@@ -122,7 +121,6 @@ def fetch_file(
 
     Args:
         file: The file.
-        corpus: Name of its corpus, which names its folder.
         cache_dir: Where fetched files are kept; by default Keras' own folder.
         progress: Whether to show progress on stderr.
 
@@ -134,11 +132,12 @@ def fetch_file(
 
     Example:
     >>> corpus = find_named_corpus("newstest2014_en_de")
-    >>> path = fetch_file(corpus.splits["test"][0], corpus.name)
+    >>> path = fetch_file(corpus.splits["test"][0])
     """
     if cache_dir is None:
         cache_dir = os.environ.get("KERAS_HOME", Path.home() / ".keras")
-    folder = Path(cache_dir) / "keras_deepnmt" / corpus
+    folder = Path(cache_dir) / "keras_deepnmt"
+    folder = (folder / file.local_names[0]).parent
     path = folder / file.address.rsplit("/", 1)[-1]
     if path.exists():
         _check(path, file, "Delete it to have it fetched again.")
@@ -146,6 +145,13 @@ def fetch_file(
     # Under a name of its own until it is verified: get_file takes any file
     # that lies at the final name, even half of one.
     fetched = folder / f"{path.name}.fetching-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: no folder for fetched files ({error.strerror}). Set "
+            "KERAS_HOME to another one."
+        ) from error
     try:
         _get_file(file.address, fetched, progress)
         _check(
