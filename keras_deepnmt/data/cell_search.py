@@ -28,8 +28,8 @@ class LengthGrid:
 
     Example:
     >>> grid = LengthGrid(np.array([[2, 3], [4, 3]]), 100, 1)
-    >>> grid.sources, grid.counts[1, 1]
-    (array([2, 4]), 1)
+    >>> grid.sources.tolist(), int(grid.counts[1, 1])
+    ([2, 4], 1)
     """
 
     def __init__(

@@ -30,8 +30,12 @@ class PairStore:
         UserError: if the set of shards is missing, incomplete or damaged.
 
     Example:
-    >>> store = PairStore(directory, "train")
-    >>> source_ids, target_ids = store.read([0])[0]
+    >>> from keras_deepnmt.data.shards import ShardWriter
+    >>> with ShardWriter(".", "train") as writer:
+    ...     writer.write([5, 6], [7, 8, 9])
+    >>> source_ids, target_ids = PairStore(".", "train").read([0])[0]
+    >>> target_ids.tolist()
+    [7, 8, 9]
     """
 
     def __init__(
@@ -141,12 +145,36 @@ class PairStore:
 
 
 def lengths_path(directory: Path, split: str) -> Path:
-    """Names the index of lengths of a split."""
+    """Names the index of lengths of a split.
+
+    Args:
+        directory: Folder of the shards.
+        split: Name of the split.
+
+    Returns:
+        The path, whether the file exists or not.
+
+    Example:
+    >>> lengths_path(Path("prepared"), "train").name
+    'train.lengths.npy'
+    """
     return directory / f"{split}.lengths.npy"
 
 
 def shard_files(directory: Path, split: str) -> list[Path]:
-    """Lists the shards of a split in the order of their rows."""
+    """Lists the shards of a split in the order of their rows.
+
+    Args:
+        directory: Folder of the shards.
+        split: Name of the split.
+
+    Returns:
+        The shards that are there, be the set complete or not.
+
+    Example:
+    >>> shard_files(Path("."), "train")
+    []
+    """
     pattern = re.compile(rf"{re.escape(split)}-\d{{5}}-of-\d{{5}}.array_record")
     return sorted(p for p in directory.glob("*") if pattern.fullmatch(p.name))
 

@@ -40,7 +40,7 @@ class ShardWriter:
         ValueError: if `records_per_shard` is not positive.
 
     Example:
-    >>> with ShardWriter(directory, "train") as writer:
+    >>> with ShardWriter(".", "train") as writer:
     ...     writer.write([5, 6], [7, 8, 9])
     >>> writer.summary["pairs"]
     1
