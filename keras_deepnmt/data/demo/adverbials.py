@@ -29,7 +29,7 @@ def prepositional(
 def place(chooser: Chooser) -> tuple[list[str], list[str]]:
     """Makes an adverbial of place: *im Park*, *neben der alten Schule*."""
     if chooser.chance(0.6):
-        phrase = noun_phrase(chooser, ("place",), DATIVE, singular=True)
+        phrase = noun_phrase(chooser, ("place",), DATIVE)
         return prepositional("in", "in", phrase)
     if chooser.chance(0.4):
         german, english = chooser.pick((("auf", "on"), ("unter", "under")))
@@ -49,5 +49,5 @@ def direction(chooser: Chooser) -> tuple[list[str], list[str]]:
     if chooser.chance(0.25):
         phrase = noun_phrase(chooser, PEOPLE, DATIVE)
         return prepositional("zu", "to", phrase)
-    phrase = noun_phrase(chooser, ("place",), ACCUSATIVE, singular=True)
+    phrase = noun_phrase(chooser, ("place",), ACCUSATIVE)
     return prepositional("in", "into", phrase)

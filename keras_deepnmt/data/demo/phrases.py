@@ -122,7 +122,6 @@ def noun_phrase(
     *,
     owned: bool = False,
     names: bool = False,
-    singular: bool = False,
 ) -> Phrase:
     """Makes a noun phrase: determiner, perhaps an adjective, noun.
 
@@ -132,7 +131,6 @@ def noun_phrase(
         case: The case it stands in.
         owned: Whether a genitive will follow it.
         names: Whether it may be a person's name.
-        singular: Whether it must not be a plural.
 
     Returns:
         The phrase, in both languages.
@@ -141,9 +139,9 @@ def noun_phrase(
         name = chooser.pick(PERSON_NAMES)
         return Phrase([name], [name])
     noun = chooser.pick(_pool(kinds))
-    if noun.kind == "head" and chooser.chance(0.7):
+    if noun.kind == "head" and chooser.chance(0.5):
         noun = chooser.pick(COMPOUNDS)
-    plural = noun.countable and not singular and chooser.chance(0.25)
+    plural = noun.countable and chooser.chance(0.25)
     column = PLURAL if plural else noun.column
     if owned:
         determiner = chooser.pick(_OWNED_PLURAL if plural else OWNED)

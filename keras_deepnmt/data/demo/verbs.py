@@ -62,14 +62,14 @@ _TABLES = {
         hören : hear/heard : person kin animal
         lieben : love : person kin animal
         kennen/kennt/gekannt : know/knew : person kin place
-        suchen : look for : person kin animal thing head device garment
-        finden/findet/gefunden : find/found : person kin animal thing head text
+        suchen : look for : person kin thing head device garment food
+        finden/findet/gefunden : find/found : thing head text garment food
         treffen/trifft/getroffen : meet/met : person kin
         besuchen : visit : person kin place
         küssen : kiss : person kin
         bewundern : admire : person kin animal place
         malen : paint : person kin animal thing head place
-        vergessen/vergisst/vergessen : forget/forgot : person kin thing text
+        vergessen/vergisst/vergessen : forget/forgot : head text device food
         retten : save : person kin animal
         begrüßen : greet : person kin
         verfolgen : chase : person kin animal
@@ -80,27 +80,27 @@ _TABLES = {
         schreiben/schreibt/geschrieben : write/wrote : text
         essen/isst/gegessen : eat/ate : food meal
         trinken/trinkt/getrunken : drink/drank : drink
-        tragen/trägt/getragen : carry : thing head
+        tragen/trägt/getragen : carry : thing head garment food
         brauchen : need : thing head device garment food meal drink
         holen : fetch : thing head device garment food meal drink
         reparieren : repair : device head
-        verstecken : hide/hid : thing text device
-        verlieren/verliert/verloren : lose/lost : thing text garment
-        stehlen/stiehlt/gestohlen : steal/stole : thing head device food
-        haben/hat/gehabt : have/had : animal thing head device garment
+        verstecken : hide/hid : head text device garment
+        verlieren/verliert/verloren : lose/lost : head text device garment
+        stehlen/stiehlt/gestohlen : steal/stole : head device garment food
+        haben/hat/gehabt : have/had : animal head device garment food
         machen : make/made : food meal drink
         auf+machen : open : thing head
         zu+machen : close : thing head
         an+machen : turn _on : device
         aus+machen : turn _off : device
         an+rufen/ruft/gerufen : phone : person kin
-        ab+holen : pick _up : person kin animal thing head
+        ab+holen : pick _up : person kin animal head
         ein+laden/lädt/geladen : invite : person kin
-        mit+nehmen/nimmt/genommen : take/took _along : person kin animal thing
+        mit+nehmen/nimmt/genommen : take/took _along : animal thing head food
         weg+nehmen/nimmt/genommen : take/took _away : thing text food
-        mit+bringen/bringt/gebracht : bring/brought _along : person kin thing
-        weg+werfen/wirft/geworfen : throw/threw _away : thing text food
-        an+sehen/sieht/gesehen : look at : person kin animal thing head
+        mit+bringen/bringt/gebracht : bring/brought _along : device meal drink
+        weg+werfen/wirft/geworfen : throw/threw _away : device text food
+        an+sehen/sieht/gesehen : look at : person animal device head
         zurück+geben/gibt/gegeben : give/gave _back : thing text head
         vor+lesen/liest/gelesen : read/read _aloud : text
         an+ziehen/zieht/gezogen : put/put _on : garment
