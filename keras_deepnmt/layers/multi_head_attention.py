@@ -192,7 +192,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def _write(self, cache, key, value, cache_index):
         positions = ops.arange(ops.shape(cache["key"])[1])  # (M,)
         here = ops.equal(positions, cache_index)[None, :, None, None]
-        # `where`, not a slice update: its XLA op cannot be served (DESIGN 4).
+        # `where`, not a slice update: its XLA op cannot be served.
         cache = {
             "key": ops.where(
                 here,
@@ -214,7 +214,11 @@ class MultiHeadAttention(keras.layers.Layer):
         if attention_mask is not None:
             allowed = attention_mask[:, None]  # (B, 1, T, S)
             logits = ops.where(allowed, logits, -1e9)
-        weights = ops.softmax(logits, axis=-1)  # (B, N, T, S), Eq. 1
+        if logits.shape[-1] == 1:
+            # Keras warns of a softmax over one entry, which is right here.
+            weights = ops.ones_like(logits)
+        else:
+            weights = ops.softmax(logits, axis=-1)  # (B, N, T, S), Eq. 1
         if attention_mask is not None:
             # A row without an allowed key would be uniform over padding.
             weights = ops.where(allowed, weights, 0.0)
