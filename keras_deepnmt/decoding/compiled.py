@@ -49,6 +49,7 @@ class CompiledFunction:
         traced = tf.function(
             lambda *tensors: self._function(self._model, *tensors, **options),
             jit_compile=True if self._jit_compile else None,
+            autograph=False,
         )
         # As tensors: arrays would be constants to tf.function.
         return lambda *arrays: traced(*map(tf.convert_to_tensor, arrays))

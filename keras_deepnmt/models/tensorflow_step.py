@@ -31,7 +31,10 @@ class TensorFlowStep:
 
     def _function(self, python_function):
         return tf.function(
-            python_function, jit_compile=self.step_jit_compile or None
+            python_function,
+            jit_compile=self.step_jit_compile or None,
+            # Nothing here branches on tensors; tracing is then plain Python.
+            autograph=False,
         )
 
     @property
