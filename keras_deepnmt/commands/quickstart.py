@@ -1,0 +1,150 @@
+"""`deepnmt quickstart`: the whole road, from text to a served translator."""
+
+from pathlib import Path
+from typing import Literal
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.console import Console
+from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.quickstart_recipe import RECIPE, SCALES
+from keras_deepnmt.commands.quiet_import import import_backend
+
+EXAMPLE = """
+deepnmt quickstart
+deepnmt quickstart --scale smoke --output /tmp/quickstart
+"""
+CONTINUE = "The same command goes on where this one stopped."
+
+_NUM_EXAMPLES = 5
+_LONGEST_EXAMPLE = 14
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds this verb's options.
+
+    Args:
+        parser: the verb's parser.
+    """
+    parser.add_argument(
+        "--scale",
+        type=Literal["full", "smoke"],
+        default="full",
+        help="full: minutes, and good translations; smoke: the same road in "
+        "about a minute, and bad ones.",
+    )
+    parser.add_argument(
+        "--output",
+        type=str,
+        help="Folder to write. Default: quickstart or quickstart-smoke.",
+    )
+
+
+def run(options: Namespace) -> None:
+    """Prepares, trains, scores, translates and exports.
+
+    Args:
+        options: what the parser returned.
+    """
+    names = {"full": "quickstart", "smoke": "quickstart-smoke"}
+    folder = Path(options.output or names[options.scale])
+    console = Console(options.quiet)
+    console.stage("Writing a German-English corpus and its recipe")
+    recipe_file = _write_corpus(folder, options.scale)
+    console.say(f"{folder / 'corpus'}, {recipe_file}")
+
+    console.stage("Preparing: cleaning, training a tokenizer, writing ids")
+    recipe = _prepare(recipe_file, folder, options.quiet)
+
+    console.stage("Training (the first updates wait for the compiler)")
+    import_backend()
+    from keras_deepnmt.recipes.train import train
+
+    train(
+        recipe,
+        folder / "run",
+        prepared_dir=folder / "prepared",
+        quiet=options.quiet,
+    )
+    console.stage("Translating the test set, which training never saw")
+    _score(folder)
+
+    console.stage("Exporting a SavedModel, and running it without this package")
+    _serve(folder)
+
+    console.stage("Done. Try:")
+    console.say(_next_steps(folder))
+
+
+def _write_corpus(folder, scale):
+    from keras_deepnmt.data.demo import write_demo_corpus
+
+    sizes = SCALES[scale]
+    corpus = folder / "corpus"
+    write_demo_corpus(
+        corpus, num_train=sizes["num_train"], num_test=sizes["num_test"]
+    )
+    recipe_file = folder / "recipe.yaml"
+    text = RECIPE.format(corpus=corpus.resolve(), **sizes)
+    recipe_file.write_text(text, encoding="utf-8")
+    return recipe_file
+
+
+def _prepare(recipe_file, folder, quiet):
+    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.recipes.loading import load_recipe
+
+    recipe = load_recipe(recipe_file)
+    prepare_corpus(recipe.data, folder / "prepared", progress=not quiet)
+    return recipe
+
+
+def _score(folder):
+    from keras_deepnmt.recipes.evaluate import evaluate, read_pairs
+
+    translations = folder / "test.translations.en"
+    row = evaluate(folder / "run", output_file=translations)
+    for name, score in row["scores"].items():
+        print(f"test {name} {score['value']:.2f} ({score['signature']})")
+    corpus = folder / "corpus"
+    sources, references = read_pairs(corpus / "test.de", corpus / "test.en")
+    outputs = translations.read_text(encoding="utf-8").split("\n")
+    shown = 0
+    for source, output, reference in zip(
+        sources, outputs, references, strict=False
+    ):
+        if shown < _NUM_EXAMPLES and len(source.split()) <= _LONGEST_EXAMPLE:
+            shown += 1
+            print(f"\n  source      {source}")
+            print(f"  translation {output}")
+            print(f"  reference   {reference}")
+
+
+def _serve(folder):
+    from keras_deepnmt.serving import export, translate_in_fresh_process
+    from keras_deepnmt.translator import Translator
+
+    served = folder / "served"
+    if not (served / "1").is_dir():
+        export(Translator.load(folder / "run"), served)
+    source = (folder / "corpus" / "valid.de").read_text("utf-8").split("\n")[0]
+    output = translate_in_fresh_process(served, [source])[0]
+    print(f"\n{served}, with TensorFlow and TensorFlow-Text alone:")
+    print(f"  source      {source}")
+    print(f"  translation {output}")
+
+
+def _next_steps(folder):
+    run_dir, corpus = folder / "run", folder / "corpus"
+    return "\n".join(
+        [
+            f'  echo "Der Hund schläft." | deepnmt translate {run_dir}',
+            f"  deepnmt evaluate {run_dir} --split valid --num-beams 1",
+            f"  deepnmt score {run_dir} --source {corpus / 'test.de'} "
+            f"--target {corpus / 'test.en'} --totals",
+            f"  deepnmt verify {folder / 'served'}",
+            f"  tensorboard --logdir {run_dir / 'tensorboard'}",
+            f"  deepnmt train {folder / 'recipe.yaml'} --set seed=2 "
+            f"--prepared {folder / 'prepared'} --run-dir {folder / 'run-2'}",
+        ]
+    )
