@@ -389,7 +389,7 @@ def test_one_german_sentence_has_one_translation():
         key = (re.sub("/[a-z_]+", "", " ".join(german_words)), mark)
         repeated += key in translations
         assert translations.setdefault(key, english_words) == english_words
-    assert repeated > 100
+    assert repeated > 50
 
 
 def test_same_seed_same_pairs(pairs):

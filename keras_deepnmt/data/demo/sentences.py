@@ -18,6 +18,11 @@ _SHAPES = (
     + ("long",) * 5
 )
 
+_SUBJUNCTIONS_WITHOUT = {
+    unfit: tuple(item for item in small_words.SUBJUNCTIONS if item[0] != unfit)
+    for unfit in ("wenn", "nachdem")
+}
+
 
 def make_sentence(chooser: Chooser) -> tuple[list[str], list[str], str]:
     """Makes one sentence.
@@ -39,7 +44,7 @@ def make_sentence(chooser: Chooser) -> tuple[list[str], list[str], str]:
     if shape == "joined":
         return (*_join(_main(chooser), chooser, _main(chooser)), ".")
     if shape == "subordinate":
-        return (*_followed(_main(chooser), chooser), ".")
+        return (*_followed(chooser, _main), ".")
     if shape == "opened":
         return (*_opened(chooser), ".")
     if shape == "reported":
@@ -47,8 +52,8 @@ def make_sentence(chooser: Chooser) -> tuple[list[str], list[str], str]:
     return (*_long(chooser), ".")
 
 
-def _main(chooser):
-    clause = plan_clause(chooser, attribute=attributed_phrase)
+def _main(chooser, tense=None):
+    clause = plan_clause(chooser, tense=tense, attribute=attributed_phrase)
     return clause.main(_front(chooser, clause))
 
 
@@ -108,31 +113,35 @@ def _join(left, chooser, right, conjunctions=small_words.CONJUNCTIONS):
     )
 
 
-def _subordinate(chooser):
-    german, english = chooser.pick(small_words.SUBJUNCTIONS)
-    tense = chooser.pick(TENSES)
-    # "wenn" with a single past event would have to be "als", and what comes
-    # after "nachdem" is over.
-    if german == "nachdem":
-        tense = "past"
-    elif german == "wenn":
-        tense = "present"
+def _subordinate(chooser, main_tense):
+    # Both tell of the past, or neither does; "wenn" with one past event would
+    # have to be "als", and what comes after "nachdem" is over.
+    if main_tense == "past":
+        tense, unfit = "past", "wenn"
+    else:
+        tense, unfit = chooser.pick(("present", "present", "modal")), "nachdem"
+    german, english = chooser.pick(_SUBJUNCTIONS_WITHOUT[unfit])
     clause = plan_clause(
-        chooser, tense=tense, attribute=attributed_phrase, adverbial_chance=0.25
+        chooser,
+        tense=tense,
+        attribute=attributed_phrase,
+        adverbial_chance=0.25,
     )
     return clause.subordinate([german], [english])
 
 
-def _followed(main, chooser):
-    german, english = _subordinate(chooser)
+def _followed(chooser, make_main):
+    tense = chooser.pick(TENSES)
+    main = make_main(chooser, tense)
+    german, english = _subordinate(chooser, tense)
     return [*main[0], ",", *german], [*main[1], *english]
 
 
 def _opened(chooser):
-    german, english = _subordinate(chooser)
     clause = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.25
     )
+    german, english = _subordinate(chooser, clause.tense)
     # The subordinate clause is the first place: the verb comes second.
     main_german, _ = clause.question()
     _, main_english = clause.main()
@@ -142,9 +151,10 @@ def _opened(chooser):
     )
 
 
-def _reported(chooser):
+def _reported(chooser, tense=None):
     clause = plan_clause(
         chooser,
+        tense=tense,
         frame="clausal",
         attribute=attributed_phrase,
         adverbial_chance=0.2,
@@ -166,9 +176,9 @@ def _with_content(chooser, clause, german, english):
 
 def _long(chooser):
     parts = chooser.pick((_opened, _reported, _main))(chooser)
-    for _ in range(chooser.pick((1, 1, 2, 3))):
+    for _ in range(chooser.pick((0, 0, 1, 2))):
         more = chooser.pick((_main, _main, _reported))(chooser)
         parts = _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
-    if chooser.chance(0.6):
-        parts = _followed(parts, chooser)
-    return parts
+    last = chooser.pick((_main, _main, _reported))
+    more = _followed(chooser, last) if chooser.chance(0.6) else last(chooser)
+    return _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
