@@ -94,6 +94,8 @@ def corpus_files(
     >>> files = corpus_files(newstest, "test", data_dir="corpora")
     """
     if corpus.source is not None:
+        for path in (corpus.source, corpus.target):
+            LineReader(path)  # a missing file is known before the work starts
         return CorpusFiles(
             name=corpus.name or Path(corpus.source).name.split(".")[0],
             source=Path(corpus.source),

@@ -1,0 +1,520 @@
+"""What must be true of `prepare`.
+
+The counts are right, the same input gives the same bytes, nothing is ever
+half-done, and a mistake gets one clear line.
+"""
+
+import dataclasses
+import gzip
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.manifest import describe_manifest, row_weights
+from keras_deepnmt.data.prepare import prepare_corpus
+from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.shards import PairStore
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
+
+NOUNS = "Hund Katze Vogel Apfel Baum Haus Kind Tisch".split()
+ENGLISH = "dog cat bird apple tree house child table".split()
+VERBS = ["sieht", "mag", "hört"]
+SEES = ["sees", "likes", "hears"]
+SIDES = ("source", "target")
+
+
+def toy_pairs(number, seed=3):
+    """Distinct pairs of a toy language."""
+    random = np.random.default_rng(seed)
+    pairs = []
+    for row in range(number):
+        a, b, verb = random.integers(0, (8, 8, 3))
+        pairs.append(
+            (
+                f"the {ENGLISH[a]} {SEES[verb]} a {ENGLISH[b]} no. {row}",
+                f"der {NOUNS[a]} {VERBS[verb]} ein {NOUNS[b]} Nr. {row}",
+            )
+        )
+    return pairs
+
+
+def write_pairs(folder, name, pairs, compress=bytes):
+    paths = []
+    for side, language in enumerate(("en", "de")):
+        path = folder / f"{name}.{language}"
+        text = "".join(pair[side] + "\n" for pair in pairs)
+        path.write_bytes(compress(text.encode()))
+        paths.append(str(path))
+    return CorpusOptions(*paths)
+
+
+@pytest.fixture
+def options(tmp_path):
+    """300 train, 11 valid and 7 test pairs that do not overlap."""
+    pairs = toy_pairs(318)
+    return PrepareOptions(
+        train=[write_pairs(tmp_path, "train", pairs[:300])],
+        valid=write_pairs(tmp_path, "valid", pairs[300:311]),
+        test=write_pairs(tmp_path, "test", pairs[311:]),
+        vocabulary_size=97,
+    )
+
+
+def prepare(options, output, **arguments):
+    return prepare_corpus(options, output, progress=False, **arguments)
+
+
+def decoded(folder, split):
+    tokenizers = [
+        Tokenizer(folder / "tokenizer" / f"{side}.model")
+        for side in ("source", "target")
+    ]
+    store = PairStore(folder, split)
+    sides = zip(*store.read(range(len(store))), strict=True)
+    return list(
+        zip(
+            *(t.decode(s) for t, s in zip(tokenizers, sides, strict=True)),
+            strict=True,
+        )
+    )
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_folder_holds_all_pairs_in_order(tmp_path, options):
+    output = tmp_path / "out"
+    manifest = prepare(options, output)
+    pairs = toy_pairs(318)
+    assert decoded(output, "train") == pairs[:300]
+    assert decoded(output, "valid") == pairs[300:311]
+    assert decoded(output, "test") == pairs[311:]
+    assert manifest == json.loads((output / "manifest.json").read_text())
+    assert set(manifest) >= {"format", "joint", "tokenizer", "options"}
+    assert manifest["joint"] and manifest["format"] == 1
+    for split, rows in (("train", 300), ("valid", 11), ("test", 7)):
+        lengths = PairStore(output, split).lengths
+        summary = manifest["splits"][split]
+        assert summary["pairs"] == rows == len(lengths)
+        tokens = summary["source_tokens"], summary["target_tokens"]
+        assert tokens == tuple(lengths.sum(axis=0, dtype=int) - rows)
+    assert "300 of 300 pairs" in describe_manifest(manifest)
+
+
+def test_every_filter_counts_what_it_leaves_out(tmp_path):
+    lines = [
+        ("a dog", "ein Hund"),  # kept
+        ("a cat", "eine Katze"),  # kept
+        ("a  dog ", "ein\u00a0Hund"),  # duplicate, once normalised
+        ("", "eine Katze"),  # empty
+        ("a bird", " \t "),  # empty
+        ("Berlin Mitte", "Berlin Mitte"),  # identical
+        ("a", "eine Katze"),  # too short
+        ("a b c d e f", "a b c d e"),  # too long
+        ("one two three four five", "eins zwei"),  # ratio
+        ("a dog", "der Hund"),  # kept: same source only
+        ("ﬁne words", "feine Worte"),  # kept
+        ("a cat", "eine Katze"),  # duplicate
+    ]
+    train = write_pairs(tmp_path, "train", lines)
+    options = PrepareOptions(
+        train=[train],
+        vocabulary_size=41,
+        min_length=2,
+        max_length=5,
+        max_ratio=2.0,
+    )
+    manifest = prepare(options, tmp_path / "out")
+    assert manifest["filters"] == {
+        "train": {
+            "read": 12,
+            "empty": 2,
+            "identical": 1,
+            "length": 2,
+            "ratio": 1,
+            "duplicate": 2,
+            "held_out": 0,
+            "kept": 4,
+        }
+    }
+    assert decoded(tmp_path / "out", "train") == [
+        ("a dog", "ein Hund"),
+        ("a cat", "eine Katze"),
+        ("a dog", "der Hund"),
+        ("fine words", "feine Worte"),
+    ]
+    loose = dataclasses.replace(
+        options, drop_duplicates=False, drop_identical=False
+    )
+    counts = prepare(loose, tmp_path / "loose")["filters"]["train"]
+    assert counts["duplicate"] == counts["identical"] == 0
+    assert counts["kept"] == 7
+
+
+def test_held_out_pairs_are_kept_as_they_are(tmp_path, options):
+    lines = [
+        ("Berlin  is ﬁne", "Berlin  is ﬁne"),
+        ("Berlin  is ﬁne", "Berlin  is ﬁne"),
+        ("", "leer"),
+        ("x " * 300, "y\u2028z"),
+    ]
+    valid = write_pairs(tmp_path, "raw", lines)
+    options = dataclasses.replace(options, valid=valid, max_length=5)
+    options = dataclasses.replace(options, min_length=1, max_length=250)
+    manifest = prepare(options, tmp_path / "out")
+    counts = manifest["filters"]["valid"]
+    assert counts["read"] == 4 and counts["empty"] == 1 and counts["kept"] == 3
+    kept = [lines[0], lines[1], lines[3]]
+    for side, name in enumerate(("source", "target")):
+        raw = (tmp_path / "out" / f"valid.{name}.txt").read_bytes()
+        assert raw == "".join(p[side] + "\n" for p in kept).encode()
+
+
+def test_sides_longer_in_pieces_than_allowed_are_left_out(tmp_path, options):
+    long = ("zzzz " * 40, "qqqq " * 40)
+    train = write_pairs(tmp_path, "long", [*toy_pairs(50), long])
+    options = dataclasses.replace(options, train=[train], max_tokens=39)
+    manifest = prepare(options, tmp_path / "out")
+    counts = manifest["filters"]["train"]
+    assert counts["length"] == 1 and counts["kept"] == 50
+    assert manifest["splits"]["train"]["pairs"] == 50
+    assert manifest["corpora"][-1]["pairs"] == 50
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_same_input_gives_the_same_bytes(
+    tmp_path, options, joint, model_type
+):
+    options = dataclasses.replace(
+        options, joint=joint, model_type=model_type, vocabulary_size=53
+    )
+    prepare(options, tmp_path / "a")
+    prepare(options, tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    models = [tmp_path / "a" / "tokenizer" / f"{s}.model" for s in SIDES]
+    assert (models[0].read_bytes() == models[1].read_bytes()) is joint
+
+
+def test_gzipped_files_give_the_same_as_plain_ones(tmp_path, options):
+    prepare(options, tmp_path / "plain")
+    write_pairs(tmp_path, "train", toy_pairs(318)[:300], gzip.compress)
+    prepare(options, tmp_path / "gz")
+    assert contents(tmp_path / "plain") == contents(tmp_path / "gz")
+
+
+def test_several_corpora_keep_their_rows_and_weights(tmp_path, options):
+    pairs = toy_pairs(50, seed=11)
+    second = write_pairs(tmp_path, "second", [*toy_pairs(318)[:5], *pairs])
+    second = dataclasses.replace(second, name="extra", weight=2.5)
+    third = write_pairs(tmp_path, "third", toy_pairs(318)[:5])
+    options = dataclasses.replace(
+        options, train=[options.train[0], second, third]
+    )
+    manifest = prepare(options, tmp_path / "out")
+    train = [c for c in manifest["corpora"] if c["split"] == "train"]
+    assert [c["name"] for c in train] == ["train", "extra", "third"]
+    assert [c["rows"] for c in train] == [[0, 300], [300, 350], [350, 350]]
+    assert [c["lines"] for c in train] == [300, 55, 5]
+    expected = np.repeat([1.0, 2.5], [300, 50])
+    np.testing.assert_array_equal(row_weights(manifest), expected)
+    assert manifest["filters"]["train"]["duplicate"] == 10
+
+
+def test_leaked_pairs_are_counted_and_warned_about(tmp_path, options, caplog):
+    pairs = toy_pairs(318)
+    valid = [*pairs[300:305], pairs[7], pairs[7], (pairs[8][0], "anders")]
+    test = [*pairs[311:], pairs[300], (pairs[301][0], "anders"), pairs[9]]
+    options = dataclasses.replace(
+        options,
+        valid=write_pairs(tmp_path, "valid", valid),
+        test=write_pairs(tmp_path, "test", test),
+    )
+    with caplog.at_level(logging.WARNING):
+        manifest = prepare(options, tmp_path / "out")
+    assert manifest["leakage"] == {
+        "train_valid": 2,
+        "train_valid_source": 3,
+        "train_test": 1,
+        "train_test_source": 1,
+        "valid_test": 1,
+        "valid_test_source": 2,
+    }
+    assert "3 of 8 valid sources are in train too, 2 of them" in caplog.text
+
+
+def test_pairs_can_be_held_out_of_the_training_text(tmp_path, options):
+    options = dataclasses.replace(
+        options, valid=None, test=None, valid_pairs=23, test_pairs=17
+    )
+    manifest = prepare(options, tmp_path / "out")
+    parts = [decoded(tmp_path / "out", s) for s in ("train", "valid", "test")]
+    assert [len(part) for part in parts] == [260, 23, 17]
+    everything = toy_pairs(318)[:300]
+    assert sorted(sum(parts, [])) == sorted(everything)
+    assert parts[0] == [p for p in everything if p in set(parts[0])]
+    assert manifest["filters"]["train"]["held_out"] == 40
+    assert set(manifest["leakage"].values()) == {0}
+    raw = (tmp_path / "out" / "test.target.txt").read_text().split("\n")[:-1]
+    assert raw == [pair[1] for pair in parts[2]]
+    other = dataclasses.replace(options, seed=1)
+    prepare(other, tmp_path / "other")
+    assert decoded(tmp_path / "other", "test") != parts[2]
+    too_many = dataclasses.replace(options, valid_pairs=290)
+    with pytest.raises(UserError, match="more pairs than are held out"):
+        prepare(too_many, tmp_path / "none")
+
+
+def test_existing_tokenizers_are_used(tmp_path, options):
+    prepare(dataclasses.replace(options, joint=False), tmp_path / "first")
+    models = [tmp_path / "first" / "tokenizer" / f"{s}.model" for s in SIDES]
+    given = dataclasses.replace(
+        options,
+        joint=False,
+        tokenizer_source=str(models[0]),
+        tokenizer_target=str(models[1]),
+        vocabulary_size=77,
+    )
+    manifest = prepare(given, tmp_path / "second")
+    assert manifest["source_vocabulary_size"] == 97
+    for side, model in zip(SIDES, models, strict=True):
+        copy = tmp_path / "second" / "tokenizer" / f"{side}.model"
+        assert copy.read_bytes() == model.read_bytes()
+    assert prepare(given, tmp_path / "second") == manifest
+
+
+def test_a_second_run_finds_everything_prepared(tmp_path, options):
+    first = prepare(options, tmp_path / "out")
+    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").iterdir()}
+    assert prepare(options, tmp_path / "out") == first
+    assert times == {
+        p: p.stat().st_mtime_ns for p in (tmp_path / "out").iterdir()
+    }
+
+
+def test_one_changed_byte_is_noticed(tmp_path, options):
+    prepare(options, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    path = Path(options.valid.target)
+    path.write_bytes(path.read_bytes().replace(b"der", b"dem", 1))
+    with pytest.raises(UserError, match="another valid corpus than .*valid.en"):
+        prepare(options, tmp_path / "out")
+    assert contents(tmp_path / "out") == before
+    prepare(options, tmp_path / "out", overwrite=True)
+    assert contents(tmp_path / "out") != before
+    assert names_beside(tmp_path / "out") == {"out"}
+
+
+def test_other_options_are_noticed(tmp_path, options):
+    prepare(options, tmp_path / "out")
+    other = dataclasses.replace(options, vocabulary_size=83)
+    with pytest.raises(UserError, match="with vocabulary_size=97, not 83"):
+        prepare(other, tmp_path / "out")
+    other = dataclasses.replace(options, test=None)
+    with pytest.raises(UserError, match="from other corpora"):
+        prepare(other, tmp_path / "out")
+
+
+def test_a_damaged_folder_is_noticed(tmp_path, options):
+    prepare(options, tmp_path / "out")
+    shard = next((tmp_path / "out").glob("train-*"))
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(UserError, match="train-00000-of-00001.* was changed"):
+        prepare(options, tmp_path / "out")
+
+
+def test_folders_with_other_files_are_left_alone(tmp_path, options):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "thesis.txt").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(UserError, match="holds other files"):
+            prepare(options, output, overwrite=overwrite)
+    assert contents(output) == {"thesis.txt": b"mine"}
+    with pytest.raises(UserError, match="is a file"):
+        prepare(options, output / "thesis.txt")
+    (output / "thesis.txt").unlink()
+    prepare(options, output)  # an empty folder is as good as none
+
+
+def names_beside(output):
+    return {p.name for p in output.parent.iterdir() if p.name.startswith("out")}
+
+
+MISTAKES = {
+    "lengths": (
+        b"a\nb\nc\n",
+        b"a\nb\n",
+        "train.en with 3 and .*train.de with 2",
+    ),
+    "encoding": (b"a\nb\n", b"a\n\xfcber\n", "train.de, line 2: not UTF-8"),
+    "empty": (b"", b"a\n", "train.en: the file is empty"),
+    "blank": (b"\n\n", b"\n\n", "No train pair is left of 2 in .*2 empty"),
+    "vocabulary": (
+        b"a b\nc d\n",
+        b"e f\ng h\n",
+        "train.en, .*largest possible",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_get_one_line_and_leave_nothing(tmp_path, options, mistake):
+    source, target, message = MISTAKES[mistake]
+    Path(options.train[0].source).write_bytes(source)
+    Path(options.train[0].target).write_bytes(target)
+    with pytest.raises(UserError, match=message) as caught:
+        prepare(options, tmp_path / "out")
+    assert "\n" not in str(caught.value)
+    assert names_beside(tmp_path / "out") == set()
+
+
+def test_a_missing_file_is_noticed_before_anything_is_written(
+    tmp_path, options
+):
+    corpus = CorpusOptions(str(tmp_path / "trian.en"), options.train[0].target)
+    options = dataclasses.replace(options, train=[corpus])
+    with pytest.raises(UserError, match="trian.en: no such file. Did you mean"):
+        prepare(options, tmp_path / "below" / "out")
+    assert not (tmp_path / "below").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train": []}, "at least one corpus"),
+        ({"valid_pairs": 5}, "not both"),
+        ({"model_type": "word"}, "model_type"),
+        ({"max_ratio": 0.5}, "max_ratio"),
+        ({"vocabulary_size": 4}, "vocabulary_size"),
+        ({"min_length": 9, "max_length": 5}, "min_length"),
+        ({"max_tokens": 65_535}, "max_tokens"),
+        ({"tokenizer_target": "m"}, "tokenizer_source"),
+        ({"joint": False, "tokenizer_source": "m"}, "both tokenizers or none"),
+    ],
+)
+def test_contradicting_options_are_refused(options, change, message):
+    with pytest.raises(UserError, match=message):
+        dataclasses.replace(options, **change)
+
+
+SCRIPT = """
+import sys
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.prepare import prepare_corpus
+from keras_deepnmt.data.prepare_options import PrepareOptions
+
+options = PrepareOptions(
+    train=[CorpusOptions(sys.argv[1], sys.argv[2])], vocabulary_size=97
+)
+prepare_corpus(options, sys.argv[3], progress=False)
+"""
+
+
+def start(options, output):
+    root = Path(__file__).parents[2]
+    corpus = options.train[0]
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, corpus.source, corpus.target, output],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(process, folder, pattern):
+    for _ in range(6000):
+        if list(folder.glob(pattern)):
+            return
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.005)
+    raise AssertionError(f"{pattern} never came")
+
+
+@pytest.fixture
+def large(tmp_path, options):
+    train = [write_pairs(tmp_path, "large", toy_pairs(40_000))]
+    return dataclasses.replace(options, train=train, valid=None, test=None)
+
+
+@pytest.mark.parametrize(
+    "moment", ["spool/train.source", "tokenizer/*.model", ".train-*.unfinished"]
+)
+def test_a_killed_run_leaves_nothing_that_looks_finished(
+    tmp_path, large, moment
+):
+    output = tmp_path / "out"
+    with start(large, output) as process:
+        wait_for(process, tmp_path, f"out.partial-*/{moment}")
+        process.kill()
+        process.wait()
+    assert not output.exists()
+    assert not list(tmp_path.glob("out.partial-*/manifest.json"))
+    prepare(large, output)
+    assert names_beside(output) == {"out"}
+    assert len(PairStore(output, "train")) == 40_000
+
+
+@pytest.mark.parametrize(
+    "moment", ["spool/train.source", ".train-*.unfinished"]
+)
+def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
+    with start(large, tmp_path / "out") as process:
+        wait_for(process, tmp_path, f"out.partial-*/{moment}")
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+    assert process.returncode == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert names_beside(tmp_path / "out") == set()
+
+
+def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
+    output = tmp_path / "out"
+    with start(large, output) as process:
+        wait_for(process, tmp_path, "out.partial-*/spool/train.source")
+        with pytest.raises(UserError, match="another process is writing it"):
+            prepare(large, output)
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert len(PairStore(output, "train")) == 40_000
+
+
+@pytest.mark.parametrize("megabytes", [1, 4])
+def test_a_full_disk_gets_one_line_and_is_left_empty(
+    tmp_path, large, megabytes
+):
+    # A disk of its own, which needs the right to mount one.
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = (
+        f'mount -t tmpfs -o size={megabytes}m none "$1" || exit 77\n'
+        '"$2" -c "$3" "$4" "$5" "$1/out"; ls -A "$1" | sed "s/^/left: /" >&2'
+    )
+    corpus = large.train[0]
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script, "sh", disk, sys.executable]
+        + [SCRIPT, corpus.source, corpus.target],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode in (1, 77) and "keras_deepnmt" not in done.stderr:
+        pytest.skip(f"No small disk could be mounted: {done.stderr}")
+    last = done.stderr.rstrip().splitlines()[-1]
+    assert "keras_deepnmt.errors.UserError" in last
+    assert "ree some" in last and "left: " not in done.stderr
