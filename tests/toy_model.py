@@ -11,15 +11,26 @@ import numpy as np
 from keras import ops
 
 DECAY = 0.7
+WIDTH = 5
 
 
 class ToyModel:
-    def __init__(self, vocabulary_size=6, max_length=None, seed=0, scale=3.0):
-        self.source_vocabulary_size = 17
+    def __init__(
+        self,
+        vocabulary_size=6,
+        source_vocabulary_size=17,
+        max_length=None,
+        seed=0,
+        scale=3.0,
+    ):
+        self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = vocabulary_size
         self.max_length = max_length
-        width = 5
-        shapes = (17, width), (vocabulary_size, width), (width, vocabulary_size)
+        shapes = (
+            (source_vocabulary_size, WIDTH),
+            (vocabulary_size, WIDTH),
+            (WIDTH, vocabulary_size),
+        )
         self.source_table, self.target_table, self.kernel = (
             keras.Variable(np.zeros(shape, "float32")) for shape in shapes
         )

@@ -211,11 +211,15 @@ def test_search_sees_weights_that_change_later():
 
 
 def test_one_compilation_for_each_set_of_shapes():
-    compiled = compile_for(ToyModel(), beam_search)
-    for source_ids in SOURCES, SOURCES + 0, SOURCES[:2], SOURCES[:2]:
-        compiled(source_ids, max_length=5)
+    def function(model, source_ids, factor):
+        return {"product": source_ids * factor}
+
+    compiled = compile_for(ToyModel(), function)
+    for source_ids in SOURCES, SOURCES + 1, SOURCES[:2], SOURCES[:2] + 1:
+        product = compiled(source_ids, factor=5)["product"]
+        np.testing.assert_array_equal(product, source_ids * 5)
     assert compiled.num_compilations == 2
-    compiled(SOURCES, max_length=6)
+    compiled(SOURCES, factor=6)
     assert compiled.num_compilations == 3
 
 

@@ -1,0 +1,30 @@
+"""Searches on JAX find what they must: the same tests, in another process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+FOLDER = Path(__file__).parent
+CORE = "brute_force or greedy or teacher_forcing or change_later"
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "jax", reason="This is JAX already."
+)
+def test_core_of_the_searches_on_jax():
+    pytest.importorskip("jax")
+    finished = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-k", CORE),
+            str(FOLDER / "test_beam_search.py"),
+        ],
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert " passed" in finished.stdout
