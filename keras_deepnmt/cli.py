@@ -75,8 +75,10 @@ def overview() -> str:
 
 
 def _run_verb(verb: str, words: list[str]) -> int:
-    command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+    how_to_continue = "Nothing was done."
     try:
+        command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+        how_to_continue = command.CONTINUE
         parser = VerbParser(verb, VERBS[verb], command.EXAMPLE)
         command.add_options(parser)
         options = parser.parse_args(words)
@@ -91,7 +93,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
         return BROKEN_PIPE
     except KeyboardInterrupt as interrupt:
         # A room that saved something says so itself.
-        message = str(interrupt) or f"interrupted. {command.CONTINUE}"
+        message = str(interrupt) or f"interrupted. {how_to_continue}"
         return tell(verb, message, INTERRUPTED)
     except Exception as error:
         message = explain(error)

@@ -57,11 +57,19 @@ class VerbParser(jsonargparse.ArgumentParser):
             kind = "option" if word.startswith("-") else "argument"
             hint = nearest(word, names) or f" See {self.prog} --help."
             return f'unknown {kind} "{word}".{hint}'
+        required = re.search(r"arguments are required: (.*)", message)
+        if required:
+            names = map(self._as_typed, required[1].split(", "))
+            return f"needs {', '.join(names)}. See {self.prog} --help."
         value = re.search(r'key "(\w+)":\s*(.*)', message, re.S)
         if value:
             option = f"--{value[1].replace('_', '-')}"
             return f"`{option}`: {_plain(value[2])}."
         return f"{' '.join(message.split())}. See {self.prog} --help."
+
+    def _as_typed(self, name: str) -> str:
+        option = f"--{name.replace('_', '-')}"
+        return option if option in self._option_string_actions else name.upper()
 
 
 class _HelpFormatter(

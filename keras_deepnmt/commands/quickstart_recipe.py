@@ -2,12 +2,15 @@
 
 SCALES = {
     "full": {
-        "num_train": 25_000,
+        "num_train": 40_000,
         "num_test": 500,
         "vocabulary_size": 2_000,
         "hidden_dim": 128,
         "intermediate_dim": 512,
+        "num_heads": 4,
         "num_layers": 2,
+        "dropout": 0.0,
+        "max_shapes": 4,
         "steps": 1_000,
         "warmup_steps": 200,
         "batch_tokens": 2_500,
@@ -19,7 +22,10 @@ SCALES = {
         "vocabulary_size": 600,
         "hidden_dim": 32,
         "intermediate_dim": 64,
+        "num_heads": 4,
         "num_layers": 1,
+        "dropout": 0.0,
+        "max_shapes": 2,
         "steps": 40,
         "warmup_steps": 20,
         "batch_tokens": 1_000,
@@ -35,10 +41,10 @@ model:
   overrides:
     hidden_dim: {hidden_dim}
     intermediate_dim: {intermediate_dim}
-    num_heads: 4
+    num_heads: {num_heads}
     num_encoder_layers: {num_layers}
     num_decoder_layers: {num_layers}
-    dropout: 0.1
+    dropout: {dropout}
 data:
   train:
     - source: {corpus}/train.de
@@ -52,7 +58,7 @@ data:
 training:
   steps: {steps}
   batch_tokens: {batch_tokens}
-  max_shapes: 3
+  max_shapes: {max_shapes}
   peak_learning_rate: 0.004
   warmup_steps: {warmup_steps}
   validate_every: {steps}
