@@ -1,5 +1,6 @@
 """Builds what a recipe describes: the model, its optimizer, its batches."""
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,19 +32,28 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     Raises:
         UserError: if the preset is unknown or refuses an override.
     """
+    overrides = recipe.model.overrides
     try:
-        return create_model(
+        model = create_model(
             recipe.model.preset,
             sizes["source_vocabulary_size"],
             sizes["target_vocabulary_size"],
-            **{
-                "dtype": recipe.training.dtype_policy,
-                **recipe.model.overrides,
-            },
+            **{"dtype": recipe.training.dtype_policy, **overrides},
         )
     except (TypeError, ValueError) as error:
         message = str(error).splitlines()[0]
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+    # Keras lets a model take any keyword; a misspelt one must not be ignored.
+    known = model.get_config()
+    for key in overrides:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"did you mean `{near[0]}`?" if near else ""
+            raise UserError(
+                f"recipe {recipe.name}, `model.overrides.{key}`: unknown to "
+                f"{recipe.model.preset}; {hint}"
+            )
+    return model
 
 
 def compile_model(recipe: Recipe, model: keras.Model) -> None:

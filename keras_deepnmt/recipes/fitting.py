@@ -80,11 +80,12 @@ class Fit:
             if not self._has_stopped(history):
                 self._fit(start, callbacks)
         except KeyboardInterrupt:
-            self.progress.close()
+            _close(callbacks)
             self._save_interrupted()
             raise
-        finally:
-            self.progress.close()
+        except BaseException:
+            _close(callbacks)
+            raise
 
     def _fit(self, start, callbacks):
         training = self.recipe.training
@@ -217,3 +218,10 @@ def _report_time_of(bleu):
         logs["bleu_share"] = bleu.share
 
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
+
+
+def _close(callbacks):
+    """Closes the files and the live bar of a `fit` that was broken off."""
+    for callback in callbacks:
+        if not isinstance(callback, keras.callbacks.EarlyStopping):
+            callback.on_train_end()

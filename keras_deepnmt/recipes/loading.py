@@ -65,7 +65,8 @@ def load_recipe(
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise UserError(f"{place}{line}: not YAML: {problem}.") from error
-    lines = _key_lines(node)
+    lines = _key_lines(node, place)
+    content = content if isinstance(content, dict) else {}
     for key, value in (overrides or {}).items():
         _override(content, key, value)
         lines[key] = None
@@ -144,7 +145,7 @@ def _read(recipe):
         ) from error
 
 
-def _key_lines(node, prefix=""):
+def _key_lines(node, place, prefix=""):
     """Line of every key of a YAML document, by dotted path."""
     lines = {}
     if isinstance(node, yaml.MappingNode):
@@ -154,9 +155,15 @@ def _key_lines(node, prefix=""):
     else:
         items = []
     for name, at, value in items:
-        key = f"{prefix}.{name}" if prefix else str(name)
-        lines[key] = at.start_mark.line + 1
-        lines |= _key_lines(value, key)
+        key = _join(prefix, name)
+        line = at.start_mark.line + 1
+        if key in lines:
+            raise UserError(
+                f"{place}, line {line}: `{key}` stands twice, first in line "
+                f"{lines[key]}."
+            )
+        lines[key] = line
+        lines |= _key_lines(value, place, key)
     return lines
 
 
@@ -164,6 +171,8 @@ def _override(content, key, value):
     *sections, name = key.split(".")
     for section in sections:
         content = content.setdefault(section, {})
+        if not isinstance(content, dict):
+            raise UserError(f"`{key}`: `{section}` holds a value, no keys.")
     content[name] = value
 
 
@@ -237,10 +246,11 @@ class _Checker:
 
     def fail_unknown(self, path, key, known):
         near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        possible = ", ".join(name for name in known if name != "resolved")
         hint = (
             f"did you mean `{_join(path, near[0])}`?"
             if near
-            else f"possible here: {', '.join(known)}."
+            else f"possible here: {possible}."
         )
         self.fail(_join(path, key), f"is unknown; {hint}")
 

@@ -165,6 +165,10 @@ class RunFolder:
             reader = csv.DictReader(file)
             names = reader.fieldnames or []
             rows = [r for r in reader if float(r.get("step") or 0) <= step]
+        if not rows:
+            # A file without a header would never get one again.
+            self.log_file.unlink()
+            return
         partial = self.log_file.with_name(".log.csv.partial")
         with open(partial, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, names)

@@ -1,0 +1,332 @@
+"""What must be true of training from a recipe.
+
+* it leaves a whole run folder, which evaluates and averages
+* a run that was killed or interrupted goes on as if it had never stopped, with
+  the weights of one that was not, bit by bit
+* a validation broken off is made up for
+* a folder of another recipe, or of other data, is refused in one line
+* a full disk is told in one line, and costs no checkpoint
+* early stopping holds over restarts
+"""
+
+import errno
+import json
+
+import numpy as np
+import pytest
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.average import average
+from keras_deepnmt.recipes.evaluate import evaluate
+from keras_deepnmt.recipes.fitting import Fit
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.run_folder import RunFolder
+from keras_deepnmt.recipes.stretches import stretches
+from keras_deepnmt.recipes.train import train
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def finished(recipe_file, prepared_dir, tmp_path_factory):
+    """A run of six updates that nothing disturbed."""
+    run_dir = tmp_path_factory.mktemp("runs") / "whole"
+    train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
+    return run_dir
+
+
+@pytest.fixture
+def train_in(recipe_file, prepared_dir, tmp_path):
+    """Trains in a folder of this test, with changes to the recipe."""
+
+    def run(changes=None, **options):
+        recipe = load_recipe(recipe_file, changes)
+        options = {"prepared_dir": prepared_dir, "quiet": True} | options
+        return train(recipe, tmp_path / "run", **options)
+
+    return run
+
+
+@pytest.fixture
+def without_search(monkeypatch):
+    """Spares the compilation of a search whose result does not matter."""
+    monkeypatch.setattr(
+        Translator, "translate", lambda self, texts: list(texts)
+    )
+
+
+def final_weights(run_dir):
+    """The last checkpoint's weights, optimizer included."""
+    import h5py
+
+    arrays = {}
+    file = CheckpointStore(run_dir / "checkpoints").path(6) / "model.weights.h5"
+    with h5py.File(file) as content:
+        content.visititems(
+            lambda name, item: (
+                arrays.update({name: item[()]})
+                if isinstance(item, h5py.Dataset)
+                else None
+            )
+        )
+    return arrays
+
+
+def assert_same_run(first, second):
+    expected, received = final_weights(first), final_weights(second)
+    assert expected.keys() == received.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(value, received[name], err_msg=name)
+    whole, resumed = RunFolder(first).run(), RunFolder(second).run()
+    assert whole["weights_sha256"] == resumed["weights_sha256"]
+    epochs = [epoch for epoch, _ in RunFolder(second).history()]
+    assert epochs == [0, 1]
+    for (_, one), (_, two) in zip(
+        RunFolder(first).history(), RunFolder(second).history(), strict=True
+    ):
+        assert one["val_loss"] == two["val_loss"]
+        assert two["val_bleu"] > 0
+
+
+class fails_at:
+    """Makes a checkpoint fail before it is written, once."""
+
+    def __init__(self, monkeypatch, step, error):
+        self.save, self.step, self.error = CheckpointStore.save, step, error
+        monkeypatch.setattr(CheckpointStore, "save", self.replace())
+
+    def replace(self):
+        def save(store, model, step):
+            if step == self.step and self.error is not None:
+                error, self.error = self.error, None
+                raise error
+            return self.save(store, model, step)
+
+        return save
+
+
+def test_a_finished_run_holds_all_that_was_promised(finished, recipe_file):
+    for name in (
+        "recipe.yaml",
+        "tokenizer/source.model",
+        "tokenizer/target.model",
+        "checkpoints/step-00000006/checkpoint.json",
+        "model/model.weights.h5",
+        "log.csv",
+        "run.json",
+    ):
+        assert (finished / name).is_file(), name
+    assert list((finished / "tensorboard").rglob("events*"))
+    assert not [p for p in finished.rglob(".*")]
+    run = RunFolder(finished).run()
+    assert run["steps"] == 6 and run["averaged_steps"] == [5, 6]
+    assert run["valid"]["bleu"]["signature"].startswith("nrefs:1")
+    recipe = load_recipe(finished / "recipe.yaml")
+    assert recipe == load_recipe(recipe_file)
+    assert recipe.resolved["tokenizer"] == run["tokenizer"]
+    assert "keras" in recipe.resolved["versions"]
+
+
+def test_the_log_has_a_row_for_each_validation(finished):
+    history = RunFolder(finished).history()
+    assert [logs["step"] for _, logs in history] == [3, 6]
+    for _, logs in history:
+        assert {"loss", "val_loss", "val_bleu", "learning_rate"} < logs.keys()
+        assert logs["tokens"] > 0 and logs["tokens_per_second"] > 0
+
+
+def test_a_finished_run_returns_at_once(finished, recipe_file, monkeypatch):
+    monkeypatch.setattr(Fit, "go_on", None)
+    assert train(recipe_file, finished, quiet=True)["steps"] == 6
+
+
+def test_the_run_evaluates_and_says_where_scores_come_from(finished):
+    row = evaluate(finished)
+    assert row["test_set"]["name"] == "test"
+    assert row["test_set"]["sentences"] == 7
+    assert row["decoding"]["num_beams"] == 2
+    assert set(row["scores"]) == {"bleu", "chrf", "ter"}
+    for score in row["scores"].values():
+        assert "version" in score["signature"]
+    for key in ("commit", "seconds", "tokens_per_second", "seed", "device"):
+        assert row[key] is not None
+    evaluate(finished)
+    evaluate(finished, num_beams=1)
+    rows = json.loads((finished / "scores.json").read_text())["evaluations"]
+    assert [r["decoding"]["num_beams"] for r in rows] == [2, 1]
+
+
+def test_two_files_are_scored_like_the_split(
+    finished, recipe_file, monkeypatch
+):
+    monkeypatch.setattr(Translator, "translate", lambda self, texts, **_: texts)
+    sides = [recipe_file.parent / f"test.{s}" for s in ("source", "target")]
+    row = evaluate(finished, source_file=sides[0], target_file=sides[1])
+    split = evaluate(finished)
+    assert row["scores"] == split["scores"]
+    assert (
+        row["test_set"]["source_sha256"] == split["test_set"]["source_sha256"]
+    )
+    with pytest.raises(UserError, match="both a source and a target"):
+        evaluate(finished, source_file=sides[0])
+
+
+def test_averages_make_a_run_of_their_own(finished, tmp_path):
+    content = average(finished, tmp_path / "mean", last=3)
+    assert content["averaged_steps"] == [4, 5, 6]
+    assert Translator.load(tmp_path / "mean").model.count_params() > 0
+    with pytest.raises(UserError, match="7 are to be averaged"):
+        average(finished, tmp_path / "more", last=7)
+    assert not (tmp_path / "more").exists()
+    with pytest.raises(UserError, match="exists already"):
+        average(finished, tmp_path / "mean", last=2)
+
+
+def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
+    finished, train_in, without_search, tmp_path, monkeypatch, capsys
+):
+    run_dir = tmp_path / "run"
+    # Killed after a validation, before the checkpoint that seals it.
+    fails_at(monkeypatch, 3, RuntimeError("killed"))
+    with pytest.raises(RuntimeError, match="killed"):
+        train_in()
+    assert CheckpointStore(run_dir / "checkpoints").latest() == 2
+    assert len(RunFolder(run_dir).history()) == 1
+    # Ctrl-C in the middle of an epoch.
+    fails_at(monkeypatch, 5, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        train_in()
+    said = capsys.readouterr().err
+    assert "the checkpoint of step 5 is saved" in said
+    assert "Run the same command to continue" in said
+    train_in()
+    assert_same_run(finished, run_dir)
+
+
+def test_a_validation_broken_off_is_made_up_for(
+    finished, train_in, tmp_path, monkeypatch
+):
+    interrupts = [KeyboardInterrupt()]
+
+    def translate(self, texts):
+        if interrupts:
+            raise interrupts.pop()
+        return list(texts)
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    with pytest.raises(KeyboardInterrupt):
+        train_in()
+    run = RunFolder(tmp_path / "run")
+    assert run.checkpoints().latest() == 3 and not run.history()
+    train_in()
+    assert_same_run(finished, tmp_path / "run")
+
+
+def test_a_folder_of_another_recipe_is_refused(finished, recipe_file):
+    recipe = load_recipe(recipe_file, {"training.warmup_steps": 11})
+    with pytest.raises(UserError) as info:
+        train(recipe, finished, quiet=True)
+    message = str(info.value)
+    assert "`training.warmup_steps` is 3 in this run and 11" in message
+    assert "\n" not in message
+
+
+def test_a_folder_with_checkpoints_is_not_started_afresh(finished, recipe_file):
+    with pytest.raises(UserError, match="checkpoints up to step 6"):
+        train(recipe_file, finished, resume=False, quiet=True)
+
+
+def test_an_unknown_preset_is_refused_before_anything_is_written(
+    train_in, tmp_path
+):
+    with pytest.raises(UserError, match='Did you mean "transformer_tiny"'):
+        train_in({"model.preset": "transfomer_tiny"})
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_override_the_model_does_not_know_is_refused(train_in):
+    with pytest.raises(UserError, match="num_haeds`: unknown to .*`num_heads`"):
+        train_in({"model.overrides.num_haeds": 2})
+
+
+def test_a_full_disk_is_told_in_one_line_and_keeps_the_last_checkpoint(
+    train_in, without_search, tmp_path, monkeypatch
+):
+    savez, calls = np.savez, []
+
+    def full(*arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        savez(*arguments)
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(UserError, match="disk is full; step 2 is kept") as info:
+        train_in()
+    assert "\n" not in str(info.value)
+    assert CheckpointStore(tmp_path / "run/checkpoints").latest() == 2
+    assert not (tmp_path / "run/run.json").exists()
+
+
+def test_early_stopping_ends_the_run_and_stays_ended(
+    train_in, without_search, tmp_path, monkeypatch
+):
+    # A rate so small that the score never changes.
+    changes = {
+        "training.peak_learning_rate": 1e-12,
+        "training.early_stopping_patience": 1,
+        "training.steps": 30,
+        "training.checkpoint_every": 4,
+    }
+    finish = "keras_deepnmt.recipes.train.average_into"
+    with monkeypatch.context() as patch:
+        patch.setattr(finish, None)
+        with pytest.raises(TypeError):
+            train_in(changes)
+    assert CheckpointStore(tmp_path / "run/checkpoints").steps()[-1] == 6
+    monkeypatch.setattr(Fit, "_fit", None)
+    run = train_in(changes)
+    assert run["steps"] == 6
+
+
+def test_early_stopping_without_a_validation_set_is_refused(
+    recipe_file, tmp_path
+):
+    recipe = load_recipe(
+        recipe_file,
+        {"training.early_stopping_patience": 1, "data.valid": None},
+    )
+    with pytest.raises(UserError, match="needs a validation set"):
+        train(recipe, tmp_path / "run", quiet=True)
+
+
+def test_mixed_precision_trains_and_keeps_float32_weights(train_in, tmp_path):
+    run = train_in(
+        {
+            "training.dtype_policy": "mixed_bfloat16",
+            "training.steps": 2,
+            "training.global_clipnorm": 1.0,
+            "data.valid": None,
+        },
+        prepared_dir=None,
+    )
+    assert run["steps"] == 2 and run["valid"] == {}
+    config = json.loads((tmp_path / "run/model/config.json").read_text())
+    assert "mixed_bfloat16" in json.dumps(config)
+    model = Translator.load(tmp_path / "run").model
+    assert all(weight.dtype == "float32" for weight in model.trainable_weights)
+
+
+@pytest.mark.parametrize(
+    "start, total, every", [(0, 7, 3), (4, 23, 5), (3, 6, 3)]
+)
+def test_stretches_cover_every_update_once(start, total, every):
+    ends, step = [], start
+    for stretch in stretches(start, total, every):
+        assert stretch.start_step == step
+        for epoch in range(stretch.first_epoch, stretch.last_epoch):
+            assert epoch == step // every
+            step += stretch.steps_per_epoch
+            ends.append(step)
+    assert step == total
+    assert all(end % every == 0 or end == total for end in ends)
