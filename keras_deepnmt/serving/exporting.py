@@ -1,0 +1,166 @@
+"""Writes a translator as a SavedModel that TensorFlow Serving runs."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import keras
+
+from keras_deepnmt.data.staging import StagedFolder
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.serving.allowed_ops import check_ops
+from keras_deepnmt.serving.golden import (
+    EXPORT_FILE,
+    default_sources,
+    golden_records,
+    write_golden,
+)
+from keras_deepnmt.serving.verification import numbered_versions, verify
+from keras_deepnmt.version import __version__
+
+if TYPE_CHECKING:
+    from keras_deepnmt.serving.serving_graph import ServingGraph
+    from keras_deepnmt.translator import Translator
+
+
+def export(
+    translator: "Translator",
+    directory: str | Path,
+    *,
+    version: int | None = None,
+    golden_sources: Sequence[str] | None = None,
+    num_beams: int | None = None,
+    length_penalty: float | None = None,
+) -> Path:
+    """Exports a translator: text in, translations and scores out.
+
+    The SavedModel holds tokenizers, weights and search and needs TensorFlow
+    and TensorFlow-Text only. Before it gets its number it is checked: that it
+    holds no operation that a server lacks, and that a fresh process which
+    cannot import this package gives the same translations and scores of the
+    golden sentences as this one. What is killed on the way leaves no number.
+
+    Args:
+        translator: What to export, with its weights of now.
+        directory: Model folder; the export becomes a numbered folder in it.
+        version: The number. Defaults to one more than the largest there.
+        golden_sources: Sentences stored with their translations beside the
+            model, for `verify`. Defaults to some made of the tokenizer's
+            pieces. They are run as one batch.
+        num_beams: Hypotheses of the search. Defaults to the translator's.
+        length_penalty: Exponent of the length penalty. Defaults to the
+            translator's.
+
+    Returns:
+        The folder of the new version.
+
+    Raises:
+        UserError: if the version is there, the disk is full, Keras runs on
+            another backend than TensorFlow, or a golden sentence differs.
+        ValueError: if the graph holds a forbidden operation, or a number is
+            too small.
+
+    Example:
+    >>> export(translator, "served/demo", golden_sources=["a little dog"])
+    PosixPath('served/demo/1')
+    """
+    _check(version, num_beams, length_penalty)
+    directory = Path(directory)
+    versions = numbered_versions(directory)
+    if version is None:
+        version = max(versions, default=0) + 1
+    elif version in versions:
+        raise UserError(
+            f"{directory / str(version)}: this version is there already. "
+            "Choose another number, or none for the next one."
+        )
+    if golden_sources is None:
+        golden_sources = default_sources(translator.source_tokenizer)
+    version_dir = directory / str(version)
+    with StagedFolder(version_dir) as folder:
+        graph = _save(translator, folder, num_beams, length_penalty)
+        check_ops(folder)
+        _describe(graph, translator, folder)
+        write_golden(folder, _golden(graph, golden_sources))
+        verify(folder)
+    return version_dir
+
+
+def _check(version, num_beams, length_penalty):
+    if keras.config.backend() != "tensorflow":
+        raise UserError(
+            "An export needs Keras on TensorFlow. Received: "
+            f"KERAS_BACKEND={keras.config.backend()}. Run the same command "
+            "with KERAS_BACKEND=tensorflow; the weights fit."
+        )
+    for name, value, smallest in (
+        ("version", version, 1),
+        ("num_beams", num_beams, 1),
+        ("length_penalty", length_penalty, 0),
+    ):
+        if value is not None and value < smallest:
+            raise ValueError(
+                f"`{name}` must be at least {smallest}. "
+                f"Received: {name}={value}"
+            )
+
+
+def _save(translator, folder, num_beams, length_penalty) -> "ServingGraph":
+    import tensorflow as tf
+
+    from keras_deepnmt.serving.serving_graph import ServingGraph
+
+    graph = ServingGraph(
+        translator, num_beams=num_beams, length_penalty=length_penalty
+    )
+    tf.saved_model.save(
+        graph.module(), str(folder), signatures=graph.signatures
+    )
+    return graph
+
+
+def _golden(graph, sources):
+    if not sources:
+        raise ValueError("`golden_sources` must hold a sentence.")
+
+    def call(signature, **inputs):
+        import tensorflow as tf
+
+        outputs = graph.signatures[signature](
+            **{name: tf.constant(value) for name, value in inputs.items()}
+        )
+        return {name: value.numpy() for name, value in outputs.items()}
+
+    # A text has no more pieces than characters and one for its beginning; the
+    # end id comes after them.
+    longest = graph.model.max_length
+    longest = None if longest is None else max(longest - 2, 0)
+    return golden_records(sources, graph.num_beams, call, longest)
+
+
+def _describe(graph, translator, folder):
+    import tensorflow as tf
+    import tensorflow_text
+
+    description = {
+        "format": 1,
+        "num_beams": graph.num_beams,
+        "length_penalty": graph.length_penalty,
+        "max_source_length": graph.max_source_length,
+        "model": type(graph.model).__name__,
+        "source_tokenizer_sha256": translator.source_tokenizer.sha256,
+        "target_tokenizer_sha256": translator.target_tokenizer.sha256,
+        "versions": {
+            "keras_deepnmt": __version__,
+            "keras": keras.__version__,
+            "tensorflow": tf.__version__,
+            "tensorflow-text": tensorflow_text.__version__,
+            "python": sys.version.split()[0],
+        },
+    }
+    file = folder / EXPORT_FILE
+    os.makedirs(file.parent, exist_ok=True)
+    file.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,146 @@
+"""Golden sentences: what an export gave when it was made."""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.data.tokenizers import Tokenizer
+
+# TensorFlow's loaders pass over this folder.
+GOLDEN_FILE = Path("assets.extra", "golden.jsonl")
+EXPORT_FILE = Path("assets.extra", "export.json")
+FIELDS = {
+    "source": str,
+    "text": str,
+    "score": float,
+    "nbest_text": list,
+    "nbest_score": list,
+    "target": str,
+    "target_log_prob": float,
+}
+# What text may do to a tokenizer: nothing, characters that NFKC changes,
+# characters outside the alphabet, superfluous white space.
+SPECIAL_SOURCES = ("", "ﬁｖe ½ ﾊﾝｶｸ", "🙂 \u0416", "  a\u00a0 b  ")
+
+
+def default_sources(
+    tokenizer: "Tokenizer", num_sentences: int = 12, seed: int = 0
+) -> list[str]:
+    """Makes golden sentences where none are given.
+
+    Args:
+        tokenizer: the source's; the sentences are made of its pieces.
+        num_sentences: Sentences of 1, 3, 5, … pieces.
+        seed: Seed of the draw.
+
+    Returns:
+        The sentences, and some of special characters.
+
+    Example:
+    >>> len(default_sources(tokenizer, num_sentences=3))
+    7
+    """
+    generator = random.Random(seed)
+    ids = range(4, tokenizer.vocabulary_size)
+    rows = [
+        [generator.choice(ids) for _ in range(2 * number + 1)]
+        for number in range(num_sentences if len(ids) else 0)
+    ]
+    return [*tokenizer.decode(rows), *SPECIAL_SOURCES]
+
+
+def golden_records(
+    sources: Sequence[str],
+    num_hypotheses: int,
+    call: Callable[..., dict],
+    max_target_characters: int | None = None,
+) -> list[dict]:
+    """Runs every signature on the golden sentences.
+
+    All sentences are one batch, then and now: a batch's shape changes the
+    last bits of a float32.
+
+    Args:
+        sources: The sentences.
+        num_hypotheses: Translations of each that are kept.
+        call: takes a signature's name and its inputs, gives NumPy arrays.
+        max_target_characters: Only so much of a translation is scored.
+
+    Returns:
+        One dict per sentence, ready for JSON: `source`, `text`, `score`,
+        `nbest_text`, `nbest_score`, and the `target_log_prob` that the
+        signature `score` gives to `target`, the beginning of `text`.
+    """
+    best = call("serving_default", text=list(sources))
+    nbest = call(
+        "translate_nbest", text=list(sources), num_hypotheses=num_hypotheses
+    )
+    texts = [text.decode() for text in best["text"]]
+    targets = [text[:max_target_characters] for text in texts]
+    scored = call("score", source=list(sources), target=targets)
+    return [
+        {
+            "source": source,
+            "text": texts[row],
+            "score": float(best["score"][row]),
+            "nbest_text": [text.decode() for text in nbest["text"][row]],
+            "nbest_score": nbest["score"][row].tolist(),
+            "target": targets[row],
+            "target_log_prob": float(scored["log_prob"][row]),
+        }
+        for row, source in enumerate(sources)
+    ]
+
+
+def write_golden(version_dir: str | Path, records: Sequence[dict]) -> None:
+    """Writes golden sentences beside a SavedModel.
+
+    Args:
+        version_dir: The SavedModel's folder.
+        records: What `golden_records` gave.
+    """
+    file = Path(version_dir, GOLDEN_FILE)
+    file.parent.mkdir(exist_ok=True)
+    lines = [json.dumps(record, ensure_ascii=False) for record in records]
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def read_golden(version_dir: str | Path) -> list[dict]:
+    """Reads the golden sentences of an export.
+
+    Args:
+        version_dir: The SavedModel's folder.
+
+    Returns:
+        The records.
+
+    Raises:
+        UserError: if the file is missing, empty or damaged.
+    """
+    file = Path(version_dir, GOLDEN_FILE)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+    except OSError as error:
+        raise UserError(
+            f"{file}: no golden sentences to read ({error.strerror})."
+        ) from error
+    except ValueError as error:
+        raise UserError(f"{file}: is damaged ({error}).") from error
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict) or any(
+            not isinstance(record.get(name), kind)
+            for name, kind in FIELDS.items()
+        ):
+            raise UserError(
+                f"{file}, line {number}: a golden sentence must have "
+                f"{', '.join(FIELDS)}."
+            )
+    if not records:
+        raise UserError(f"{file}: has no golden sentence.")
+    return records

@@ -1,0 +1,228 @@
+"""Compares what is served with what Python translates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_deepnmt.decoding.batches import length_batches, padded_batch
+from keras_deepnmt.decoding.beams import score_divisor
+from keras_deepnmt.decoding.compiled import compile_for
+from keras_deepnmt.decoding.score_targets import score_targets
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.serving.clients import SavedModelClient
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+# Two translations whose scores are closer than this may change places. Scores
+# of one translation by a plain graph and by a compiled one are 1.2e-5 apart
+# (measured); ten such steps of rounding on the way make this.
+NEAR_TIE = 1e-4
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sentence with two translations.
+
+    Attributes:
+        source: the sentence.
+        served: the SavedModel's translation.
+        compiled: that of the compiled search.
+        served_score, compiled_score: their scores, both by `score_targets`.
+    """
+
+    source: str
+    served: str
+    compiled: str
+    served_score: float
+    compiled_score: float
+
+    @property
+    def is_near_tie(self) -> bool:
+        return abs(self.served_score - self.compiled_score) <= NEAR_TIE
+
+    def __str__(self) -> str:
+        kind = "near tie" if self.is_near_tie else "DIFFERENT"
+        return (
+            f"{kind}: {self.source!r}\n"
+            f"  served   {self.served_score:.6f} {self.served!r}\n"
+            f"  compiled {self.compiled_score:.6f} {self.compiled!r}"
+        )
+
+
+@dataclass(frozen=True)
+class ParityReport:
+    """How far three roads lead to the same translations.
+
+    Attributes:
+        num_sentences: sentences translated.
+        graph_differences: (source, served, same graph in Python) wherever the
+            last two are not the same string.
+        differences: wherever served and compiled are not the same string.
+    """
+
+    num_sentences: int
+    graph_differences: tuple[tuple[str, str, str], ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def identical_to_graph(self) -> int:
+        return self.num_sentences - len(self.graph_differences)
+
+    @property
+    def identical_to_compiled(self) -> int:
+        return self.num_sentences - len(self.differences)
+
+    @property
+    def near_ties(self) -> int:
+        return sum(difference.is_near_tie for difference in self.differences)
+
+    @property
+    def other_differences(self) -> int:
+        return len(self.differences) - self.near_ties
+
+    def __str__(self) -> str:
+        lines = [
+            f"Of {self.num_sentences} sentences the SavedModel translates "
+            f"{self.identical_to_graph} as the same graph in Python and "
+            f"{self.identical_to_compiled} as the compiled search; of the "
+            f"others {self.near_ties} are near ties "
+            f"(scores within {NEAR_TIE:g}), {self.other_differences} not.",
+            *(
+                f"GRAPH: {source!r}\n  served {served!r}\n  Python {graph!r}"
+                for source, served, graph in self.graph_differences
+            ),
+            *map(str, self.differences),
+        ]
+        return "\n".join(lines)
+
+
+def compare_translations(
+    saved_model_dir: str | Path,
+    translator: "Translator",
+    sentences: Sequence[str],
+    on_progress: Callable[[int], None] | None = None,
+) -> ParityReport:
+    """Translates by the SavedModel, its graph in Python and compiled search.
+
+    All three take the sentences in the same batches, sorted by length, with
+    the options of the export.
+
+    Args:
+        saved_model_dir: What `export` made of the translator.
+        translator: The translator, with the weights that were exported.
+        sentences: One sentence each.
+        on_progress: called with the number of sentences just done.
+
+    Returns:
+        The counts and all differences.
+
+    Raises:
+        UserError: if the folder is no export.
+
+    Example:
+    >>> report = compare_translations("served/demo", translator, sentences)
+    >>> report.identical_to_graph == report.num_sentences
+    True
+    """
+    roads = _Roads(saved_model_dir, translator)
+    graph_differences, differences = [], []
+    for batch in _batches(translator, sentences):
+        served, in_python, compiled = roads.translate(batch)
+        for row, source in enumerate(batch):
+            texts = (served[row], in_python[row], compiled[row].text)
+            if texts[0] != texts[1]:
+                graph_differences.append((source, *texts[:2]))
+            if texts[0] != texts[2]:
+                scores = roads.scores(batch, row, texts[0], compiled[row].ids)
+                differences.append(
+                    Difference(source, texts[0], texts[2], *scores)
+                )
+        if on_progress is not None:
+            on_progress(len(batch))
+    return ParityReport(
+        len(sentences), tuple(graph_differences), tuple(differences)
+    )
+
+
+def _batches(translator, sentences):
+    lengths = list(map(len, translator.source_tokenizer.encode(sentences)))
+    return [
+        [sentences[number] for number in numbers]
+        for numbers in length_batches(lengths, translator.batch_size)
+    ]
+
+
+class _Roads:
+    """The SavedModel, its graph in Python, and the compiled search."""
+
+    def __init__(self, saved_model_dir, translator):
+        import tensorflow as tf
+
+        from keras_deepnmt.serving.serving_graph import ServingGraph
+
+        self.client = SavedModelClient(saved_model_dir)
+        options = {
+            name: self.client.description[name]
+            for name in ("num_beams", "length_penalty")
+        }
+        self.graph = ServingGraph(translator, **options)
+        self.compiled = type(translator)(
+            translator.model,
+            translator.source_tokenizer,
+            translator.target_tokenizer,
+            batch_size=translator.batch_size,
+            max_source_length=self.client.description["max_source_length"],
+            **options,
+        )
+        self.search = tf.function(
+            lambda text: self.graph.search(text, options["length_penalty"]),
+            input_signature=[tf.TensorSpec((None,), tf.string)],
+            autograph=False,
+        )
+        self.score_targets = compile_for(
+            translator.model, score_targets, jit_compile=False
+        )
+
+    def translate(self, batch):
+        import tensorflow as tf
+
+        default = self.graph.signatures["serving_default"]
+        in_python = default(tf.constant(batch))["text"].numpy()
+        nbest = self.compiled.translate_nbest(batch, 1)
+        return (
+            self.client.translate(batch),
+            [text.decode() for text in in_python],
+            [hypotheses[0] for hypotheses in nbest],
+        )
+
+    def scores(self, batch, row, served, compiled_ids):
+        """Scores of the served and the compiled translation, by one scorer."""
+        import tensorflow as tf
+
+        found = self.search(tf.constant(batch))
+        ids = found["ids"][row, 0].numpy()
+        if found["text"][row, 0].numpy().decode() != served:
+            ids = self.compiled.target_tokenizer.encode([served])[0]
+            ids = [*ids, END_ID]
+        rows = [
+            [i for i in found if i != PADDING_ID]
+            for found in (ids, compiled_ids)
+        ]
+        lengths = np.array(list(map(len, rows)))
+        labels = padded_batch(rows, 2, lengths.max())
+        inputs = [[BEGIN_ID, *target[:-1]] for target in rows]
+        source = self.compiled.source_tokenizer.encode([batch[row]])[0]
+        source = source[: self.compiled.max_source_length - 1]
+        log_probs = self.score_targets(
+            np.array([[*source, END_ID]] * 2, "int32"),
+            padded_batch(inputs, 2, lengths.max()),
+            labels,
+        ).sum(axis=1)
+        penalty = self.graph.length_penalty
+        return (
+            log_probs / np.asarray(score_divisor(lengths, penalty))
+        ).tolist()

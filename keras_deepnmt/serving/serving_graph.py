@@ -1,0 +1,270 @@
+"""The graph that is served: text in, text and scores out."""
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+import tensorflow_text
+
+from keras_deepnmt.decoding.beam_search import beam_search
+from keras_deepnmt.decoding.beams import EXTRA_TOKENS
+from keras_deepnmt.decoding.greedy_search import greedy_search
+from keras_deepnmt.decoding.score_targets import score_targets
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+
+class ServingGraph:
+    """A translator as three TensorFlow functions, tokenizers included.
+
+    The functions run in Python as they run when served: plain graphs without
+    XLA, any number of sentences of any length. Sentences are padded to the
+    longest of their batch. They read the model's weights at each call.
+
+    Args:
+        translator: what to serve.
+        num_beams: hypotheses kept by the search. Defaults to the translator's.
+        length_penalty: exponent of the length penalty. Defaults to the
+            translator's.
+
+    Attributes:
+        signatures: dict from signature name to `tf.function`:
+            `serving_default(text (B,))` gives `text` and `score` `(B,)`;
+            `translate_nbest(text (B,), num_hypotheses, length_penalty)` gives
+            `text`, `score` and `log_prob` `(B, num_hypotheses)`;
+            `score(source (B,), target (B,))` gives `log_prob` and
+            `num_tokens` `(B,)` and `token_log_prob` `(B, T)`.
+
+    Example:
+    >>> graph = ServingGraph(translator)
+    >>> graph.signatures["serving_default"](tf.constant(["a dog"]))["text"]
+    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'ein Hund'], ...)>
+    """
+
+    def __init__(
+        self,
+        translator: "Translator",
+        *,
+        num_beams: int | None = None,
+        length_penalty: float | None = None,
+    ):
+        self.model = translator.model
+        self.max_source_length = translator.max_source_length
+        self.num_beams = (
+            translator.num_beams if num_beams is None else num_beams
+        )
+        self.length_penalty = float(
+            translator.length_penalty
+            if length_penalty is None
+            else length_penalty
+        )
+        self.source_tokenizer = _in_graph(translator.source_tokenizer)
+        self.target_tokenizer = _in_graph(translator.target_tokenizer)
+        self.signatures = {
+            "serving_default": self._translate_function(),
+            "translate_nbest": self._nbest_function(),
+            "score": self._score_function(),
+        }
+
+    def module(self) -> tf.Module:
+        """Gathers what has to be saved with the functions.
+
+        Returns:
+            A `tf.Module` that holds the model's weights as variables, the
+            tokenizers and the functions; the Keras model is no part of it.
+        """
+        module = tf.Module(name="translator")
+        module.model_weights = [weight.value for weight in self.model.weights]
+        module.source_tokenizer = self.source_tokenizer
+        module.target_tokenizer = self.target_tokenizer
+        for name, function in self.signatures.items():
+            setattr(module, name, function)
+        return module
+
+    def _translate_function(self):
+        @tf.function(input_signature=[_strings("text")], autograph=False)
+        def translate(text):
+            found = self.search(text, self.length_penalty)
+            return {name: found[name][:, 0] for name in ("text", "score")}
+
+        return translate
+
+    def _nbest_function(self):
+        # Defaults make the two numbers optional for TensorFlow Serving.
+        all_beams = tf.constant(self.num_beams)
+        usual_penalty = tf.constant(self.length_penalty)
+
+        @tf.function(
+            input_signature=[
+                _strings("text"),
+                tf.TensorSpec((), tf.int32, "num_hypotheses"),
+                tf.TensorSpec((), tf.float32, "length_penalty"),
+            ],
+            autograph=False,
+        )
+        def translate_nbest(
+            text,
+            num_hypotheses=all_beams,
+            length_penalty=usual_penalty,
+        ):
+            checks = [
+                _check_range(num_hypotheses, self.num_beams),
+                tf.debugging.assert_non_negative(
+                    length_penalty, "length_penalty must be at least 0."
+                ),
+            ]
+            with tf.control_dependencies(checks):
+                length_penalty = tf.identity(length_penalty)
+            found = self.search(text, length_penalty)
+            return {
+                name: found[name][:, :num_hypotheses]
+                for name in ("text", "score", "log_prob")
+            }
+
+        return translate_nbest
+
+    def _score_function(self):
+        @tf.function(
+            input_signature=[_strings("source"), _strings("target")],
+            autograph=False,
+        )
+        def score(source, target):
+            same = tf.debugging.assert_equal(
+                tf.shape(source)[0],
+                tf.shape(target)[0],
+                "source and target must be as many.",
+            )
+            with tf.control_dependencies([same]):
+                source, batch_size = _at_least_one(source)
+                target, _ = _at_least_one(target)
+            labels = self._labels(target)
+            begin = tf.fill((tf.shape(labels)[0], 1), BEGIN_ID)
+            token_log_probs = score_targets(
+                self.model,
+                self._source_rows(source).to_tensor(PADDING_ID),
+                # The end id of a row is no input: it has nothing after it.
+                tf.concat([begin, _without_end(labels)[:, :-1]], axis=1),
+                labels,
+            )[:batch_size]
+            is_real = tf.not_equal(labels[:batch_size], PADDING_ID)
+            return {
+                "log_prob": tf.reduce_sum(token_log_probs, axis=1),
+                "num_tokens": tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1),
+                "token_log_prob": token_log_probs,
+            }
+
+        return score
+
+    def search(
+        self, text: tf.Tensor, length_penalty: float | tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Searches translations of a batch, as the signatures do.
+
+        Args:
+            text: string `(B,)`.
+            length_penalty: exponent of the length penalty.
+
+        Returns:
+            Dict of `text`, `score` and `log_prob` `(B, K)` and `ids`
+            `(B, K, M)`. A translation that does not exist has score minus
+            infinity; an empty sentence has one, empty, with score 0.
+        """
+        text, batch_size = _at_least_one(text)
+        rows = self._source_rows(text)
+        # A row of nothing but the end id is an empty sentence: no row at all
+        # to the search.
+        is_empty = rows.row_lengths() <= 1
+        source_ids = tf.where(
+            is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
+        )
+        max_length = tf.shape(source_ids)[1] + EXTRA_TOKENS
+        options = {"length_penalty": length_penalty, "max_length": max_length}
+        if self.num_beams > 1:
+            found = beam_search(
+                self.model, source_ids, num_beams=self.num_beams, **options
+            )
+        else:
+            found = greedy_search(self.model, source_ids, **options)
+            found = {name: x[:, None] for name, x in found.items()}
+        # The one translation of an empty sentence is empty and certain.
+        is_first = tf.range(self.num_beams)[None] == 0  # (1, K)
+        is_certain = tf.logical_and(is_empty[:, None], is_first)
+        found = {
+            "text": self._texts(found["ids"]),
+            "score": tf.where(is_certain, 0.0, found["scores"]),
+            "log_prob": tf.where(is_certain, 0.0, found["log_probs"]),
+            "ids": found["ids"],
+        }
+        return {name: x[:batch_size] for name, x in found.items()}
+
+    def _source_rows(self, text):
+        ids = self.source_tokenizer.tokenize(text)
+        return _with_end(ids[:, : self.max_source_length - 1])
+
+    def _labels(self, target):
+        rows = _with_end(self.target_tokenizer.tokenize(target))
+        if self.model.max_length is None:
+            return rows.to_tensor(PADDING_ID)
+        fits = tf.debugging.assert_less_equal(
+            tf.reduce_max(rows.row_lengths()),
+            tf.constant(self.model.max_length, tf.int64),
+            f"A target has at most {self.model.max_length - 1} tokens.",
+        )
+        with tf.control_dependencies([fits]):
+            return rows.to_tensor(PADDING_ID)
+
+    def _texts(self, ids):
+        is_piece = tf.logical_and(
+            tf.not_equal(ids, PADDING_ID), tf.not_equal(ids, END_ID)
+        )
+        shape = tf.shape(ids)
+        length = shape[2]
+        pieces = tf.ragged.boolean_mask(
+            tf.reshape(ids, (-1, length)), tf.reshape(is_piece, (-1, length))
+        )
+        texts = self.target_tokenizer.detokenize(pieces)
+        return tf.reshape(texts, (shape[0], self.num_beams))
+
+
+def _in_graph(tokenizer):
+    # TensorFlow keeps the kernels of loaded functions by their node's name:
+    # under one name the second tokenizer of a process would be the first one.
+    return tensorflow_text.SentencepieceTokenizer(
+        model=tokenizer.proto,
+        out_type=tf.int32,
+        name=f"sentencepiece_{tokenizer.sha256}",
+    )
+
+
+def _strings(name):
+    return tf.TensorSpec((None,), tf.string, name)
+
+
+def _at_least_one(text):
+    # A batch of nothing runs as one empty sentence, which is then left out.
+    batch_size = tf.shape(text)[0]
+    missing = tf.cast(tf.equal(batch_size, 0), tf.int32)
+    return tf.concat([text, tf.fill((missing,), "")], axis=0), batch_size
+
+
+def _with_end(rows):
+    end = tf.fill((rows.nrows(), 1), tf.constant(END_ID, rows.dtype))
+    return tf.concat([rows, end], axis=1)
+
+
+def _without_end(ids):
+    return tf.where(tf.equal(ids, END_ID), PADDING_ID, ids)
+
+
+def _check_range(num_hypotheses, num_beams):
+    is_possible = tf.logical_and(
+        num_hypotheses >= 1, num_hypotheses <= num_beams
+    )
+    return tf.debugging.Assert(
+        is_possible,
+        [
+            f"num_hypotheses must lie in 1..{num_beams}. Received:",
+            num_hypotheses,
+        ],
+    )
