@@ -11,6 +11,11 @@ class CompiledFunction:
     seen. (A plain `jax.jit` around a model would freeze them.) Make one with
     `compile_for`.
 
+    Args:
+        model: a model of this package, or anything with `variables`.
+        function: callable of the model, then tensors, then keyword options.
+        jit_compile: bool. Whether XLA compiles it.
+
     Attributes:
         num_compilations: int. Sets of shapes and options met so far.
     """

@@ -12,6 +12,7 @@ from keras_deepnmt.decoding.batches import length_batches
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
+from keras_deepnmt.translator.checks import check_numbers, check_vocabularies
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 from keras_deepnmt.translator.rows import label_rows, source_rows
 from keras_deepnmt.translator.run_folder import read_run
@@ -70,8 +71,8 @@ class Translator:
         max_source_length: int | None = None,
         compiled: bool = True,
     ):
-        _check_vocabularies(model, source_tokenizer, target_tokenizer)
-        _check_numbers(num_beams, length_penalty, batch_size)
+        check_vocabularies(model, source_tokenizer, target_tokenizer)
+        check_numbers(num_beams, length_penalty, batch_size)
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
@@ -196,7 +197,11 @@ class Translator:
         Raises:
             ValueError: if `num_hypotheses` is below 1.
         """
-        _check_numbers(num_hypotheses, self.length_penalty, self.batch_size)
+        if num_hypotheses < 1:
+            raise ValueError(
+                "`num_hypotheses` must be at least 1. "
+                f"Received: num_hypotheses={num_hypotheses}"
+            )
         num_beams = max(self.num_beams, num_hypotheses)
         return self._nbest(texts, num_hypotheses, num_beams, on_progress)
 
@@ -277,26 +282,3 @@ class Translator:
                 file=sys.stderr,
             )
         return rows
-
-
-def _check_vocabularies(model, source_tokenizer, target_tokenizer):
-    for side, tokenizer, size in (
-        ("source", source_tokenizer, model.source_vocabulary_size),
-        ("target", target_tokenizer, model.target_vocabulary_size),
-    ):
-        if tokenizer.vocabulary_size != size:
-            raise ValueError(
-                f"`{side}_tokenizer` must have the vocabulary of `model`. "
-                f"Received: {tokenizer.vocabulary_size} pieces for a model "
-                f"of {size}"
-            )
-
-
-def _check_numbers(num_beams, length_penalty, batch_size):
-    if num_beams < 1 or batch_size < 1 or length_penalty < 0:
-        raise ValueError(
-            "`num_beams` and `batch_size` must be at least 1 and "
-            "`length_penalty` at least 0. Received: "
-            f"num_beams={num_beams}, batch_size={batch_size}, "
-            f"length_penalty={length_penalty}"
-        )
