@@ -103,7 +103,7 @@ def test_overrides_replace_the_files_values(written):
         (
             "{dropout: 0.2}",
             "{}\nx: 3",
-            7,
+            6,
             "`x` is unknown; possible here: name, ",
         ),
     ],
