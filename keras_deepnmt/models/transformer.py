@@ -126,9 +126,7 @@ class Transformer(Seq2Seq):
         arguments["activation"] = keras.activations.serialize(
             keras.activations.get(activation)
         )
-        policy = keras.dtype_policies.get(
-            dtype or keras.config.dtype_policy()
-        )
+        policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
         # === Layers ===
         builder = _LayerBuilder(arguments, policy)
@@ -148,7 +146,11 @@ class Transformer(Seq2Seq):
         self.output_fusion = builder.clone("output_fusion")
         self.encoder_diversity = builder.clone("layer_diversity", "encoder")
         self.decoder_diversity = builder.clone("layer_diversity", "decoder")
-        self.embedding_scale = hidden_dim**0.5
+        # A layer, not `*`: Keras marks a tensor times a number as sparse, and
+        # a slot's layer then cannot see its width.
+        self.embedding_scale = keras.layers.Rescaling(
+            hidden_dim**0.5, name="embedding_scale", dtype=policy
+        )
         self.max_length = max_length
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
@@ -161,7 +163,7 @@ class Transformer(Seq2Seq):
 
     def encode(self, source_ids):
         mask = padding_mask(source_ids)  # (B, S)
-        embeddings = self.source_embedding(source_ids) * self.embedding_scale
+        embeddings = self.embedding_scale(self.source_embedding(source_ids))
         if self.source_embedding_layer is not None:
             embeddings = self.source_embedding_layer(
                 embeddings, padding_mask=mask
@@ -172,12 +174,12 @@ class Transformer(Seq2Seq):
         x = self.source_dropout(x)
         layer_states = [x]
         for block in self.encoder_blocks:
-            x = block(x, padding_mask=mask)
-            layer_states.append(x)
+            layer_states.append(block(x, padding_mask=mask))
+            if block is self.encoder_blocks[-1]:
+                _diversify(self.encoder_diversity, layer_states, mask)
+            x = layer_states[-1]
             x = _aggregate(self.encoder_aggregation, layer_states, x)
         x = _finish(self.encoder_aggregation, layer_states, x)
-        if self.encoder_diversity is not None:
-            self.encoder_diversity(layer_states[1:], padding_mask=mask)
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
         memory = {"output": x, "padding_mask": mask}
@@ -207,12 +209,12 @@ class Transformer(Seq2Seq):
                     cache_index=index,
                 )
             layer_states.append(x)
+            if block is self.decoder_blocks[-1] and cache is None:
+                mask = padding_mask(target_ids)
+                _diversify(self.decoder_diversity, layer_states, mask)
+            x = layer_states[-1]
             x = _aggregate(self.decoder_aggregation, layer_states, x)
         x = _finish(self.decoder_aggregation, layer_states, x)
-        if self.decoder_diversity is not None and cache is None:
-            self.decoder_diversity(
-                layer_states[1:], padding_mask=padding_mask(target_ids)
-            )
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
         scores = self._score(x, memory, cache)
@@ -243,11 +245,13 @@ class Transformer(Seq2Seq):
         return super().log_probs(scores)
 
     def _embed_target(self, target_ids, cache, index):
-        x = self.target_embedding(target_ids) * self.embedding_scale
+        x = self.embedding_scale(self.target_embedding(target_ids))
         dynamic = {}
         layer = self.target_embedding_layer
-        if layer is not None and cache is not None and "embedding" in (
-            cache["dynamic"]
+        if (
+            layer is not None
+            and cache is not None
+            and "embedding" in (cache["dynamic"])
         ):
             x, dynamic["embedding"] = layer(
                 x, cache=cache["dynamic"]["embedding"], cache_index=index
@@ -383,6 +387,13 @@ def _aggregate(aggregation, layer_states, x):
     return x
 
 
+def _diversify(diversity, layer_states, mask):
+    # The last state goes through the layer: a functional graph drops a layer
+    # that nothing reads, and its loss with it.
+    if diversity is not None:
+        layer_states[-1] = diversity(layer_states[1:], padding_mask=mask)
+
+
 def _finish(aggregation, layer_states, x):
     if aggregation is None or getattr(aggregation, "feeds_back", False):
         return x
@@ -418,8 +429,9 @@ def _check_arguments(arguments):
             '`position_encoding` must be "sinusoidal" or None. Received: '
             f"position_encoding={arguments['position_encoding']!r}."
         )
-    sizes = [arguments[f"{side}_vocabulary_size"] for side in
-             ("source", "target")]
+    sizes = [
+        arguments[f"{side}_vocabulary_size"] for side in ("source", "target")
+    ]
     if arguments["share_embeddings"] and sizes[0] != sizes[1]:
         raise ValueError(
             "`share_embeddings` needs equal vocabularies. Received: "
