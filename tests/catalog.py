@@ -1,0 +1,220 @@
+"""Every public layer and every preset, once, at a size that costs nothing.
+
+`tests/conformance` proves each property over all entries. To add a layer or
+a preset, add a line here; `tests/conformance/test_catalog.py` fails without.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import keras
+import numpy as np
+from toy_slots import all_slots
+
+import keras_deepnmt.layers
+from keras_deepnmt.zoo import create_model, list_models
+
+B, S, T, D, N = 3, 7, 5, 8, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerEntry:
+    """One layer, how to make it, and what it is called with."""
+
+    name: str
+    make: Callable
+    inputs: dict[str, tuple]
+    arguments: dict = dataclasses.field(default_factory=dict)
+
+    def example(self, seed=0):
+        """One batch: floats for shapes, masks that hide a few positions."""
+        random = np.random.default_rng(seed)
+        return {
+            name: _values(random, name, shape)
+            for name, shape in self.inputs.items()
+        }
+
+    def functional(self, **kwargs):
+        """The layer in a functional model with open batch and lengths."""
+        layer = self.make(**kwargs)
+        symbols = {
+            name: keras.Input(
+                tuple(None if size in (S, T) else size for size in shape[1:]),
+                dtype="bool" if "mask" in name else "float32",
+                name=name,
+            )
+            for name, shape in self.inputs.items()
+        }
+        return keras.Model(symbols, layer(**symbols, **self.arguments))
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelEntry:
+    """One model at tiny size."""
+
+    name: str
+    preset: str
+    vocabulary_sizes: tuple[int, int] = (11, 13)
+    overrides: Callable[[], dict] = dict
+
+    def make(self, **overrides):
+        tiny = dict(
+            hidden_dim=D,
+            intermediate_dim=16,
+            num_heads=N,
+            num_encoder_layers=2,
+            num_decoder_layers=1,
+        )
+        return create_model(
+            self.preset,
+            *self.vocabulary_sizes,
+            **{**tiny, **self.overrides(), **overrides},
+        )
+
+    def example(self, rows=4, source_length=S, target_length=T, seed=0):
+        """One batch of uneven sentences: `(inputs, labels)`."""
+        random = np.random.default_rng(seed)
+        source = np.zeros((rows, source_length), "int32")
+        target = np.zeros((rows, target_length + 1), "int32")
+        for row in range(rows):
+            # The first is as long as can be, the others are shorter.
+            length = source_length - (row * 2) % (source_length - 1)
+            source[row, : length - 1] = random.integers(
+                4, self.vocabulary_sizes[0], length - 1
+            )
+            source[row, length - 1] = 3
+            length = target_length - row % (target_length - 1)
+            target[row, 0] = 2
+            target[row, 1:length] = random.integers(
+                4, self.vocabulary_sizes[1], length - 1
+            )
+            target[row, length] = 3
+        labels = target[:, 1:]
+        target_ids = np.where(labels == 0, 0, target[:, :-1])
+        inputs = {"source_ids": source, "target_ids": target_ids}
+        return inputs, labels.copy()
+
+
+LAYERS = [
+    LayerEntry(
+        "MultiHeadAttention",
+        functools.partial(keras_deepnmt.layers.MultiHeadAttention, N),
+        {"query": (B, T, D), "value": (B, S, D), "attention_mask": (B, T, S)},
+    ),
+    LayerEntry(
+        "MultiHeadAttention, causal",
+        functools.partial(keras_deepnmt.layers.MultiHeadAttention, N),
+        {"query": (B, T, D)},
+        {"use_causal_mask": True},
+    ),
+    LayerEntry(
+        "FeedForward",
+        functools.partial(keras_deepnmt.layers.FeedForward, 16),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "ResidualConnection",
+        keras_deepnmt.layers.ResidualConnection,
+        {"inputs": (B, T, D), "outputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "SinusoidalPositionEncoding",
+        keras_deepnmt.layers.SinusoidalPositionEncoding,
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "TransformerEncoderBlock",
+        functools.partial(keras_deepnmt.layers.TransformerEncoderBlock, N, 16),
+        {"inputs": (B, S, D), "padding_mask": (B, S)},
+    ),
+    LayerEntry(
+        "TransformerDecoderBlock",
+        functools.partial(keras_deepnmt.layers.TransformerDecoderBlock, N, 16),
+        {
+            "inputs": (B, T, D),
+            "memory": (B, S, D),
+            "memory_padding_mask": (B, S),
+        },
+    ),
+]
+
+MODELS = [
+    # Equal vocabularies: this preset then shares its embeddings.
+    ModelEntry("transformer_tiny", "transformer_tiny", (13, 13)),
+    ModelEntry("transformer_small", "transformer_small"),
+    ModelEntry("transformer_base", "transformer_base"),
+    ModelEntry("transformer_big", "transformer_big"),
+    ModelEntry(
+        "pre-norm, untied, two blocks a side",
+        "transformer_base",
+        overrides=lambda: dict(
+            normalize_first=True,
+            tie_output_embedding=False,
+            num_decoder_layers=2,
+        ),
+    ),
+    ModelEntry(
+        "every slot, aggregation at the end",
+        "transformer_base",
+        overrides=lambda: dict(
+            num_decoder_layers=2, **all_slots(2, feeds_back=False)
+        ),
+    ),
+    ModelEntry(
+        "every slot, aggregation feeds back, pre-norm, no positions",
+        "transformer_base",
+        overrides=lambda: dict(
+            num_decoder_layers=2,
+            normalize_first=True,
+            position_encoding=None,
+            **all_slots(2, feeds_back=True),
+        ),
+    ),
+]
+
+
+@functools.cache
+def distinct_models():
+    """The models without those that tiny sizes make equal to another.
+
+    Presets of one paper often differ in nothing but size and dropout; then
+    one of them stands for all where a property is costly to prove.
+    """
+    found = {}
+    for entry in MODELS:
+        config = entry.make().get_config()
+        for name in ("name", "dropout", "dtype"):
+            config.pop(name, None)
+        found.setdefault(repr(sorted(config.items())), entry)
+    return list(found.values())
+
+
+def public_layers():
+    """Names of the public layers."""
+    return {
+        name
+        for name, value in vars(keras_deepnmt.layers).items()
+        if isinstance(value, type) and issubclass(value, keras.layers.Layer)
+    }
+
+
+def missing_entries():
+    """Names of public layers and presets that have no entry."""
+    layers = {entry.name.split(",")[0] for entry in LAYERS}
+    presets = {entry.name for entry in MODELS}
+    return (public_layers() - layers) | (set(list_models()) - presets)
+
+
+def identify(entry):
+    """The name of a test's case."""
+    return entry.name.replace(", ", "-").replace(" ", "_")
+
+
+def _values(random, name, shape):
+    if "mask" not in name:
+        return random.normal(size=shape).astype("float32")
+    mask = np.ones(shape, bool)
+    for row in range(1, shape[0]):
+        mask[row, ..., shape[-1] - row :] = False
+    return mask

@@ -1,0 +1,175 @@
+"""What must be true of `compile` and `fit`: a tiny model learns its pairs, an
+update depends on real tokens alone, layers' losses count as means, and
+`val_loss` is the plain loss of a token over the whole set."""
+
+import catalog
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.models import Seq2Seq
+
+ENTRY = catalog.MODELS[1]
+
+
+@keras.saving.register_keras_serializable(package="test_training_step")
+class ConstantLoss(keras.layers.Layer):
+    """Diversity slot whose loss has a gradient that is known: one."""
+
+    def build(self, layer_states_shape):
+        self.value = self.add_weight(name="value", shape=())
+
+    def call(self, layer_states, padding_mask=None):
+        self.add_loss(keras.ops.cast(self.value, "float32"))
+        return layer_states[-1]
+
+
+def small(**options):
+    return ENTRY.make(**{"dropout": 0.0, **options})
+
+
+def compiled(optimizer="sgd", weights=None, jit_compile=False, **options):
+    model = small(**options)
+    if weights is not None:
+        model.set_weights(weights)
+    model.compile(optimizer, jit_compile=jit_compile)
+    return model
+
+
+def padded(batch, more_source, more_target, more_rows):
+    inputs, labels = batch
+    rows = (0, more_rows)
+    inputs = {
+        "source_ids": np.pad(inputs["source_ids"], (rows, (0, more_source))),
+        "target_ids": np.pad(inputs["target_ids"], (rows, (0, more_target))),
+    }
+    return inputs, np.pad(labels, (rows, (0, more_target)))
+
+
+def dataset_of(*batches):
+    ids = tf.TensorSpec((None, None), tf.int32)
+    dataset = tf.data.Dataset.from_generator(
+        lambda: iter(batches),
+        output_signature=({"source_ids": ids, "target_ids": ids}, ids),
+    )
+    return dataset.apply(tf.data.experimental.assert_cardinality(len(batches)))
+
+
+def token_losses(model, batch):
+    inputs, labels = batch
+    log_probs = np.asarray(model.log_probs(model(inputs)))
+    picked = np.take_along_axis(log_probs, labels[..., None], -1)[..., 0]
+    return -picked[labels != 0]
+
+
+def test_a_tiny_model_learns_eight_pairs():
+    inputs, labels = ENTRY.example(rows=8, seed=5)
+    model = ENTRY.make(dropout=0.0, hidden_dim=32, intermediate_dim=64)
+    model.compile(
+        keras.optimizers.Adam(0.01), loss=LabelSmoothedCrossEntropy(0.0)
+    )
+    history = model.fit(inputs, labels, batch_size=8, epochs=80, verbose=0)
+    assert history.history["loss"][-1] < 0.1
+    assert model.num_compilations == 1
+
+
+def test_padding_does_not_change_an_update():
+    batch = ENTRY.example()
+    first = compiled(keras.optimizers.SGD(0.5))
+    second = compiled(keras.optimizers.SGD(0.5), first.get_weights())
+    first.fit(dataset_of(batch), verbose=0)
+    second.fit(dataset_of(padded(batch, 4, 3, 2)), verbose=0)
+    for one, other in zip(
+        first.get_weights(), second.get_weights(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_an_update_is_the_gradient_of_the_mean_over_real_tokens():
+    inputs, labels = ENTRY.example()
+    model = compiled(keras.optimizers.SGD(1.0))
+    before = model.get_weights()
+    with tf.GradientTape() as tape:
+        log_probs = model.log_probs(model(inputs, training=True))
+        losses = LabelSmoothedCrossEntropy(0.1).call(labels, log_probs)
+        mean = tf.reduce_sum(losses) / np.count_nonzero(labels)
+    gradients = tape.gradient(mean, model.trainable_variables)
+    model.fit(inputs, labels, batch_size=len(labels), verbose=0)
+    for old, new, gradient in zip(
+        before, model.trainable_variables, gradients, strict=True
+    ):
+        expected = old - tf.convert_to_tensor(gradient)
+        np.testing.assert_allclose(new, expected, atol=1e-5)
+
+
+def test_the_losses_of_layers_count_as_means():
+    model = compiled(keras.optimizers.SGD(0.25), layer_diversity=ConstantLoss())
+    layers = [model.encoder_diversity, model.decoder_diversity]
+    before = [float(layer.value) for layer in layers]
+    model.fit(dataset_of(ENTRY.example()), verbose=0)
+    for layer, value in zip(layers, before, strict=True):
+        np.testing.assert_allclose(layer.value, value - 0.25, atol=1e-6)
+
+
+def test_val_loss_is_the_plain_loss_of_a_token_over_the_whole_set():
+    batches = [
+        ENTRY.example(rows=4, source_length=7, target_length=5, seed=1),
+        ENTRY.example(rows=2, source_length=5, target_length=11, seed=2),
+    ]
+    model = compiled("adam")
+    history = model.fit(
+        dataset_of(batches[0]), validation_data=dataset_of(*batches), verbose=0
+    ).history
+    losses = np.concatenate([token_losses(model, batch) for batch in batches])
+    np.testing.assert_allclose(
+        history["val_loss"][-1], losses.mean(), rtol=1e-5
+    )
+    assert history["val_tokens"][-1] == len(losses)
+
+
+def test_the_logged_loss_is_smoothed_and_a_mean_over_tokens():
+    inputs, labels = batch = ENTRY.example()
+    model = compiled(keras.optimizers.SGD(0.0))
+    history = model.fit(dataset_of(batch, batch), verbose=0).history
+    log_probs = np.asarray(model.log_probs(model(inputs)))
+    losses = LabelSmoothedCrossEntropy(0.1).call(labels, log_probs)
+    expected = np.sum(losses) / np.count_nonzero(labels)
+    np.testing.assert_allclose(history["loss"][0], expected, rtol=1e-5)
+    assert history["tokens"][0] == 2 * np.count_nonzero(labels)
+
+
+def test_compilations_are_counted_by_shape():
+    batch = ENTRY.example()
+    model = compiled("sgd")
+    model.fit(
+        dataset_of(batch, padded(batch, 2, 0, 0), batch), epochs=2, verbose=0
+    )
+    assert model.num_compilations == 2
+    assert int(model.optimizer.iterations) == 6
+
+
+def test_compile_alone_is_complete():
+    model = small()
+    model.compile("adam")
+    assert model.token_loss.label_smoothing == 0.1
+    model.compile("adam", loss=LabelSmoothedCrossEntropy(0.0))
+    assert model.token_loss.label_smoothing == 0.0
+
+
+def test_clipping_acts_on_the_mean_gradient():
+    inputs, labels = ENTRY.example()
+    model = compiled(keras.optimizers.SGD(1.0, global_clipnorm=1e-3))
+    before = model.get_weights()
+    model.fit(inputs, labels, batch_size=len(labels), verbose=0)
+    moved = [
+        np.square(new - old).sum()
+        for new, old in zip(model.get_weights(), before, strict=True)
+    ]
+    np.testing.assert_allclose(np.sqrt(np.sum(moved)), 1e-3, rtol=1e-2)
+
+
+def test_a_model_without_encode_says_so():
+    with pytest.raises(NotImplementedError):
+        Seq2Seq.encode(None, None)

@@ -1,0 +1,140 @@
+"""What must be true of Transformer: its size is the sum of its parts, its
+arguments are checked, a slot's layer is cloned and used, and scores become
+proper log-probabilities."""
+
+import keras
+import numpy as np
+import pytest
+from toy_slots import MeanAggregation, PeakPenalty, SurfaceMixture
+
+from keras_deepnmt.layers import MultiHeadAttention
+from keras_deepnmt.models import Transformer
+
+VS, VT, D, F, N = 11, 13, 8, 17, 2
+
+
+def small(encoder_layers=2, decoder_layers=1, **options):
+    return Transformer(
+        VS, VT, D, F, N, encoder_layers, decoder_layers, **options
+    )
+
+
+def encoder_size(key_bias):
+    attention = 4 * D * D + (4 if key_bias else 3) * D
+    return attention + 2 * D * F + F + D + 4 * D
+
+
+def decoder_size(key_bias):
+    attention = 4 * D * D + (4 if key_bias else 3) * D
+    return 2 * attention + 2 * D * F + F + D + 6 * D
+
+
+@pytest.mark.parametrize(
+    "options, num_weights",
+    [
+        ({}, VS * D + VT * D),
+        ({"key_bias": True}, VS * D + VT * D),
+        ({"tie_output_embedding": False}, VS * D + 2 * VT * D),
+        ({"normalize_first": True}, VS * D + VT * D + 4 * D),
+        ({"position_encoding": None}, VS * D + VT * D),
+    ],
+)
+def test_the_number_of_parameters_is_exact(options, num_weights):
+    key_bias = options.get("key_bias", False)
+    blocks = 2 * encoder_size(key_bias) + 3 * decoder_size(key_bias)
+    assert small(2, 3, **options).count_params() == num_weights + blocks
+
+
+def test_a_shared_matrix_is_counted_once():
+    model = Transformer(VT, VT, D, F, N, 1, 1, share_embeddings=True)
+    blocks = encoder_size(False) + decoder_size(False)
+    assert model.count_params() == VT * D + blocks
+
+
+def test_the_base_model_has_the_published_size():
+    model = Transformer(VS, VT, 512, 2048, 8, 6, 6, key_bias=True)
+    body = model.count_params() - (VS + VT) * 512
+    # The published 44,139,008 count one more vector of width 512.
+    assert body == 6 * 3_152_384 + 6 * 4_204_032 == 44_139_008 - 512
+
+
+def test_scores_become_normalised_log_probabilities():
+    inputs = {
+        "source_ids": np.array([[5, 6, 3, 0]]),
+        "target_ids": np.array([[2, 7, 8]]),
+    }
+    for options in ({}, {"output_fusion": SurfaceMixture()}):
+        model = small(**options)
+        log_probs = np.asarray(model.log_probs(model(inputs)))
+        assert log_probs.shape == (1, 3, VT)
+        np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-5)
+
+
+def test_a_slot_clones_its_layer_once_for_each_block():
+    prototype = MultiHeadAttention(1, name="prototype")
+    model = small(2, 1, encoder_self_attention=prototype)
+    attentions = [block.attention for block in model.encoder_blocks]
+    assert [attention.num_heads for attention in attentions] == [1, 1]
+    assert attentions[0] is not attentions[1]
+    assert attentions[0].weights[0] is not attentions[1].weights[0]
+    assert model.decoder_blocks[0].attention.num_heads == N
+    assert not prototype.built
+
+
+def test_a_clone_takes_the_policy_of_the_model_unless_it_was_given_one():
+    plain = small(dtype="mixed_bfloat16", encoder_aggregation=MeanAggregation())
+    assert plain.encoder_aggregation.dtype_policy.name == "mixed_bfloat16"
+    chosen = MeanAggregation(dtype="float64")
+    model = small(dtype="mixed_bfloat16", encoder_aggregation=chosen)
+    assert model.encoder_aggregation.dtype_policy.name == "float64"
+
+
+def test_a_diversity_layer_adds_the_loss_of_each_side():
+    model = small(2, 2, layer_diversity=PeakPenalty())
+    inputs = {
+        "source_ids": np.array([[5, 6, 3]]),
+        "target_ids": np.array([[2, 7]]),
+    }
+    model(inputs, training=True)
+    assert len(model.losses) == 2
+    assert all(float(loss) > 0 for loss in model.losses)
+
+
+def test_without_position_encoding_the_source_has_no_order():
+    source = np.array([[5, 6, 7, 3], [7, 5, 3, 6]])
+    target = np.array([[2, 8]] * 2)
+    for position_encoding in ("sinusoidal", None):
+        model = small(position_encoding=position_encoding)
+        scores = model({"source_ids": source, "target_ids": target})
+        same = np.allclose(scores[0], scores[1], atol=1e-5)
+        assert same == (position_encoding is None)
+
+
+def test_it_is_a_functional_model_with_named_inputs():
+    model = small()
+    assert sorted(model.input) == ["source_ids", "target_ids"]
+    for name, symbol in model.input.items():
+        assert symbol.shape == (None, None)
+        assert keras.backend.standardize_dtype(symbol.dtype) == "int32"
+        assert symbol.name == name
+    assert model.output.shape == (None, None, VT)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"position_encoding": "learned"}, "position_encoding='learned'"),
+        ({"share_embeddings": True}, "target_vocabulary_size=13"),
+        ({"max_length": 0}, "max_length=0"),
+        ({"encoder_aggregation": "mean"}, "Received: 'mean'"),
+        ({"dropout": 1.0}, "dropout=1.0"),
+    ],
+)
+def test_refuses_arguments_that_cannot_work(options, words):
+    with pytest.raises(ValueError, match=words):
+        small(**options)
+
+
+def test_refuses_heads_that_do_not_divide_the_width():
+    with pytest.raises(ValueError, match="num_heads=3"):
+        Transformer(VS, VT, D, F, 3, 1, 1)
