@@ -1,6 +1,7 @@
 """The command line: finds the verb, runs it, and turns failures into a line."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -8,6 +9,7 @@ from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.console import short_messages
 from keras_deepnmt.commands.failures import (
     explain,
+    leftovers_ignored,
     silence_stdout,
     tell,
     wants_traceback,
@@ -37,18 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     deepnmt 0.1.0
     0
     """
-    words = list(sys.argv[1:] if argv is None else argv)
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(overview())
-        return 0 if words else 2
-    if words[0] == "--version":
-        print(f"deepnmt {__version__}")
-        return 0
-    if words[0] not in VERBS:
-        kind = "option" if words[0].startswith("-") else "command"
-        hint = nearest(words[0], VERBS) or " See deepnmt --help."
-        return tell(None, f'unknown {kind} "{words[0]}".{hint}')
-    return _run_verb(words[0], words[1:])
+    code = _run(list(sys.argv[1:] if argv is None else argv))
+    if argv is None and code:
+        # HDF5 and tf.data complain, or crash, when the interpreter takes down
+        # what a failure left half open; everything of ours is closed by now.
+        silence_stdout()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def overview() -> str:
@@ -72,6 +70,23 @@ def overview() -> str:
         "`deepnmt COMMAND --help` says more. Start with: deepnmt quickstart",
     ]
     return "\n".join(lines)
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if words else 2
+    if words[0] == "--version":
+        print(f"deepnmt {__version__}")
+        return 0
+    if words[0] not in VERBS:
+        kind = "option" if words[0].startswith("-") else "command"
+        hint = nearest(words[0], VERBS) or " See deepnmt --help."
+        return tell(None, f'unknown {kind} "{words[0]}".{hint}')
+    # Read by several libraries as they are loaded, so before any of them.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with leftovers_ignored():
+        return _run_verb(words[0], words[1:])
 
 
 def _run_verb(verb: str, words: list[str]) -> int:

@@ -1,8 +1,10 @@
 """What a failure looks like: one line on stderr, never half a screen."""
 
+import contextlib
 import errno
 import os
 import sys
+from collections.abc import Iterator
 
 _LONGEST = 600
 _EXTRAS = {
@@ -87,6 +89,31 @@ def silence_stdout() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+@contextlib.contextmanager
+def leftovers_ignored() -> Iterator[None]:
+    """Keeps quiet about errors in the clean-up after an error.
+
+    HDF5 files on a full disk raise again, once per buffer, when they are taken
+    down; the error that matters was told by then. With `DEEPNMT_TRACEBACK`
+    they are shown.
+
+    Example:
+    >>> with leftovers_ignored():
+    ...     pass
+    """
+    hooks = sys.unraisablehook, sys.excepthook
+    if not wants_traceback():
+        sys.unraisablehook = lambda unraisable: None
+        # Cython prints what it cannot raise through this one as well.
+        sys.excepthook = lambda *error: None
+    try:
+        yield
+    except BaseException:
+        sys.unraisablehook, sys.excepthook = hooks
+        raise
+    sys.unraisablehook, sys.excepthook = hooks
 
 
 def wants_traceback() -> bool:

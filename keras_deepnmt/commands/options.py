@@ -45,9 +45,16 @@ class VerbParser(jsonargparse.ArgumentParser):
     def parse_args(self, args=None, *rest, **kwargs) -> jsonargparse.Namespace:
         """Parses the words, or raises `UserError` with one line."""
         try:
-            return super().parse_args(args, *rest, **kwargs)
+            options = super().parse_args(args, *rest, **kwargs)
         except (argparse.ArgumentError, TypeError) as error:
             raise UserError(self._explain(str(error))) from error
+        for name, value in options.items():
+            # jsonargparse's numbers are classes of their own, which
+            # TensorFlow does not take.
+            for plain in (int, float):
+                if isinstance(value, plain) and not isinstance(value, bool):
+                    options[name] = plain(value)
+        return options
 
     def _explain(self, message: str) -> str:
         unknown = re.search(r"unrecognized arguments?: (.*)", message, re.I)

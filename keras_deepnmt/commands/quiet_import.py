@@ -19,7 +19,6 @@ def import_backend() -> None:
     Example:
     >>> import_backend()
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _interrupts_held_back(), _stderr_held_back():
         import keras
 
@@ -27,6 +26,8 @@ def import_backend() -> None:
             import tensorflow as tf
 
             tf.get_logger().setLevel("ERROR")
+            # Looks for GPUs now, with its lines, and starts nothing.
+            tf.config.list_physical_devices()
 
 
 @contextlib.contextmanager
