@@ -1,21 +1,22 @@
 """Checkpoints that are whole or absent, and the mean of the last few."""
 
-import hashlib
-import json
+import errno
 import os
 import shutil
 import warnings
 from pathlib import Path
 
 import keras
-import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.training.averaging import write_mean
-
-_WEIGHTS = "model.weights.h5"
-_STATE = "state.npz"
-_SEAL = "checkpoint.json"
+from keras_deepnmt.training.checkpoint_files import (
+    SEAL_FILE,
+    WEIGHTS_FILE,
+    checkpoint_fault,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 
 class CheckpointStore:
@@ -55,7 +56,7 @@ class CheckpointStore:
         Returns:
             Steps in rising order; damage inside a file is not looked for.
         """
-        seals = self.directory.glob(f"step-*/{_SEAL}")
+        seals = self.directory.glob(f"step-*/{SEAL_FILE}")
         return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
 
     def path(self, step: int) -> Path:
@@ -88,15 +89,7 @@ class CheckpointStore:
         try:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
-            model.save_weights(partial / _WEIGHTS)
-            np.savez(partial / _STATE, *_unsaved_state(model))
-            seal = {
-                "step": step,
-                "sha256": {
-                    name: _sha256(partial / name) for name in (_WEIGHTS, _STATE)
-                },
-            }
-            _write_text(partial / _SEAL, json.dumps(seal, indent=2))
+            write_checkpoint(partial, model, step)
             if final.exists():
                 self.delete(step)
             os.replace(partial, final)
@@ -118,7 +111,7 @@ class CheckpointStore:
             step: number of updates made.
         """
         # Without its seal it no longer counts, should the rest be interrupted.
-        (self.path(step) / _SEAL).unlink(missing_ok=True)
+        (self.path(step) / SEAL_FILE).unlink(missing_ok=True)
         shutil.rmtree(self.path(step))
 
     def latest(self) -> int | None:
@@ -130,7 +123,7 @@ class CheckpointStore:
             Its step, or `None` when there is none.
         """
         for step in reversed(self.steps()):
-            fault = self._fault(step)
+            fault = checkpoint_fault(self.path(step))
             if fault is None:
                 return step
             warnings.warn(
@@ -158,31 +151,9 @@ class CheckpointStore:
             step = self.latest()
             if step is None:
                 return None
-        elif fault := self._fault(step):
+        elif fault := checkpoint_fault(self.path(step)):
             raise UserError(fault)
-        folder = self.path(step)
-        optimizer = getattr(model, "optimizer", None)
-        if optimizer is not None and not optimizer.built:
-            optimizer.build(model.trainable_variables)
-        try:
-            model.load_weights(folder / _WEIGHTS)
-        except (ValueError, KeyError) as error:
-            raise UserError(
-                f"{folder / _WEIGHTS}: these weights belong to another model "
-                f"({str(error).splitlines()[0]}) Use the recipe they were "
-                "trained with."
-            ) from error
-        with np.load(folder / _STATE) as arrays:
-            values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
-        variables = _unsaved_variables(model)
-        if len(variables) != len(values):
-            raise UserError(
-                f"{folder / _STATE}: holds {len(values)} random states, the "
-                f"model has {len(variables)}. Use the recipe it was trained "
-                "with."
-            )
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
+        read_checkpoint(self.path(step), model)
         return step
 
     def average(
@@ -219,31 +190,19 @@ class CheckpointStore:
                 )
             steps = present if last is None else present[-last:]
         for step in steps:
-            if fault := self._fault(step):
+            if fault := checkpoint_fault(self.path(step)):
                 raise UserError(fault)
-        write_mean([self.path(step) / _WEIGHTS for step in steps], output)
+        write_mean([self.path(step) / WEIGHTS_FILE for step in steps], output)
         return steps
-
-    def _fault(self, step: int) -> str | None:
-        """What is wrong with a checkpoint, in one sentence."""
-        folder = self.path(step)
-        try:
-            seal = json.loads((folder / _SEAL).read_text(encoding="utf-8"))
-            for name, expected in seal["sha256"].items():
-                if _sha256(folder / name) != expected:
-                    return (
-                        f"{folder / name}: damaged (its SHA-256 is not the "
-                        "recorded one)."
-                    )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            return f"{folder}: damaged or missing ({error})."
-        return None
 
     def _write_error(self, step: int, error: Exception) -> UserError:
         """One line for a checkpoint that could not be written."""
         text = str(error)
         # HDF5 hides the system's number inside its own text.
-        full = getattr(error, "errno", None) == 28 or "errno = 28" in text
+        full = (
+            getattr(error, "errno", None) == errno.ENOSPC
+            or "errno = 28" in text
+        )
         cause = "the disk is full" if full else text.splitlines()[0]
         kept = self.steps()
         rest = f"step {kept[-1]} is kept" if kept else "there is none before it"
@@ -252,29 +211,3 @@ class CheckpointStore:
             f"written: {cause}; {rest}. Make room and run the same command to "
             "continue."
         )
-
-
-def _unsaved_variables(model):
-    """Variables that Keras' weights file leaves out: random seeds.
-
-    Their paths carry a counter of the whole process, so order names them.
-    """
-    weights = {id(weight) for weight in model.weights}
-    return [v for v in model.variables if id(v) not in weights]
-
-
-def _unsaved_state(model):
-    variables = _unsaved_variables(model)
-    return [keras.ops.convert_to_numpy(variable) for variable in variables]
-
-
-def _sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_text(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

@@ -8,6 +8,8 @@
 """
 
 import errno
+import shutil
+import types
 
 import keras
 import numpy as np
@@ -96,6 +98,20 @@ def test_a_full_disk_leaves_the_previous_one(saved, monkeypatch):
     with pytest.raises(UserError, match="disk is full; step 3 is kept") as info:
         store.save(model, 4)
     assert "\n" not in str(info.value)
+    assert store.latest() == 3
+    assert not list(store.directory.glob(".*"))
+
+
+def test_a_disk_without_room_is_seen_before_anything_is_written(
+    saved, monkeypatch
+):
+    model, store = saved
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: types.SimpleNamespace(free=1000)
+    )
+    monkeypatch.setattr(model, "save_weights", None)
+    with pytest.raises(UserError, match="disk is full; step 3 is kept"):
+        store.save(model, 4)
     assert store.latest() == 3
     assert not list(store.directory.glob(".*"))
 

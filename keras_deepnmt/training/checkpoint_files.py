@@ -1,0 +1,139 @@
+"""The files of one checkpoint: how they are written, checked and read."""
+
+import errno
+import hashlib
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_deepnmt.errors import UserError
+
+WEIGHTS_FILE = "model.weights.h5"
+STATE_FILE = "state.npz"
+SEAL_FILE = "checkpoint.json"
+# What HDF5 and the archive of states need beside the numbers, generously.
+_BYTES_PER_ARRAY = 4096
+
+
+def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
+    """Writes the files of a checkpoint into a new folder, the seal last.
+
+    Args:
+        folder: an empty folder.
+        model: a built model; its optimizer is saved with it.
+        step: number of updates made.
+
+    Raises:
+        OSError: if the disk is full or cannot be written.
+        RuntimeError: the same, as HDF5 tells it.
+    """
+    _check_room(model, folder)
+    model.save_weights(folder / WEIGHTS_FILE)
+    np.savez(folder / STATE_FILE, *_unsaved_state(model))
+    hashes = {
+        name: _sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
+    }
+    seal = {"step": step, "sha256": hashes}
+    _write_text(folder / SEAL_FILE, json.dumps(seal, indent=2))
+
+
+def read_checkpoint(folder: Path, model: keras.Model) -> None:
+    """Puts weights, optimizer and random states back into a model.
+
+    Args:
+        folder: an undamaged checkpoint.
+        model: a built and compiled model of the same recipe.
+
+    Raises:
+        UserError: if the checkpoint belongs to another model.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    try:
+        model.load_weights(folder / WEIGHTS_FILE)
+    except (ValueError, KeyError) as error:
+        raise UserError(
+            f"{folder / WEIGHTS_FILE}: these weights belong to another model "
+            f"({str(error).splitlines()[0]}) Use the recipe they were "
+            "trained with."
+        ) from error
+    with np.load(folder / STATE_FILE) as arrays:
+        values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    variables = _unsaved_variables(model)
+    if len(variables) != len(values):
+        raise UserError(
+            f"{folder / STATE_FILE}: holds {len(values)} random states, the "
+            f"model has {len(variables)}. Use the recipe it was trained with."
+        )
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+
+
+def checkpoint_fault(folder: Path) -> str | None:
+    """Says what is wrong with a checkpoint.
+
+    Args:
+        folder: the checkpoint.
+
+    Returns:
+        One sentence, or `None` where every file has its recorded SHA-256.
+    """
+    try:
+        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+        for name, expected in seal["sha256"].items():
+            if _sha256(folder / name) != expected:
+                return (
+                    f"{folder / name}: damaged (its SHA-256 is not the "
+                    "recorded one)."
+                )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{folder}: damaged or missing ({error})."
+    return None
+
+
+def _check_room(model, folder):
+    """Raises the system's own error where a checkpoint will not fit.
+
+    HDF5 prints pages when a disk fills up under it, and cannot be stopped.
+    """
+    variables = list(model.variables)
+    if getattr(model, "optimizer", None) is not None:
+        variables += model.optimizer.variables
+    needed = sum(
+        math.prod(variable.shape) * 4 + _BYTES_PER_ARRAY
+        for variable in variables
+    )
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+
+def _unsaved_variables(model):
+    """Variables that Keras' weights file leaves out: random seeds.
+
+    Their paths carry a counter of the whole process, so order names them.
+    """
+    weights = {id(weight) for weight in model.weights}
+    return [v for v in model.variables if id(v) not in weights]
+
+
+def _unsaved_state(model):
+    variables = _unsaved_variables(model)
+    return [keras.ops.convert_to_numpy(variable) for variable in variables]
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_text(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
