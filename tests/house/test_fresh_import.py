@@ -1,0 +1,75 @@
+"""What a fresh process must load, and what it must not."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from package_tree import REPOSITORY
+
+BLOCK = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ImportError("blocked: " + name)
+
+sys.meta_path.insert(0, Block())
+"""
+OPTIONAL = {
+    "array_record",
+    "grain",
+    "jsonargparse",
+    "keras_hub",
+    "keras_nlp",
+    "matplotlib",
+    "sacrebleu",
+    "sentencepiece",
+    "tensorflow_text",
+    "yaml",
+}
+USE_LAYERS = """
+import numpy as np
+from keras_deepnmt.layers import TransformerEncoderBlock
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+block = TransformerEncoderBlock(2, 16)
+assert block(np.zeros((3, 5, 8), "float32")).shape == (3, 5, 8)
+"""
+
+
+def run_fresh(code, blocked=frozenset(), **environment):
+    result = subprocess.run(
+        [sys.executable, "-c", BLOCK.format(blocked=set(blocked)) + code],
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+def test_the_package_loads_its_rooms_lazily():
+    run_fresh(
+        "import keras_deepnmt\n"
+        "heavy = {'keras', 'tensorflow', 'jax', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+
+
+def test_the_command_line_answers_without_loading_an_engine():
+    run_fresh(
+        "from keras_deepnmt.cli import main\n"
+        "main(['--help'])\n"
+        "heavy = {'keras', 'tensorflow', 'jax'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "backend, blocked",
+    [("tensorflow", OPTIONAL), ("jax", OPTIONAL | {"tensorflow"})],
+)
+def test_layers_work_with_keras_and_a_backend_alone(backend, blocked):
+    run_fresh(USE_LAYERS, blocked, KERAS_BACKEND=backend)
