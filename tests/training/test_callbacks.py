@@ -1,0 +1,138 @@
+"""What must be true of the training callbacks.
+
+* checkpoints lie on a grid that ends at the last update; others go away
+* the checkpoint of an epoch's end is written after what others log
+* early stopping stops where Keras' does, also when it was restarted between
+* progress says everything in plain lines, or nothing, and adds to the logs
+"""
+
+import io
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.schedules import InverseSquareRoot
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(InverseSquareRoot(0.1, 5)), "mse")
+    return model
+
+
+def fit(model, callbacks, epochs, steps, start=0):
+    model.optimizer.iterations.assign(start)
+    count = epochs * steps
+    model.fit(
+        np.ones((count, 2)),
+        np.ones((count, 1)),
+        batch_size=1,
+        epochs=epochs,
+        steps_per_epoch=steps,
+        shuffle=False,
+        callbacks=callbacks,
+        verbose=0,
+    )
+
+
+class Tokens(keras.callbacks.Callback):
+    """Stands in for a model that counts tokens, and a validation."""
+
+    def __init__(self, scores):
+        super().__init__()
+        self.scores = list(scores)
+
+    def on_train_batch_end(self, batch, logs=None):
+        logs["tokens"] = 100.0 * (batch + 1)
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["tokens"] = 500.0
+        logs["val_bleu"] = self.scores[epoch]
+
+
+def test_checkpoints_are_spaced_back_from_the_last_update(model, tmp_path):
+    store = CheckpointStore(tmp_path)
+    fit(model, [CheckpointCallback(store, 3, total_steps=10)], 2, 5)
+    assert store.steps() == [1, 4, 7, 10]
+
+
+def test_a_checkpoint_off_the_grid_goes_when_the_next_is_safe(model, tmp_path):
+    store = CheckpointStore(tmp_path)
+    store.save(model, 7)
+    fit(model, [CheckpointCallback(store, 4, total_steps=10)], 1, 3, start=7)
+    assert store.steps() == [10]
+
+
+def test_the_last_update_of_an_epoch_is_saved_after_the_logs(model, tmp_path):
+    store = CheckpointStore(tmp_path)
+    seen = []
+    log = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(store.steps())
+    )
+    fit(model, [log, CheckpointCallback(store, 1, total_steps=3)], 1, 3)
+    assert seen == [[1, 2]] and store.steps() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("restart", [0, 1, 2, 3])
+def test_early_stopping_is_the_same_after_a_restart(model, restart):
+    scores = [1.0, 3.0, 2.0, 2.5, 9.0]
+    stops = []
+    for history in ([], list(enumerate({"val_bleu": s} for s in scores))):
+        history = history[:restart]
+        callback = EarlyStopping("val_bleu", patience=2, history=history)
+        callback.set_model(model)
+        model.stop_training = False
+        callback.on_train_begin()
+        for epoch in range(len(history), len(scores)):
+            callback.on_epoch_end(epoch, {"val_bleu": scores[epoch]})
+            if model.stop_training:
+                stops.append(epoch)
+                break
+    assert stops == [3, 3]
+
+
+def test_a_loss_gets_better_by_falling():
+    assert EarlyStopping("val_loss", patience=1).mode == "min"
+
+
+def test_progress_prints_plain_lines_outside_a_terminal(model):
+    stream = io.StringIO()
+    progress = ThroughputProgress(
+        10, expected_compilations=7, padding_fraction=0.125, stream=stream
+    )
+    model.num_compilations = 4
+    fit(model, [Tokens([1.5, 2.5]), progress], 2, 5)
+    del model.num_compilations
+    first, second = stream.getvalue().splitlines()
+    assert first.startswith("update 5/10: loss ")
+    assert "val_bleu 1.50" in first and "val_bleu 2.50" in second
+    assert "tokens/s, padding 12.5 %, compilations 4/7" in second
+    # That of the update to come, the eleventh: 0.1 * sqrt(5 / 11).
+    assert "learning rate 6.74e-02" in second
+
+
+def test_quiet_progress_prints_nothing_and_still_adds_to_the_logs(model):
+    stream, rows = io.StringIO(), []
+    progress = ThroughputProgress(5, quiet=True, stream=stream)
+    keep = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: rows.append(dict(logs))
+    )
+    fit(model, [Tokens([1.5]), progress, keep], 1, 5)
+    assert stream.getvalue() == ""
+    assert rows[0]["step"] == 5
+    assert rows[0]["tokens_per_second"] > 0 and rows[0]["seconds"] > 0
+
+
+def test_progress_is_a_live_bar_in_a_terminal(model):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    fit(model, [Tokens([1.5]), ThroughputProgress(5, stream=stream)], 1, 5)
+    assert "5/5" in stream.getvalue() and "\x1b[" in stream.getvalue()
