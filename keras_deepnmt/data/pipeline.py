@@ -3,7 +3,7 @@
 import contextlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import grain.python as grain
 import numpy as np
@@ -15,39 +15,6 @@ from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell, assign_cells, rows_for
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
-
-
-def tensorflow_dataset(batches: Iterable, num_steps: int | None = None):
-    """Wraps batches of different shapes as a `tf.data.Dataset` for `fit`.
-
-    Args:
-        batches: Gives `({"source_ids", "target_ids"}, labels)` each time it is
-            iterated.
-        num_steps: Number of batches, which the dataset then knows: with an
-            unknown number `fit` counts one update too many. Defaults to
-            endlessly many; give `fit` a `steps_per_epoch` then.
-
-    Returns:
-        A dataset of open shapes and known cardinality.
-
-    Example:
-    >>> dataset = tensorflow_dataset(grain_batches(store, plan), num_steps=100)
-    >>> int(dataset.cardinality())
-    100
-    """
-    import tensorflow as tf
-
-    ids = tf.TensorSpec((None, None), tf.int32)
-    dataset = tf.data.Dataset.from_generator(
-        lambda: iter(batches),
-        output_signature=({"source_ids": ids, "target_ids": ids}, ids),
-    )
-    if num_steps is None:
-        num_steps = tf.data.INFINITE_CARDINALITY
-    else:
-        dataset = dataset.take(num_steps)
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_steps))
-    return dataset.prefetch(2)
 
 
 @contextlib.contextmanager
@@ -152,4 +119,6 @@ def _for_backend(batches: grain.IterDataset, num_steps: int | None):
 
     if keras.config.backend() != "tensorflow":
         return batches
-    return tensorflow_dataset(batches, num_steps)
+    from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
+
+    return open_shape_dataset(batches, num_steps)

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.masks import causal_mask
-from keras_deepnmt.masks import merge_attention_masks
+from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.masks import causal_mask, merge_attention_masks
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -43,9 +43,9 @@ class MultiHeadAttention(keras.layers.Layer):
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, `True` =
             may attend. Defaults to all.
         use_causal_mask: bool. Whether position t sees only s <= t.
-        cache: dict `{"key", "value"}`. With `cache_index`: `(B, M, N, H)`
+        cache: dict `{"key", "value"}`. With `cache_index`: `(B, N, M, H)`
             tensors into which this step is written. Without: the static
-            `(B, S, N, H)` keys and values of `static_cache`.
+            `(B, N, S, H)` keys and values of `static_cache`.
         cache_index: int scalar tensor. Position of this step.
         return_attention_scores: bool. Whether to return the weights as well.
         training: bool. Whether dropout is active.
@@ -111,7 +111,7 @@ class MultiHeadAttention(keras.layers.Layer):
             projection = self._projection(name, width, use_bias)
             projection.build(shape)
             setattr(self, f"{name}_projection", projection)
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = Dropout(
             self.attention_dropout,
             name="attention_dropout",
             dtype=self.dtype_policy,
@@ -133,7 +133,7 @@ class MultiHeadAttention(keras.layers.Layer):
         key = value if key is None else key
         query_shape = ops.shape(query)
         if cache is None:
-            keys = self._split_heads(self.key_projection(key))  # (B, S, N, H)
+            keys = self._split_heads(self.key_projection(key))  # (B, N, S, H)
             values = self._split_heads(self.value_projection(value))
             if use_causal_mask:
                 attention_mask = merge_attention_masks(
@@ -167,9 +167,9 @@ class MultiHeadAttention(keras.layers.Layer):
             max_length: int or scalar tensor. Positions M.
 
         Returns:
-            Dict of zeros `{"key", "value"}`, each `(B*K, M, N, H)`.
+            Dict of zeros `{"key", "value"}`, each `(B*K, N, M, H)`.
         """
-        shape = (batch_size, max_length, self.num_heads, self.head_dim)
+        shape = (batch_size, self.num_heads, max_length, self.head_dim)
         zeros = ops.zeros(shape, dtype=self.compute_dtype)
         return {"key": zeros, "value": zeros}
 
@@ -181,7 +181,7 @@ class MultiHeadAttention(keras.layers.Layer):
             key: float tensor `(B, S, D)`. Defaults to `value`.
 
         Returns:
-            Dict `{"key", "value"}`, each `(B, S, N, H)`.
+            Dict `{"key", "value"}`, each `(B, N, S, H)`.
         """
         key = value if key is None else key
         return {
@@ -190,8 +190,8 @@ class MultiHeadAttention(keras.layers.Layer):
         }
 
     def _write(self, cache, key, value, cache_index):
-        positions = ops.arange(ops.shape(cache["key"])[1])  # (M,)
-        here = ops.equal(positions, cache_index)[None, :, None, None]
+        positions = ops.arange(ops.shape(cache["key"])[2])  # (M,)
+        here = ops.equal(positions, cache_index)[None, None, :, None]
         # `where`, not a slice update: its XLA op cannot be served.
         cache = {
             "key": ops.where(
@@ -209,7 +209,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _attend(self, queries, keys, values, attention_mask, training):
         scale = self.head_dim**-0.5
-        logits = ops.einsum("btnh,bsnh->bnts", queries * scale, keys)
+        logits = ops.einsum("bnth,bnsh->bnts", queries * scale, keys)
         logits = ops.cast(logits, "float32")
         if attention_mask is not None:
             allowed = attention_mask[:, None]  # (B, 1, T, S)
@@ -224,16 +224,17 @@ class MultiHeadAttention(keras.layers.Layer):
             weights = ops.where(allowed, weights, 0.0)
         scores = ops.cast(weights, self.compute_dtype)
         dropped = self.dropout_layer(scores, training=training)
-        context = ops.einsum("bnts,bsnh->btnh", dropped, values)
+        context = ops.einsum("bnts,bnsh->btnh", dropped, values)
         shape = ops.shape(context)
         width = self.num_heads * self.head_dim
         return ops.reshape(context, (shape[0], shape[1], width)), scores
 
     def _split_heads(self, x):
         shape = ops.shape(x)
-        return ops.reshape(
-            x, (shape[0], shape[1], self.num_heads, self.head_dim)
-        )
+        x = ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_dim))
+        # Heads first: each head's keys then lie together, which makes a step
+        # over a long cache several times faster.
+        return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
 
     def _projection(self, name, width, use_bias):
         return keras.layers.Dense(

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_deepnmt.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class ResidualConnection(keras.layers.Layer):
@@ -69,7 +71,7 @@ class ResidualConnection(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         self.layer_norm.build(inputs_shape)
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = Dropout(
             self.dropout, name="dropout", dtype=self.dtype_policy
         )
 

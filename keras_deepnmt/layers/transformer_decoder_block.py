@@ -119,7 +119,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
             memory: float tensor `(B, S, D)`.
 
         Returns:
-            Dict `{"key", "value"}`, each `(B, S, N, H)`.
+            Dict `{"key", "value"}`, each `(B, N, S, H)`.
         """
         return self.cross_attention.static_cache(memory)
 

@@ -2,8 +2,7 @@
 
 import keras
 
-from keras_deepnmt.layers.cloning import clone_prototype
-from keras_deepnmt.layers.cloning import prototype_config
+from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.residual_connection import ResidualConnection

@@ -4,8 +4,10 @@ import keras
 import keras_nlp
 from keras import ops
 
-from keras_deepnmt.losses import LabelSmoothedCrossEntropy
-from keras_deepnmt.losses import negative_log_likelihood
+from keras_deepnmt.losses import (
+    LabelSmoothedCrossEntropy,
+    negative_log_likelihood,
+)
 from keras_deepnmt.masks import padding_mask
 
 if keras.config.backend() == "tensorflow":
@@ -130,6 +132,34 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             jit_compile=self._keras_jit_compile(),
             **kwargs,
         )
+
+    def fit(self, x=None, y=None, **kwargs):
+        """Trains; batches may differ in shape.
+
+        Args:
+            x: `tf.data.Dataset`, generator or Grain dataset of batches
+                `({"source_ids", "target_ids"}, labels)`, or a dict of arrays.
+            y: labels, only with a dict of arrays.
+            **kwargs: other arguments of `keras.Model.fit`.
+
+        Returns:
+            A `keras.callbacks.History`: `loss` in nats a real token, `tokens`
+            real target tokens of the epoch, and the same of validation.
+
+        Raises:
+            ValueError: if the number of batches is unknown and
+                `steps_per_epoch` is not given.
+        """
+        x = self._countable(x, kwargs.get("steps_per_epoch"))
+        validation = kwargs.get("validation_data")
+        if validation is not None and not isinstance(validation, tuple):
+            kwargs["validation_data"] = self._countable(
+                validation, kwargs.get("validation_steps")
+            )
+        if not hasattr(x, "keys"):
+            # The order of batches is the dataset's; Keras would warn.
+            kwargs.setdefault("shuffle", False)
+        return super().fit(x, y, **kwargs)
 
     def get_compile_config(self):
         if not self.compiled:

@@ -19,6 +19,9 @@ class StatelessStep:
     def _keras_jit_compile(self):
         return self.step_jit_compile
 
+    def _countable(self, batches, steps):
+        return batches
+
     @property
     def metrics(self):
         if not self.compiled:

@@ -8,6 +8,8 @@ replica are one compiled function; the all-reduce and the update stay outside.
 import keras
 import tensorflow as tf
 
+from keras_deepnmt.models.tensorflow_batches import countable_dataset
+
 
 class TensorFlowStep:
     """Mixin for `Seq2Seq`: inner-XLA train and test steps.
@@ -28,6 +30,9 @@ class TensorFlowStep:
     def _keras_jit_compile(self):
         # Keras' own compilation would wrap `strategy.run`.
         return False
+
+    def _countable(self, batches, steps):
+        return countable_dataset(batches, steps)
 
     def _function(self, python_function):
         return tf.function(

@@ -3,19 +3,13 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.cloning import clone_prototype
 from keras_deepnmt.layers.cloning import prototype_config
-from keras_deepnmt.layers.sinusoidal_position_encoding import (
-    SinusoidalPositionEncoding,
-)
-from keras_deepnmt.layers.transformer_decoder_block import (
-    TransformerDecoderBlock,
-)
-from keras_deepnmt.layers.transformer_encoder_block import (
-    TransformerEncoderBlock,
-)
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
+from keras_deepnmt.models.transformer_layers import (
+    TransformerLayers,
+    check_arguments,
+)
 
 SLOTS = (
     "source_embedding_layer",
@@ -38,14 +32,21 @@ class Transformer(Seq2Seq):
     target (Vaswani et al., 2017, Figure 1). A *slot* takes an unbuilt layer
     that the model clones once per block or side:
 
-    | slot | called with | gives |
-    |---|---|---|
-    | `source_embedding_layer`, `target_embedding_layer` | embeddings `(B, S, D)`, `padding_mask=` (source); with `init_cache`, also `cache=`, `cache_index=` | `(B, S, D)` |
-    | `encoder_self_attention`, `decoder_self_attention` | as `layers.MultiHeadAttention` | as it |
-    | `encoder_aggregation`, `decoder_aggregation` | list of layer states, embedding first; after every block if its attribute `feeds_back` is true, else after the last | `(B, S, D)`: the next block's input, the stack's output |
-    | `encoder_fusion` | list of the encoder's layer states | list of one memory `(B, S, D)` a decoder block |
-    | `output_fusion` | decoder states, memory, source embeddings, `memory_padding_mask=`, `static_cache=`, `project=` (states to logits) | log-probabilities `(B, T, V)` |
-    | `layer_diversity` | list of a stack's block outputs, `padding_mask=` | its last state; adds a loss |
+    * `source_embedding_layer`, `target_embedding_layer`: called with
+      embeddings `(B, S, D)` and, on the source side, `padding_mask=`; one that
+      has `init_cache` also with `cache=`, `cache_index=`.
+    * `encoder_self_attention`, `decoder_self_attention`: called as
+      `layers.MultiHeadAttention`.
+    * `encoder_aggregation`, `decoder_aggregation`: called with the list of
+      layer states, embedding first, after the last block; after every block,
+      to give the next one's input, if its attribute `feeds_back` is true.
+    * `encoder_fusion`: called with the encoder's layer states; gives a list of
+      one memory `(B, S, D)` for each decoder block.
+    * `output_fusion`: called with decoder states, memory, source embeddings,
+      `memory_padding_mask=`, `static_cache=` and `project=` (states to
+      logits); gives log-probabilities `(B, T, V)`.
+    * `layer_diversity`: called with a stack's block outputs and
+      `padding_mask=`; gives the last of them back and adds a loss.
 
     Differs from the paper: key projections have no bias unless `key_bias`.
     Cost: `L (12 D^2 + 4 D F)` weights and the embeddings.
@@ -56,7 +57,7 @@ class Transformer(Seq2Seq):
         intermediate_dim: int. Feed-forward width F, the paper's d_ff.
         num_heads: int. Attention heads N.
         num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
-        source_embedding_layer, …, layer_diversity: slots, see above.
+        source_embedding_layer, ..., layer_diversity: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none.
         share_embeddings: bool. Whether source, target and output matrix are
             one; needs equal vocabularies.
@@ -120,7 +121,7 @@ class Transformer(Seq2Seq):
         arguments = dict(locals())
         for name in ("self", "kwargs", "dtype", "__class__"):
             arguments.pop(name, None)
-        _check_arguments(arguments)
+        check_arguments(arguments)
         for slot in SLOTS:
             arguments[slot] = prototype_config(arguments[slot])
         arguments["activation"] = keras.activations.serialize(
@@ -129,7 +130,7 @@ class Transformer(Seq2Seq):
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
         # === Layers ===
-        builder = _LayerBuilder(arguments, policy)
+        builder = TransformerLayers(arguments, policy)
         self.source_embedding, self.target_embedding = builder.embeddings()
         self.source_dropout = builder.dropout("source_dropout")
         self.target_dropout = builder.dropout("target_dropout")
@@ -284,103 +285,6 @@ class Transformer(Seq2Seq):
         return {**super().get_config(), **self._arguments}
 
 
-class _LayerBuilder:
-    """Makes the named layers of a Transformer from its arguments."""
-
-    def __init__(self, arguments, policy):
-        self.arguments = arguments
-        self.policy = policy
-
-    def embeddings(self):
-        arguments = self.arguments
-        target = self._embedding(
-            "shared_embedding"
-            if arguments["share_embeddings"]
-            else "target_embedding",
-            arguments["target_vocabulary_size"],
-            arguments["share_embeddings"] or arguments["tie_output_embedding"],
-        )
-        if arguments["share_embeddings"]:
-            return target, target
-        source = keras.layers.Embedding(
-            arguments["source_vocabulary_size"],
-            arguments["hidden_dim"],
-            embeddings_initializer=self._initializer(),
-            name="source_embedding",
-            dtype=self.policy,
-        )
-        return source, target
-
-    def _embedding(self, name, vocabulary_size, tie_weights):
-        return keras.layers.ReversibleEmbedding(
-            vocabulary_size,
-            self.arguments["hidden_dim"],
-            tie_weights=tie_weights,
-            embeddings_initializer=self._initializer(),
-            name=name,
-            dtype=self.policy,
-        )
-
-    def _initializer(self):
-        # Unit variance after the multiplication by sqrt(D).
-        return keras.initializers.RandomNormal(
-            stddev=self.arguments["hidden_dim"] ** -0.5
-        )
-
-    def dropout(self, name):
-        return keras.layers.Dropout(
-            self.arguments["dropout"], name=name, dtype=self.policy
-        )
-
-    def position_encoding(self):
-        if self.arguments["position_encoding"] is None:
-            return None
-        return SinusoidalPositionEncoding(
-            name="position_encoding", dtype=self.policy
-        )
-
-    def blocks(self, side):
-        block = {
-            "encoder": TransformerEncoderBlock,
-            "decoder": TransformerDecoderBlock,
-        }[side]
-        names = (
-            "num_heads",
-            "intermediate_dim",
-            "dropout",
-            "attention_dropout",
-            "activation",
-            "layer_norm_epsilon",
-            "normalize_first",
-            "key_bias",
-        )
-        return [
-            block(
-                **{name: self.arguments[name] for name in names},
-                self_attention=self.arguments[f"{side}_self_attention"],
-                name=f"{side}_block_{number}",
-                dtype=self.policy,
-            )
-            for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
-        ]
-
-    def stack_norm(self, name):
-        if not self.arguments["normalize_first"]:
-            return None
-        return keras.layers.LayerNormalization(
-            epsilon=self.arguments["layer_norm_epsilon"],
-            name=name,
-            dtype=self.policy,
-        )
-
-    def clone(self, slot, side=None):
-        config = self.arguments[slot]
-        if config is None:
-            return None
-        name = slot if side is None else f"{side}_{slot}"
-        return clone_prototype(config, name, self.policy)
-
-
 def _aggregate(aggregation, layer_states, x):
     if getattr(aggregation, "feeds_back", False):
         return aggregation(layer_states)
@@ -406,36 +310,3 @@ def _by_block(values):
 
 def _memory_of(memory, name):
     return memory["fused"][name] if "fused" in memory else memory["output"]
-
-
-def _check_arguments(arguments):
-    for name in (
-        "source_vocabulary_size",
-        "target_vocabulary_size",
-        "hidden_dim",
-        "intermediate_dim",
-        "num_heads",
-        "num_encoder_layers",
-        "num_decoder_layers",
-        "max_length",
-    ):
-        if arguments[name] < 1:
-            raise ValueError(
-                f"`{name}` must be at least 1. "
-                f"Received: {name}={arguments[name]}."
-            )
-    if arguments["position_encoding"] not in ("sinusoidal", None):
-        raise ValueError(
-            '`position_encoding` must be "sinusoidal" or None. Received: '
-            f"position_encoding={arguments['position_encoding']!r}."
-        )
-    sizes = [
-        arguments[f"{side}_vocabulary_size"] for side in ("source", "target")
-    ]
-    if arguments["share_embeddings"] and sizes[0] != sizes[1]:
-        raise ValueError(
-            "`share_embeddings` needs equal vocabularies. Received: "
-            f"source_vocabulary_size={sizes[0]}, "
-            f"target_vocabulary_size={sizes[1]}. "
-            "Train a joint tokenizer, or pass share_embeddings=False."
-        )

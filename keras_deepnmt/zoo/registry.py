@@ -85,7 +85,8 @@ def create_model(
 
     Args:
         name: str. A name from `list_models()`.
-        source_vocabulary_size, target_vocabulary_size: int.
+        source_vocabulary_size: int.
+        target_vocabulary_size: int.
         **overrides: arguments of the model's class that replace the preset's.
 
     Returns:

@@ -19,13 +19,13 @@ from keras_deepnmt.data.pipeline import (
     clear_data_errors,
     grain_batches,
     make_batch,
-    tensorflow_dataset,
     training_dataset,
     validation_dataset,
     validation_plan,
 )
 from keras_deepnmt.data.shards import ShardWriter
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +149,9 @@ def test_tensorflow_gets_the_same_batches_and_their_number(store, plan):
 
 
 def test_tensorflow_takes_what_it_needs_of_endless_batches(store, plan):
-    dataset = tensorflow_dataset(grain_batches(store, plan), 5)
+    dataset = open_shape_dataset(grain_batches(store, plan), 5)
     assert len(list(dataset)) == 5
-    endless = tensorflow_dataset(grain_batches(store, plan))
+    endless = open_shape_dataset(grain_batches(store, plan))
     assert int(endless.cardinality()) == -1
     assert len(list(endless.take(3))) == 3
 

@@ -1,0 +1,74 @@
+"""Batches of many shapes as a `tf.data.Dataset` that `fit` can count."""
+
+import tensorflow as tf
+
+
+def open_shape_dataset(batches, num_batches=None):
+    """Wraps batches of different shapes as a `tf.data.Dataset`.
+
+    Keras fixes the dimensions of generators and Grain datasets from their
+    first two batches, and a batch of another length then fails; and with an
+    unknown number of batches it counts one update too many.
+
+    Args:
+        batches: iterable of `({"source_ids", "target_ids"}, labels)`, each a
+            `(B, S)` or `(B, T)` int array.
+        num_batches: int. Number of batches, which the dataset then knows.
+            Defaults to endlessly many; give `fit` a `steps_per_epoch` then.
+
+    Returns:
+        A `tf.data.Dataset` of open shapes and known cardinality.
+
+    Example:
+    >>> ids = np.ones((2, 5), "int32")
+    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
+    >>> int(open_shape_dataset([batch] * 3, 3).cardinality())
+    3
+    """
+    ids = tf.TensorSpec((None, None), tf.int32)
+    dataset = tf.data.Dataset.from_generator(
+        lambda: iter(batches),
+        output_signature=({"source_ids": ids, "target_ids": ids}, ids),
+    )
+    if num_batches is None:
+        num_batches = tf.data.INFINITE_CARDINALITY
+    else:
+        dataset = dataset.take(num_batches)
+    cardinality = tf.data.experimental.assert_cardinality(num_batches)
+    return dataset.apply(cardinality).prefetch(2)
+
+
+def countable_dataset(batches, steps_per_epoch=None):
+    """Gives `fit` a dataset with open shapes and a known cardinality.
+
+    Args:
+        batches: `tf.data.Dataset`, Grain dataset, or other iterable of
+            batches; anything with `keys` or `shape` (arrays) is returned as
+            it is, as are datasets.
+        steps_per_epoch: int. What `fit` was given.
+
+    Returns:
+        A `tf.data.Dataset`, or arrays unchanged.
+
+    Raises:
+        ValueError: if the number of batches is unknown and no
+            `steps_per_epoch` is given.
+
+    Example:
+    >>> ids = np.ones((2, 5), "int32")
+    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
+    >>> int(countable_dataset([batch] * 3).cardinality())
+    3
+    """
+    arrays = hasattr(batches, "keys") or hasattr(batches, "shape")
+    if batches is None or arrays or isinstance(batches, tf.data.Dataset):
+        return batches
+    if steps_per_epoch is not None:
+        return open_shape_dataset(batches)
+    if not hasattr(batches, "__len__"):
+        raise ValueError(
+            "`steps_per_epoch` (or `validation_steps`) is needed for batches "
+            "whose number is unknown: `fit` would count one update too many. "
+            f"Received: x of type {type(batches).__name__}."
+        )
+    return open_shape_dataset(batches, len(batches))

@@ -1,0 +1,161 @@
+"""Makes the named layers of a Transformer from its arguments."""
+
+import keras
+
+from keras_deepnmt.layers.cloning import clone_prototype
+from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.sinusoidal_position_encoding import (
+    SinusoidalPositionEncoding,
+)
+from keras_deepnmt.layers.transformer_decoder_block import (
+    TransformerDecoderBlock,
+)
+from keras_deepnmt.layers.transformer_encoder_block import (
+    TransformerEncoderBlock,
+)
+
+SIZES = (
+    "source_vocabulary_size",
+    "target_vocabulary_size",
+    "hidden_dim",
+    "intermediate_dim",
+    "num_heads",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "max_length",
+)
+
+
+def check_arguments(arguments):
+    """Refuses sizes and options that no Transformer can have.
+
+    Args:
+        arguments: dict of the arguments of `models.Transformer`.
+
+    Raises:
+        ValueError: for sizes below 1, unequal shared vocabularies, or an
+            unknown position encoding.
+
+    Example:
+    >>> check_arguments({**dict.fromkeys(SIZES, 0)})
+    Traceback (most recent call last):
+    ...
+    ValueError: `source_vocabulary_size` must be at least 1. Received: \
+source_vocabulary_size=0.
+    """
+    for name in SIZES:
+        if arguments[name] < 1:
+            raise ValueError(
+                f"`{name}` must be at least 1. "
+                f"Received: {name}={arguments[name]}."
+            )
+    if arguments["position_encoding"] not in ("sinusoidal", None):
+        raise ValueError(
+            '`position_encoding` must be "sinusoidal" or None. Received: '
+            f"position_encoding={arguments['position_encoding']!r}."
+        )
+    sizes = [
+        arguments[f"{side}_vocabulary_size"] for side in ("source", "target")
+    ]
+    if arguments["share_embeddings"] and sizes[0] != sizes[1]:
+        raise ValueError(
+            "`share_embeddings` needs equal vocabularies. Received: "
+            f"source_vocabulary_size={sizes[0]}, "
+            f"target_vocabulary_size={sizes[1]}. "
+            "Train a joint tokenizer, or pass share_embeddings=False."
+        )
+
+
+class TransformerLayers:
+    """Makes the named layers of a Transformer from its arguments."""
+
+    def __init__(self, arguments, policy):
+        self.arguments = arguments
+        self.policy = policy
+
+    def embeddings(self):
+        arguments = self.arguments
+        target = self._embedding(
+            "shared_embedding"
+            if arguments["share_embeddings"]
+            else "target_embedding",
+            arguments["target_vocabulary_size"],
+            arguments["share_embeddings"] or arguments["tie_output_embedding"],
+        )
+        if arguments["share_embeddings"]:
+            return target, target
+        source = keras.layers.Embedding(
+            arguments["source_vocabulary_size"],
+            arguments["hidden_dim"],
+            embeddings_initializer=self._initializer(),
+            name="source_embedding",
+            dtype=self.policy,
+        )
+        return source, target
+
+    def _embedding(self, name, vocabulary_size, tie_weights):
+        return keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            self.arguments["hidden_dim"],
+            tie_weights=tie_weights,
+            embeddings_initializer=self._initializer(),
+            name=name,
+            dtype=self.policy,
+        )
+
+    def _initializer(self):
+        # Unit variance after the multiplication by sqrt(D).
+        return keras.initializers.RandomNormal(
+            stddev=self.arguments["hidden_dim"] ** -0.5
+        )
+
+    def dropout(self, name):
+        return Dropout(self.arguments["dropout"], name=name, dtype=self.policy)
+
+    def position_encoding(self):
+        if self.arguments["position_encoding"] is None:
+            return None
+        return SinusoidalPositionEncoding(
+            name="position_encoding", dtype=self.policy
+        )
+
+    def blocks(self, side):
+        block = {
+            "encoder": TransformerEncoderBlock,
+            "decoder": TransformerDecoderBlock,
+        }[side]
+        names = (
+            "num_heads",
+            "intermediate_dim",
+            "dropout",
+            "attention_dropout",
+            "activation",
+            "layer_norm_epsilon",
+            "normalize_first",
+            "key_bias",
+        )
+        return [
+            block(
+                **{name: self.arguments[name] for name in names},
+                self_attention=self.arguments[f"{side}_self_attention"],
+                name=f"{side}_block_{number}",
+                dtype=self.policy,
+            )
+            for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
+        ]
+
+    def stack_norm(self, name):
+        if not self.arguments["normalize_first"]:
+            return None
+        return keras.layers.LayerNormalization(
+            epsilon=self.arguments["layer_norm_epsilon"],
+            name=name,
+            dtype=self.policy,
+        )
+
+    def clone(self, slot, side=None):
+        config = self.arguments[slot]
+        if config is None:
+            return None
+        name = slot if side is None else f"{side}_{slot}"
+        return clone_prototype(config, name, self.policy)
