@@ -8,8 +8,8 @@ from keras_deepnmt.data.demo.planning import TENSES, plan_clause
 
 # How often each is chosen is how often it stands here.
 _SHAPES = (
-    ("simple",) * 19
-    + ("question",) * 4
+    ("simple",) * 28
+    + ("question",) * 5
     + ("shared",) * 3
     + ("joined",) * 6
     + ("subordinate",) * 6
