@@ -1,0 +1,101 @@
+"""Writes README's "Measured" section from the rows in `results/`.
+
+python benchmarks/results_section.py
+"""
+
+import csv
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+README = FOLDER.parent / "README.md"
+START, END = "<!-- results -->", "<!-- /results -->"
+TABLES = {
+    "quality": (
+        "Translation quality",
+        [
+            "recipe",
+            "parameters",
+            "updates",
+            "training_minutes",
+            "test_set",
+            "bleu",
+            "bleu_signature",
+            "commit",
+        ],
+    ),
+    "training_throughput": (
+        "Training speed against PyTorch, CPU, float32",
+        [
+            "model",
+            "keras_tokens_per_second",
+            "torch_tokens_per_second",
+            "ratio_median",
+            "peak_gflops_median",
+            "peak_fraction_median",
+            "machine",
+            "commit",
+        ],
+    ),
+    "export_parity": (
+        "SavedModel against Python",
+        [
+            "run",
+            "sentences",
+            "identical_to_graph",
+            "identical_to_compiled",
+            "near_ties",
+            "other_differences",
+            "commit",
+        ],
+    ),
+    "prepare_memory": (
+        "Memory of `prepare`",
+        [
+            "pairs",
+            "peak_mib",
+            "bytes_a_pair",
+            "seconds",
+            "pairs_per_second",
+            "commit",
+        ],
+    ),
+}
+
+
+def table(name):
+    """Gives one table in Markdown, or nothing if it has no rows."""
+    path = FOLDER / "results" / f"{name}.csv"
+    if not path.exists():
+        return ""
+    title, columns = TABLES[name]
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lines = [
+        "| "
+        + " | ".join(column.replace("_", " ") for column in columns)
+        + " |",
+        "|" + "---|" * len(columns),
+    ]
+    lines += [
+        "| " + " | ".join(row[column] for column in columns) + " |"
+        for row in rows
+    ]
+    return f"{title} (`benchmarks/results/{name}.csv`):\n\n" + "\n".join(lines)
+
+
+def section():
+    """Gives the whole section, between its two marks."""
+    tables = [text for text in map(table, TABLES) if text]
+    return "\n\n".join([START, *tables, END])
+
+
+def main():
+    """Replaces the section in README."""
+    text = README.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    after = rest.split(END)[1]
+    README.write_text(before + section() + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
