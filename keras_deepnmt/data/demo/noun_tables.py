@@ -22,8 +22,8 @@ TABLES = {
         m Kellner Kellner waiter
         w Polizist Polizisten policeman policemen
         w Student Studenten student
-        w Soldat Soldaten soldier
-        w Tourist Touristen tourist
+        m Ritter Ritter knight
+        m Schneider Schneider tailor
         f Lehrerin Lehrerinnen teacher
         f Ärztin Ärztinnen doctor
         f Königin Königinnen queen
@@ -58,8 +58,8 @@ TABLES = {
         f Maus Mäuse mouse mice
         f Ente Enten duck
         w Bär Bären bear
-        w Löwe Löwen lion
-        w Affe Affen monkey
+        m Fuchs Füchse fox
+        m Frosch Frösche frog
         f Ziege Ziegen goat
         n Huhn Hühner chicken
         f Gans Gänse goose geese

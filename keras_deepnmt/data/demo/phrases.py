@@ -106,6 +106,7 @@ class Phrase:
         self.bare = True
 
 
+_PLURAL_CHANCE = {kind: 0.25 for kind in NOUNS} | {"place": 0.0}
 _POOLS: dict[tuple[str, ...], tuple] = {}
 
 
@@ -141,7 +142,8 @@ def noun_phrase(
     noun = chooser.pick(_pool(kinds))
     if noun.kind == "head" and chooser.chance(0.5):
         noun = chooser.pick(COMPOUNDS)
-    plural = noun.countable and chooser.chance(0.25)
+    # Places stay in the singular: few sentences would have each plural.
+    plural = noun.countable and chooser.chance(_PLURAL_CHANCE[noun.kind])
     column = PLURAL if plural else noun.column
     if owned:
         determiner = chooser.pick(_OWNED_PLURAL if plural else OWNED)
