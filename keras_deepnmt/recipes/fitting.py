@@ -43,6 +43,7 @@ class Fit:
         self.data = data
         self.model = model
         self.plan = plan
+        self.quiet = quiet
         training = recipe.training
         self.store = run.checkpoints(keep=training.average_checkpoints + 1)
         self.progress = ThroughputProgress(
@@ -71,6 +72,8 @@ class Fit:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
         """
         start = self.store.restore(self.model) or 0
+        if start and not self.quiet:
+            print(f"Going on from update {start:,}.", file=sys.stderr)
         self.run_folder.forget_after(start)
         history = self.run_folder.history()
         callbacks = self._callbacks(history)

@@ -5,7 +5,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,34 @@ class RunFolder:
                 "Continue them, or use another run folder to start afresh."
             )
         self.directory.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps every other process from training in this folder.
+
+        Yields:
+            Nothing; the folder is free again afterwards, also after a kill.
+
+        Raises:
+            UserError: if another process trains in it.
+        """
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            yield
+            return
+        folder = os.open(self.directory, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(
+                f"{self.directory}: another process is training in this run "
+                "folder. Wait for it, stop it, or use another run folder."
+            ) from error
+        else:
+            yield
+        finally:
+            os.close(folder)
 
     def _check_same(self, recipe):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)

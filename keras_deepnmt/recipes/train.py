@@ -69,11 +69,17 @@ def train(
     run = RunFolder(run_dir)
     _check_preset(recipe)
     run.claim(recipe, resume)
-    if run.run_file.is_file():
-        _say(quiet, f"{run.directory}: this run is finished.")
-        return run.run()
-    data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
-    _record(recipe, run, data)
+    with run.alone():
+        if run.run_file.is_file():
+            _say(quiet, f"{run.directory}: this run is finished.")
+            return run.run()
+        data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
+        _record(recipe, run, data)
+        step = _fit(recipe, run, data, quiet)
+        return _finish(recipe, run, data, step, quiet)
+
+
+def _fit(recipe, run, data, quiet):
     keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data)
     _say(quiet, _describe(recipe, data, plan))
@@ -81,7 +87,7 @@ def train(
     compile_model(recipe, model)
     fit = Fit(recipe, run, data, model, plan, quiet)
     fit.go_on()
-    return _finish(recipe, run, data, fit.step, quiet)
+    return fit.step
 
 
 def _check_preset(recipe):

@@ -68,6 +68,9 @@ class CheckpointCallback(keras.callbacks.Callback):
             self._save()
 
     def _save(self):
+        # On JAX `fit` holds the weights aside until the epoch's end.
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
         self.store.save(self.model, self._step)
         for step in self.store.steps():
             if step < self._step and not self.is_due(step):

@@ -140,7 +140,9 @@ def test_a_finished_run_returns_at_once(finished, recipe_file, monkeypatch):
     assert train(recipe_file, finished, quiet=True)["steps"] == 6
 
 
-def test_the_run_evaluates_and_says_where_scores_come_from(finished):
+def test_the_run_evaluates_and_says_where_scores_come_from(
+    finished, monkeypatch
+):
     row = evaluate(finished)
     assert row["test_set"]["name"] == "test"
     assert row["test_set"]["sentences"] == 7
@@ -150,6 +152,7 @@ def test_the_run_evaluates_and_says_where_scores_come_from(finished):
         assert "version" in score["signature"]
     for key in ("commit", "seconds", "tokens_per_second", "seed", "device"):
         assert row[key] is not None
+    monkeypatch.setattr(Translator, "translate", lambda self, texts, **_: texts)
     evaluate(finished)
     evaluate(finished, num_beams=1)
     rows = json.loads((finished / "scores.json").read_text())["evaluations"]
@@ -234,6 +237,15 @@ def test_a_folder_of_another_recipe_is_refused(finished, recipe_file):
 def test_a_folder_with_checkpoints_is_not_started_afresh(finished, recipe_file):
     with pytest.raises(UserError, match="checkpoints up to step 6"):
         train(recipe_file, finished, resume=False, quiet=True)
+
+
+def test_a_folder_in_which_another_process_trains_is_refused(
+    finished, recipe_file
+):
+    with RunFolder(finished).alone():
+        with pytest.raises(UserError, match="another process is training"):
+            train(recipe_file, finished, quiet=True)
+    assert train(recipe_file, finished, quiet=True)["steps"] == 6
 
 
 def test_an_unknown_preset_is_refused_before_anything_is_written(
