@@ -89,8 +89,10 @@ class LineReader:
         UserError: if the file is missing, empty or cannot be read.
 
     Example:
+    >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
     >>> reader = LineReader("train.de.gz")
-    >>> first = next(iter(reader))
+    >>> list(reader), reader.lines
+    ([b'ein Hund'], 1)
     """
 
     def __init__(self, path: str | Path):
@@ -193,8 +195,11 @@ def aligned_lines(
         UserError: if one file has more lines than the other.
 
     Example:
+    >>> written = Path("train.en").write_text("a dog")
+    >>> written = Path("train.de").write_text("ein Hund")
     >>> sides = LineReader("train.en"), LineReader("train.de")
-    >>> pairs = list(aligned_lines(*sides))
+    >>> list(aligned_lines(*sides))
+    [(b'a dog', b'ein Hund')]
     """
     for pair in itertools.zip_longest(source, target):
         if pair[0] is None or pair[1] is None:

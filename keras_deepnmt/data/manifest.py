@@ -23,8 +23,9 @@ def file_sha256(path: str | Path) -> str:
         Its SHA-256, in hexadecimal.
 
     Example:
-    >>> len(file_sha256("manifest.json"))
-    64
+    >>> written = Path("empty").write_text("")
+    >>> file_sha256("empty")[:8]
+    'e3b0c442'
     """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -38,7 +39,9 @@ def write_manifest(directory: str | Path, manifest: dict):
         manifest: What to write.
 
     Example:
-    >>> write_manifest("prepared", {"format": 1})
+    >>> write_manifest(".", {"format": 1})
+    >>> read_manifest(".")
+    {'format': 1}
     """
     final = Path(directory) / MANIFEST_FILE
     unfinished = final.with_name(f".{MANIFEST_FILE}.unfinished")
@@ -63,7 +66,8 @@ def read_manifest(directory: str | Path) -> dict:
         UserError: if there is none, or one this version cannot read.
 
     Example:
-    >>> read_manifest("prepared")["format"]
+    >>> write_manifest(".", {"format": 1})
+    >>> read_manifest(".")["format"]
     1
     """
     path = Path(directory) / MANIFEST_FILE
@@ -96,8 +100,9 @@ def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
         Names of files that are missing or changed.
 
     Example:
-    >>> damaged_files("prepared", read_manifest("prepared"))
-    []
+    >>> manifest = {"tokenizer": {"source": "0" * 64}, "splits": {}}
+    >>> damaged_files(".", manifest)
+    ['tokenizer/source.model']
     """
     expected = {
         f"tokenizer/{side}.model": sha256

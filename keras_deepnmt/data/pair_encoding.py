@@ -13,6 +13,9 @@ from keras_deepnmt.data.shards import ShardWriter
 from keras_deepnmt.data.spool import Spool
 from keras_deepnmt.data.tokenizers import Tokenizer
 
+# The writer buffers a shard's worth of index: small shards, little memory.
+RECORDS_PER_SHARD = 32_768
+
 
 def encoded_blocks(
     spool: Spool, tokenizers: tuple[Tokenizer, Tokenizer], hashed: bool
@@ -84,7 +87,7 @@ class PairEncoder:
             Its entry for the manifest.
         """
         hashes = []
-        with ShardWriter(self._folder, split) as writer:
+        with ShardWriter(self._folder, split, RECORDS_PER_SHARD) as writer:
             for sources, targets, block in self._blocks(spool, True):
                 hashes.append(block)
                 for pair in zip(sources, targets, strict=True):
@@ -125,7 +128,7 @@ class PairEncoder:
         ends = np.cumsum(corpus_pairs)
         written = np.zeros(len(corpus_pairs), "int64")
         row, too_long = 0, 0
-        with ShardWriter(self._folder, "train") as writer:
+        with ShardWriter(self._folder, "train", RECORDS_PER_SHARD) as writer:
             for *sides, hashes in self._blocks(spool, bool(counters)):
                 rows = np.arange(row, row + len(sides[0]))
                 row += len(rows)

@@ -30,7 +30,7 @@ def prepare_corpus(
     overwrite: bool = False,
     progress: bool = True,
 ) -> dict:
-    """Writes a prepared folder: tokenizers, shards of ids and a manifest.
+    r"""Writes a prepared folder: tokenizers, shards of ids and a manifest.
 
     The folder appears under its name only when all of it is there. Where it
     exists already, made with the same options from the same text, it is left
@@ -54,11 +54,14 @@ def prepare_corpus(
             if the folder holds something else, or the disk is full.
 
     Example:
+    >>> from keras_deepnmt.data.corpora import CorpusOptions
+    >>> written = Path("train.en").write_text("a dog\na cat\n")
+    >>> written = Path("train.de").write_text("ein Hund\neine Katze\n")
     >>> train = CorpusOptions("train.en", "train.de")
-    >>> options = PrepareOptions(train=[train], vocabulary_size=8_000)
-    >>> manifest = prepare_corpus(options, "prepared")
+    >>> options = PrepareOptions(train=[train], vocabulary_size=26)
+    >>> manifest = prepare_corpus(options, "prepared", progress=False)
     >>> manifest["splits"]["train"]["pairs"]
-    29000
+    2
     """
     corpora = _resolve(options, data_dir, progress)
     before = prepared_before(output_dir, options, corpora, overwrite)

@@ -36,7 +36,7 @@ def prepared_before(
         UserError: if the folder holds something else.
 
     Example:
-    >>> prepared_before("nothing_here", options, corpora, False) is None
+    >>> prepared_before("nothing_here", None, {}, False) is None
     True
     """
     output_dir = Path(output_dir)

@@ -27,8 +27,10 @@ def with_our_special_ids(proto: bytes, place: str | Path) -> bytes:
         UserError: if it is no model or lacks a piece that cannot be added.
 
     Example:
-    >>> proto = Path("spm.model").read_bytes()
-    >>> proto = with_our_special_ids(proto, "spm.model")
+    >>> with_our_special_ids(b"something else", "notes.txt")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: notes.txt: not a SentencePiece model...
     """
     import sentencepiece
 

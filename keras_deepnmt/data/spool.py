@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-BLOCK_PAIRS = 4096
+# A block per core is in memory at a time, as text and as ids.
+BLOCK_PAIRS = 1024
 
 
 class Spool:

@@ -33,10 +33,12 @@ class Tokenizer:
             an unknown, begin or end piece.
 
     Example:
-    >>> tokenizer = Tokenizer("tokenizer/source.model")
-    >>> ids = tokenizer.encode(["ein kleiner Hund"])
+    >>> from keras_deepnmt.data.tokenizer_training import train_tokenizer
+    >>> text = ["ein kleiner Hund"] * 5
+    >>> tokenizer = train_tokenizer(text, "source.model", 26)
+    >>> ids = tokenizer.encode(["kleiner Hund"])
     >>> tokenizer.decode(ids)
-    ['ein kleiner Hund']
+    ['kleiner Hund']
     """
 
     def __init__(self, model_file: str | Path):
