@@ -7,7 +7,11 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.console import Console
 from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quickstart_recipe import RECIPE, SCALES
+from keras_deepnmt.commands.quickstart_recipe import (
+    NUM_PAIRS,
+    RECIPE,
+    recipe_overrides,
+)
 from keras_deepnmt.commands.quiet_import import import_backend
 
 EXAMPLE = """
@@ -49,13 +53,17 @@ def run(options: Namespace) -> None:
     names = {"full": "quickstart", "smoke": "quickstart-smoke"}
     folder = Path(options.output or names[options.scale])
     console = Console(options.quiet)
-    console.stage("Writing a German-English corpus and its recipe")
-    recipe_file = _write_corpus(folder, options.scale)
-    console.say(f"{folder / 'corpus'}, {recipe_file}")
+    corpus = folder / "corpus"
+    console.stage(f"Writing a German-English corpus to {corpus}")
+    from keras_deepnmt.data.demo import write_demo_corpus
 
+    write_demo_corpus(corpus, **NUM_PAIRS[options.scale])
     console.stage("Preparing: cleaning, training a tokenizer, writing ids")
-    recipe = _prepare(recipe_file, folder, options.quiet)
+    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.recipes.loading import load_recipe
 
+    recipe = load_recipe(RECIPE, recipe_overrides(corpus, options.scale))
+    prepare_corpus(recipe.data, folder / "prepared", progress=not options.quiet)
     console.stage("Training (the first updates wait for the compiler)")
     import_backend()
     from keras_deepnmt.recipes.train import train
@@ -74,29 +82,6 @@ def run(options: Namespace) -> None:
 
     console.stage("Done. Try:")
     console.say(_next_steps(folder))
-
-
-def _write_corpus(folder, scale):
-    from keras_deepnmt.data.demo import write_demo_corpus
-
-    sizes = SCALES[scale]
-    corpus = folder / "corpus"
-    write_demo_corpus(
-        corpus, num_train=sizes["num_train"], num_test=sizes["num_test"]
-    )
-    recipe_file = folder / "recipe.yaml"
-    text = RECIPE.format(corpus=corpus.resolve(), **sizes)
-    recipe_file.write_text(text, encoding="utf-8")
-    return recipe_file
-
-
-def _prepare(recipe_file, folder, quiet):
-    from keras_deepnmt.data.prepare import prepare_corpus
-    from keras_deepnmt.recipes.loading import load_recipe
-
-    recipe = load_recipe(recipe_file)
-    prepare_corpus(recipe.data, folder / "prepared", progress=not quiet)
-    return recipe
 
 
 def _score(folder):
@@ -139,12 +124,12 @@ def _next_steps(folder):
     return "\n".join(
         [
             f'  echo "Der Hund schläft." | deepnmt translate {run_dir}',
-            f"  deepnmt evaluate {run_dir} --split valid --num-beams 1",
+            f"  deepnmt evaluate {run_dir} --num-beams 1",
             f"  deepnmt score {run_dir} --source {corpus / 'test.de'} "
             f"--target {corpus / 'test.en'} --totals",
             f"  deepnmt verify {folder / 'served'}",
             f"  tensorboard --logdir {run_dir / 'tensorboard'}",
-            f"  deepnmt train {folder / 'recipe.yaml'} --set seed=2 "
+            f"  deepnmt train {run_dir / 'recipe.yaml'} --set seed=2 "
             f"--prepared {folder / 'prepared'} --run-dir {folder / 'run-2'}",
         ]
     )

@@ -1,67 +1,56 @@
-"""The recipe of the quickstart, in two sizes."""
+"""What the quickstart changes in its recipe: where the text is, and sizes."""
 
-SCALES = {
-    "full": {
-        "num_train": 40_000,
-        "num_test": 500,
-        "vocabulary_size": 2_000,
-        "hidden_dim": 128,
-        "intermediate_dim": 512,
-        "num_heads": 4,
-        "num_layers": 2,
-        "dropout": 0.0,
-        "max_shapes": 4,
-        "steps": 1_000,
-        "warmup_steps": 200,
-        "batch_tokens": 2_500,
-        "checkpoint_every": 50,
-    },
+from pathlib import Path
+
+RECIPE = "transformer_tiny.demo_de_en"
+
+NUM_PAIRS = {
+    "full": {"num_train": 40_000, "num_test": 500},
+    "smoke": {"num_train": 1_000, "num_test": 50},
+}
+
+_SMALLER = {
+    "full": {},
     "smoke": {
-        "num_train": 1_000,
-        "num_test": 50,
-        "vocabulary_size": 600,
-        "hidden_dim": 32,
-        "intermediate_dim": 64,
-        "num_heads": 4,
-        "num_layers": 1,
-        "dropout": 0.0,
-        "max_shapes": 2,
-        "steps": 40,
-        "warmup_steps": 20,
-        "batch_tokens": 1_000,
-        "checkpoint_every": 20,
+        "model.overrides.hidden_dim": 32,
+        "model.overrides.intermediate_dim": 64,
+        "model.overrides.num_encoder_layers": 1,
+        "model.overrides.num_decoder_layers": 1,
+        "data.vocabulary_size": 600,
+        "training.steps": 40,
+        "training.batch_tokens": 1_000,
+        "training.max_shapes": 2,
+        "training.warmup_steps": 20,
+        "training.validate_every": 40,
+        "training.checkpoint_every": 20,
+        "training.average_checkpoints": 2,
     },
 }
 
-RECIPE = """\
-# Written by `deepnmt quickstart`; change it and run `deepnmt train` on it.
-name: transformer_tiny.demo_de_en
-model:
-  preset: transformer_tiny
-  overrides:
-    hidden_dim: {hidden_dim}
-    intermediate_dim: {intermediate_dim}
-    num_heads: {num_heads}
-    num_encoder_layers: {num_layers}
-    num_decoder_layers: {num_layers}
-    dropout: {dropout}
-data:
-  train:
-    - source: {corpus}/train.de
-      target: {corpus}/train.en
-  test:
-    source: {corpus}/test.de
-    target: {corpus}/test.en
-  source_language: de
-  target_language: en
-  vocabulary_size: {vocabulary_size}
-training:
-  steps: {steps}
-  batch_tokens: {batch_tokens}
-  max_shapes: {max_shapes}
-  peak_learning_rate: 0.004
-  warmup_steps: {warmup_steps}
-  validate_every: {steps}
-  checkpoint_every: {checkpoint_every}
-  average_checkpoints: 4
-"""
+
+def recipe_overrides(corpus: Path, scale: str) -> dict[str, object]:
+    """Gives what replaces the packaged recipe's values.
+
+    Args:
+        corpus: folder of the corpus.
+        scale: `"full"` or `"smoke"`.
+
+    Returns:
+        Values by dotted key.
+
+    Example:
+    >>> recipe_overrides(Path("corpus"), "smoke")["training.steps"]
+    40
+    """
+    text = {
+        split: {
+            "source": str(corpus / f"{split}.de"),
+            "target": str(corpus / f"{split}.en"),
+        }
+        for split in ("train", "test")
+    }
+    return {
+        "data.train": [text["train"]],
+        "data.test": text["test"],
+        **_SMALLER[scale],
+    }
