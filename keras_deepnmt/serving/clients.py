@@ -5,6 +5,7 @@ more than this package needs. The signatures are the same there.
 """
 
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -190,7 +191,7 @@ class SavedModelClient(ServingClient):
             )
         except tf.errors.InvalidArgumentError as error:
             raise UserError(
-                f"{self.version_dir}: {_first_line(error.message)}"
+                f"{self.version_dir}: {_reason(error.message)}"
             ) from error
         return {name: _plain(x.numpy()) for name, x in outputs.items()}
 
@@ -238,7 +239,7 @@ class RestClient(ServingClient):
                 message = error.read().decode("utf-8", "replace")
             raise UserError(
                 f"{self.url}: the server refused ({error.code}): "
-                f"{_first_line(message)}"
+                f"{_reason(message)}"
             ) from error
         except OSError as error:
             raise UserError(
@@ -255,5 +256,9 @@ def _plain(values):
     return [[text.decode() for text in row] for row in rows]
 
 
-def _first_line(message):
+def _reason(message):
+    # TensorFlow names the failed check among the nodes of the graph.
+    failed = re.search("assertion failed: .*", message)
+    if failed:
+        return failed[0]
     return (message.strip().splitlines() or ["no message"])[0]

@@ -1,0 +1,114 @@
+"""Every client gives what the translator gives."""
+
+import http.server
+import json
+import threading
+
+import pytest
+from tiny_translator import all_pairs
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.serving.clients import RestClient, SavedModelClient
+
+SOURCES = [source for source, _ in all_pairs()][:4]
+
+
+@pytest.fixture(scope="module")
+def saved_model_client(version_dir):
+    return SavedModelClient(version_dir)
+
+
+@pytest.fixture(scope="module")
+def rest_client(saved_model_client):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        """Answers as TensorFlow Serving does."""
+
+        def do_POST(self):
+            length = int(self.headers["Content-Length"])
+            body = json.loads(self.rfile.read(length))
+            if self.path != "/v1/models/tiny:predict":
+                return self.answer(404, {"error": "Could not find model"})
+            try:
+                outputs = saved_model_client.predict(
+                    body["signature_name"], body["inputs"]
+                )
+            except UserError as error:
+                return self.answer(400, {"error": str(error)})
+            self.answer(200, {"outputs": outputs})
+
+        def answer(self, code, content):
+            content = json.dumps(content).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield RestClient(f"http://127.0.0.1:{server.server_port}/v1/models/tiny/")
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(params=["saved_model_client", "rest_client"])
+def client(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_translates(client, translator):
+    sources = [*SOURCES, "", "Löwe ﬁ"]
+    assert client.translate(sources) == translator.translate(sources)
+
+
+def test_gives_existing_translations_best_first(client, translator):
+    found = client.translate_nbest([*SOURCES, ""])
+    assert [[h.text for h in row] for row in found] == [
+        [h.text for h in row]
+        for row in translator.translate_nbest([*SOURCES, ""], 3)
+    ]
+    assert [len(row) for row in found] == [3, 3, 3, 3, 1]
+    found = client.translate_nbest(SOURCES, 2, length_penalty=0.0)
+    assert [len(row) for row in found] == [2, 2, 2, 2]
+    assert found[0][0].score == pytest.approx(found[0][0].log_prob)
+
+
+def test_scores(client, translator):
+    targets = ["the dog", "", "the man sees the tree .", "x"]
+    found = client.score(SOURCES, targets)
+    for score, expected in zip(
+        found, translator.score(SOURCES, targets), strict=True
+    ):
+        assert score.log_prob == pytest.approx(expected.total, rel=1e-5)
+        assert score.token_log_probs == pytest.approx(
+            expected.log_probs, rel=1e-5, abs=1e-5
+        )
+
+
+def test_nothing_in_gives_nothing_out(client):
+    assert client.translate([]) == []
+    assert client.translate_nbest([]) == []
+    assert client.score([], []) == []
+
+
+def test_a_refusal_is_one_line(client):
+    with pytest.raises(UserError, match="1..3") as caught:
+        client.translate_nbest(SOURCES, 9)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_that_the_server_lacks_is_named(rest_client):
+    client = RestClient(rest_client.url + "er")
+    with pytest.raises(UserError, match="Could not find model"):
+        client.translate(["a"])
+
+
+def test_a_server_that_is_not_there_is_named():
+    client = RestClient("http://127.0.0.1:1/v1/models/tiny")
+    with pytest.raises(UserError, match="127.0.0.1:1.* no server answers"):
+        client.translate(["a"])

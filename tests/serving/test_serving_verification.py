@@ -1,0 +1,114 @@
+"""A verification finds every damage, in a process without this package."""
+
+import json
+import shutil
+
+import pytest
+import tensorflow as tf
+from tiny_translator import all_pairs
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.serving.golden import GOLDEN_FILE
+from keras_deepnmt.serving.standalone import _difference
+from keras_deepnmt.serving.verification import (
+    translate_in_fresh_process,
+    verify,
+)
+
+
+@pytest.fixture
+def copy(version_dir, tmp_path):
+    shutil.copytree(version_dir, tmp_path / "3")
+    return tmp_path / "3"
+
+
+def test_an_untouched_export_is_verified_by_its_model_folder(version_dir):
+    found = verify(version_dir.parent)
+    assert found.directory == version_dir
+    assert found.num_sentences == 16
+    assert found.largest_difference <= 1e-5
+    assert "16 golden sentences" in str(found)
+
+
+def test_a_fresh_process_translates(version_dir):
+    source, target = all_pairs()[0]
+    texts = translate_in_fresh_process(version_dir, [source, ""])
+    assert texts == [target, ""]
+
+
+def test_a_weight_that_changed_is_found(copy):
+    prefix = str(copy / "variables" / "variables")
+    reader = tf.train.load_checkpoint(prefix)
+    names = sorted(reader.get_variable_to_shape_map())
+    tensors = [tf.constant(reader.get_tensor(name)) for name in names]
+    changed = names.index("model_weights/0/.ATTRIBUTES/VARIABLE_VALUE")
+    tensors[changed] = tensors[changed] + 0.01
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=tensors,
+    )
+    with pytest.raises(UserError, match="golden sentences differ. The first"):
+        verify(copy)
+
+
+def test_a_golden_sentence_that_changed_is_named(copy):
+    file = copy / GOLDEN_FILE
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records[4]["score"] += 1e-3
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with pytest.raises(UserError, match="number 5, .*`score` was"):
+        verify(copy)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no golden sentence"),
+        ("{", "damaged"),
+        ('{"source": "a"}\n', "line 1: a golden sentence must have"),
+    ],
+)
+def test_a_damaged_golden_file_is_refused(copy, content, message):
+    (copy / GOLDEN_FILE).write_text(content)
+    with pytest.raises(UserError, match=message):
+        verify(copy)
+
+
+def test_a_missing_golden_file_is_refused(copy):
+    (copy / GOLDEN_FILE).unlink()
+    with pytest.raises(UserError, match="no golden sentences to read"):
+        verify(copy)
+
+
+def test_a_damaged_graph_is_refused_in_one_line(copy):
+    (copy / "saved_model.pb").write_bytes(b"\xff\xff")
+    with pytest.raises(UserError, match="could not be run in a fresh process"):
+        verify(copy)
+
+
+@pytest.mark.parametrize("name", ["", "nothing"])
+def test_a_folder_that_is_no_export_is_refused(tmp_path, name):
+    with pytest.raises(UserError, match="no exported model here"):
+        verify(tmp_path / name)
+
+
+def test_a_saved_model_of_somebody_else_is_refused(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(UserError, match="no complete export"):
+        verify(tmp_path)
+
+
+def test_differences_are_relative_above_one_and_never_lost():
+    inf, nan = float("inf"), float("nan")
+    assert _difference("a", "a") == 0
+    assert _difference("a", "b") == inf
+    assert _difference(-200.0, -200.002) == pytest.approx(1e-5)
+    assert _difference(0.5, 0.25) == 0.25
+    assert _difference(-inf, -inf) == 0
+    assert _difference([-inf, 1.0], [-3.0, 1.0]) == inf
+    assert _difference(1.0, nan) == inf
+    assert _difference(nan, 1.0) == inf
+    assert _difference([1.0], []) == inf
+    assert _difference(["a", "b"], ["a", "c"]) == inf
