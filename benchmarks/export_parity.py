@@ -91,13 +91,16 @@ class _progress:
 
 
 def _append_row(run, report):
+    from importlib.metadata import version
+
     from keras_deepnmt.recipes.provenance import commit, device, versions
 
+    text_version = {"tensorflow-text": version("tensorflow-text")}
     row = {
         "commit": commit(),
         "date": datetime.date.today().isoformat(),
         "device": json.dumps(device()),
-        "versions": json.dumps(versions()),
+        "versions": json.dumps({**versions(), **text_version}),
         "run": run.resolve().name,
         "sentences": report.num_sentences,
         "identical_to_graph": report.identical_to_graph,
