@@ -24,6 +24,8 @@ class TensorFlowStep:
         self._token_sum = keras.metrics.Sum(name="tokens")
         self._compiled_shapes = set()
         super().compile(*args, **kwargs)
+        # An unbuilt optimizer would trace its first loss scale as a constant.
+        self.optimizer.build(self.trainable_variables)
         self._gradient_function = self._function(self._sum_and_gradients)
         self._evaluation_function = self._function(self._sum_only)
 
