@@ -98,6 +98,11 @@ class ModelEntry:
 
 LAYERS = [
     LayerEntry(
+        "Dropout",
+        functools.partial(keras_deepnmt.layers.Dropout, 0.1),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
         "MultiHeadAttention",
         functools.partial(keras_deepnmt.layers.MultiHeadAttention, N),
         {"query": (B, T, D), "value": (B, S, D), "attention_mask": (B, T, S)},

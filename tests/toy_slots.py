@@ -172,6 +172,10 @@ class SurfaceMixture(keras.layers.Layer):
         logits = ops.cast(project(states + surface), "float32")
         return ops.log_softmax(logits, axis=-1)
 
+    def compute_output_spec(self, states, *args, project=None, **kwargs):
+        # Said outright: JAX cannot trace a call that takes a function.
+        return keras.KerasTensor(project(states).shape, dtype="float32")
+
     def static_cache(self, memory, source_embeddings):
         return self.attention.static_cache(source_embeddings, memory)
 
