@@ -219,9 +219,11 @@ def _row(name, c, times, rounds):
 
     tokens = c["batch_size"] * c["length"]
     flops = step_flops(c)
-    ratios = [t / k for t, k in zip(times["torch"], times["keras"])]
+    ratios = [
+        t / k for t, k in zip(times["torch"], times["keras"], strict=True)
+    ]
     peaks = [2 * PEAK_SIZE**3 / t for t in times["product"]]
-    shares = [flops / k / p for k, p in zip(times["keras"], peaks)]
+    shares = [flops / k / p for k, p in zip(times["keras"], peaks, strict=True)]
     return {
         "date": datetime.date.today().isoformat(),
         "commit": git_commit(),

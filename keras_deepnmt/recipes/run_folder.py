@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.loading import flatten_recipe, load_recipe
+from keras_deepnmt.recipes.loading import (
+    flatten_recipe,
+    load_recipe,
+    save_recipe,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.checkpoints import CheckpointStore
+
+# May differ when a run goes on: no update depends on it.
+FREE_KEYS = ("training.steps",)
 
 
 class RunFolder:
@@ -138,12 +145,35 @@ class RunFolder:
     def _check_same(self, recipe):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
         for key in [*here, *given]:
-            if here.get(key) != given.get(key):
+            if here.get(key) != given.get(key) and key not in FREE_KEYS:
                 raise UserError(
                     f"{self.recipe_file}: `{key}` is {here.get(key)!r} in this "
                     f"run and {given.get(key)!r} in the recipe given. Use "
                     "another run folder, or the recipe of this one."
                 )
+
+    def reopen(self, recipe: Recipe) -> None:
+        """Takes up a new number of updates, so that a run can go on.
+
+        Args:
+            recipe: the recipe about to be trained, the folder's own but for
+                the number of updates.
+
+        Raises:
+            UserError: if the run has made more updates than that already.
+        """
+        old = self.recipe()
+        if old.training.steps == recipe.training.steps:
+            return
+        made = max(self.checkpoints().steps(), default=0)
+        if made > recipe.training.steps:
+            raise UserError(
+                f"{self.directory}: {made} updates are made already, "
+                f"`training.steps` is {recipe.training.steps}. Give more "
+                "updates, or use another run folder."
+            )
+        save_recipe(recipe, self.recipe_file, old.resolved)
+        self.run_file.unlink(missing_ok=True)
 
     def copy_tokenizers(self, prepared_dir: Path) -> None:
         """Copies the tokenizers that the ids of the data came from.

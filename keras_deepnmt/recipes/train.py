@@ -39,7 +39,8 @@ def train(
     """Prepares the data, trains, averages, and writes a run folder.
 
     Called again on the same folder it goes on from the last good checkpoint,
-    as if it had never stopped; on a finished one it returns at once.
+    as if it had never stopped; on a finished one it returns at once, unless
+    the recipe's `training.steps` has changed: then it trains further.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -70,6 +71,8 @@ def train(
     _check_preset(recipe)
     run.claim(recipe, resume)
     with run.alone():
+        if run.recipe_file.is_file():
+            run.reopen(recipe)
         if run.run_file.is_file():
             _say(quiet, f"{run.directory}: this run is finished.")
             return run.run()

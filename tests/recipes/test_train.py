@@ -234,6 +234,18 @@ def test_a_folder_of_another_recipe_is_refused(finished, recipe_file):
     assert "\n" not in message
 
 
+def test_a_finished_run_goes_on_with_more_updates(
+    finished, train_in, tmp_path, without_search
+):
+    run_dir = tmp_path / "run"
+    assert train_in({"training.steps": 3})["steps"] == 3
+    assert train_in()["steps"] == 6
+    np.testing.assert_equal(final_weights(run_dir), final_weights(finished))
+    assert RunFolder(run_dir).recipe().training.steps == 6
+    with pytest.raises(UserError, match="6 updates are made already"):
+        train_in({"training.steps": 5})
+
+
 def test_a_folder_with_checkpoints_is_not_started_afresh(finished, recipe_file):
     with pytest.raises(UserError, match="checkpoints up to step 6"):
         train(recipe_file, finished, resume=False, quiet=True)
