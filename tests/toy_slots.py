@@ -197,7 +197,7 @@ class PeakPenalty(keras.layers.Layer):
             size = ops.mean(ops.cast(state, "float32") ** 4, axis=-1)
             loss += ops.sum(size * real) / ops.maximum(ops.sum(real), 1.0)
         strength = ops.cast(self.strength, "float32")
-        self.add_loss(0.01 * strength * loss)
+        self.add_loss(0.001 * strength * loss)
         return layer_states[-1]
 
 

@@ -1,0 +1,38 @@
+"""XLA, graph and eager give the same numbers."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def test_a_layer_gives_the_same_in_every_way(layer_entry):
+    layer = layer_entry.make()
+    inputs = layer_entry.example()
+
+    def call():
+        return layer(**inputs, **layer_entry.arguments)
+
+    eager = call()
+    for jit_compile in (False, True):
+        compiled = tf.function(call, jit_compile=jit_compile)
+        np.testing.assert_allclose(compiled(), eager, atol=1e-5)
+
+
+def test_a_model_gives_the_same_in_every_way(model, graph, distinct_entry):
+    inputs, _ = distinct_entry.example()
+    eager = model.log_probs(model(inputs)).numpy()
+    np.testing.assert_allclose(graph(inputs), eager, atol=1e-5)
+    compiled = tf.function(
+        lambda: model.log_probs(model(inputs)), jit_compile=True
+    )
+    np.testing.assert_allclose(compiled(), eager, atol=1e-5)
+
+
+def test_the_functional_graph_is_encode_and_decode(
+    model, graph, distinct_entry
+):
+    inputs, _ = distinct_entry.example()
+    memory = model.encode(inputs["source_ids"])
+    scores = model.decode(inputs["target_ids"], memory)
+    np.testing.assert_allclose(
+        graph(inputs), model.log_probs(scores), atol=1e-5
+    )

@@ -1,0 +1,65 @@
+"""What was saved on TensorFlow does the same on JAX, and trains there."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import catalog
+import numpy as np
+import pytest
+from shared_models import shared_graph, shared_model
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("JAX is not installed; install the extra `jax`.")
+    folder = tmp_path_factory.mktemp("second_backend")
+    for number, entry in enumerate(catalog.LAYERS):
+        model = entry.functional()
+        model.save(folder / f"layer_{number}.keras")
+        np.save(folder / f"layer_{number}.npy", model(entry.example()))
+    for number, entry in enumerate(catalog.distinct_models()):
+        shared_model(entry.name).save(folder / f"model_{number}.keras")
+        inputs, _ = entry.example()
+        scores = shared_graph(entry.name)(inputs)
+        np.save(folder / f"model_{number}.npy", scores)
+    script = Path(__file__).with_name("second_backend.py")
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "jax",
+        "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
+    }
+    result = subprocess.run(
+        [sys.executable, script, folder],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_it_is_another_backend(results):
+    assert results["backend"] == "jax"
+
+
+def test_a_layer_gives_the_same(results, layer_entry):
+    found = results[layer_entry.name]
+    assert "failed" not in found, found["failed"]
+    assert found["other backend"] < 1e-4
+    assert found["compiled"] < 1e-5
+
+
+def test_a_model_gives_the_same_and_trains(results, distinct_entry):
+    found = results[distinct_entry.name]
+    assert "failed" not in found, found["failed"]
+    assert found["other backend"] < 1e-4
+    assert found["compiled"] < 1e-5
+    assert found["step by step"] < 1e-5
+    assert found["loss is finite"]
+    assert found["weights that stood still"] == []

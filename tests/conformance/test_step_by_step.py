@@ -1,0 +1,101 @@
+"""Decoding step by step with a cache equals scoring all at once."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+B, K, S, T = 3, 3, 7, 5
+
+
+def tolerance(scores):
+    return 1e-5 * max(1.0, np.abs(scores).max())
+
+
+def stepper(model):
+    """One traced step, as the search runs it."""
+
+    @tf.function(reduce_retracing=True)
+    def step(target_ids, memory, cache, index):
+        return model.decode(target_ids, memory, cache, index)
+
+    return lambda ids, memory, cache, index: step(
+        tf.constant(ids), memory, cache, tf.constant(index)
+    )
+
+
+def hypotheses(entry, seed):
+    """Targets of B * K hypotheses, all real tokens; sources of B sentences."""
+    inputs, _ = entry.example(B, S, T)
+    random = np.random.default_rng(seed)
+    vocabulary_size = entry.vocabulary_sizes[1]
+    targets = random.integers(4, vocabulary_size, (B * K, T)).astype("int32")
+    targets[:, 0] = 2
+    return inputs["source_ids"], targets
+
+
+def test_one_hypothesis_a_sentence(model, distinct_entry):
+    source_ids, targets = hypotheses(distinct_entry, seed=1)
+    targets = targets[::K]
+    memory = model.encode(source_ids)
+    expected = np.asarray(model.decode(targets, memory))
+    # A longer cache than the sentence needs must not matter.
+    cache = model.init_cache(memory, max_length=T + 2)
+    step = stepper(model)
+    for t in range(T):
+        scores, cache = step(targets[:, t : t + 1], memory, cache, t)
+        np.testing.assert_allclose(
+            scores[:, 0], expected[:, t], rtol=0, atol=tolerance(expected)
+        )
+
+
+def test_beams_that_change_places(model, distinct_entry):
+    source_ids, targets = hypotheses(distinct_entry, seed=2)
+    memory = model.encode(source_ids)
+    cache = model.init_cache(memory, max_length=T, num_beams=K)
+    step = stepper(model)
+    random = np.random.default_rng(3)
+    history = targets[:, :0]
+    steps = []
+    for t in range(T):
+        history = np.concatenate([history, targets[:, t : t + 1]], axis=1)
+        scores, cache = step(history[:, t : t + 1], memory, cache, t)
+        steps.append((history, np.asarray(scores)[:, 0]))
+        # As in a search: a beam may be taken twice, another one dropped.
+        rows = (
+            random.integers(0, K, (B, K)) + K * np.arange(B)[:, None]
+        ).ravel()
+        history = history[rows]
+        cache["dynamic"] = keras.tree.map_structure(
+            lambda state, rows=rows: keras.ops.take(state, rows, axis=0),
+            cache["dynamic"],
+        )
+    repeated = model.encode(np.repeat(source_ids, K, axis=0))
+    for history, scores in steps:
+        expected = np.asarray(model.decode(history, repeated))[:, -1]
+        np.testing.assert_allclose(
+            scores, expected, rtol=0, atol=tolerance(expected)
+        )
+
+
+def test_static_is_per_sentence_and_dynamic_per_hypothesis(
+    model, distinct_entry
+):
+    source_ids, targets = hypotheses(distinct_entry, seed=4)
+    memory = model.encode(source_ids)
+    cache = model.init_cache(memory, max_length=T, num_beams=K)
+    assert set(cache) == {"static", "dynamic"}
+    for tensor in keras.tree.flatten(memory):
+        assert tensor.shape[0] == B
+    _, after = model.decode(targets[:, :1], memory, cache, 0)
+    assert set(after) == {"static", "dynamic"}
+    for state in (cache, after):
+        for tensor in keras.tree.flatten(state["static"]):
+            assert tensor.shape[0] == B
+        for tensor in keras.tree.flatten(state["dynamic"]):
+            assert tensor.shape[0] == B * K
+    keras.tree.assert_same_structure(cache, after)
+    for old, new in zip(
+        keras.tree.flatten(cache), keras.tree.flatten(after), strict=True
+    ):
+        assert old.shape == new.shape
+        assert old.dtype == new.dtype
