@@ -90,3 +90,9 @@ class Dropout(keras.layers.Dropout):
         kept = ops.greater_equal(bits, threshold)
         scaled = inputs * (1.0 / (1.0 - self.rate))
         return ops.where(kept, scaled, ops.zeros_like(inputs))
+
+    def get_config(self):
+        config = super().get_config()
+        # Keras' option to share a mask along axes is not this layer's.
+        config.pop("noise_shape", None)
+        return config
