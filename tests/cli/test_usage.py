@@ -1,0 +1,82 @@
+"""Help is fast and names everything; typing errors are answered kindly."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+from digit_run import environment
+
+from keras_deepnmt.commands import VERBS
+
+
+def test_help_comes_at_once_and_without_tensorflow():
+    script = (
+        "import sys; from keras_deepnmt.cli import main; main(['--help']);"
+        "print(sorted({'tensorflow', 'keras', 'jax'} & set(sys.modules)))"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Computing time: what else runs on the machine does not count.
+    seconds = after.ru_utime - before.ru_utime
+    assert done.stdout.endswith("[]\n"), done.stderr
+    assert seconds < 1.5
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_command_has_help_with_an_example(deepnmt, verb):
+    done = deepnmt(verb, "--help")
+    assert done.code == 0
+    assert f"deepnmt {verb}" in done.out.split("example:")[1]
+    assert "--quiet" in done.out
+    assert verb in deepnmt("--help").out
+
+
+def test_version(deepnmt):
+    from keras_deepnmt import __version__
+
+    assert deepnmt("--version").out == f"deepnmt {__version__}\n"
+
+
+def test_no_command_prints_the_help_and_fails(deepnmt):
+    done = deepnmt()
+    assert done.code == 2
+    assert "quickstart" in done.out
+
+
+def test_unknown_command_names_the_nearest(deepnmt):
+    done = deepnmt("trian", "x")
+    assert done.code == 2
+    assert done.err == (
+        'deepnmt: error: unknown command "trian". Did you mean "train"?\n'
+    )
+
+
+def test_unknown_option_names_the_nearest(refused):
+    line = refused("translate", "run", "--num-beam", "3")
+    assert 'unknown option "--num-beam". Did you mean "--num-beams"?' in line
+
+
+def test_missing_and_superfluous_arguments(refused):
+    assert "needs RUN" in refused("translate")
+    assert 'unknown argument "b"' in refused("translate", "a", "b")
+    assert "needs --source" in refused("score", "run", "--target", "x")
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--num-beams", "0"], "`--num-beams`: 0 is not >0."),
+        (["--batch-size", "many"], "`--batch-size`"),
+        (["--length-penalty", "-1"], "`--length-penalty`"),
+        (["--num-hypotheses", "5", "--num-beams", "2"], "5 and 2"),
+    ],
+)
+def test_wrong_values_are_named(refused, words, said):
+    assert said in refused("translate", "run", *words)
