@@ -48,12 +48,12 @@ def section(doc, title):
 
 
 def explained(text):
-    """Names before a colon: `a:`, `a, b: …`, `first, …, last: …`."""
+    """Names before a colon: `a:`, `a, b: …`, `first, ..., last: …`."""
     names = set()
     for line in re.findall(
         r"^ {4}(\S[^:]*(?:\n {4}[^\s:][^:]*)*):", text or "", re.MULTILINE
     ):
-        names |= set(re.findall(r"[A-Za-z_]+\w*|…", line))
+        names |= set(re.findall(r"[A-Za-z_]+\w*|\.\.\.", line))
     return names
 
 
@@ -65,10 +65,10 @@ def parameters(function):
 def unexplained(names, text):
     known = explained(text)
     missing = [name for name in names if name not in known]
-    if "…" not in known:
+    if "..." not in known:
         return missing
-    # "first, …, last" explains all that stand between the two.
-    first, last = re.search(r"(\w+), …, (\w+)", text).groups()
+    # "first, ..., last" explains all that stand between the two.
+    first, last = re.search(r"(\w+), \.\.\., (\w+)", text).groups()
     between = names[names.index(first) : names.index(last) + 1]
     return [name for name in missing if name not in between]
 
