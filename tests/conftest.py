@@ -1,4 +1,4 @@
-"""What every test may ask for: the real corpora, where they are."""
+"""The real corpora, where they are; slow tests wait for `-m slow`."""
 
 import os
 from pathlib import Path
@@ -17,3 +17,11 @@ def corpora_dir():
     if not folder.is_dir():
         pytest.skip(f"No real corpora at {folder}; set DEEPNMT_DATA.")
     return folder
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.option.markexpr:
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip("Slow; runs with -m slow."))

@@ -69,7 +69,8 @@ class Fit:
         """Trains from the last good checkpoint to the end.
 
         Raises:
-            KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
+            KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved; says
+                which, and how to continue.
         """
         start = self.store.restore(self.model) or 0
         if start and not self.quiet:
@@ -84,8 +85,7 @@ class Fit:
                 self._fit(start, callbacks)
         except KeyboardInterrupt:
             _close(callbacks)
-            self._save_interrupted()
-            raise
+            raise KeyboardInterrupt(self._save_interrupted()) from None
         except BaseException:
             _close(callbacks)
             raise
@@ -206,10 +206,9 @@ class Fit:
             text = "nothing was trained yet"
         else:
             text = f"the checkpoint of step {kept} is saved"
-        print(
-            f"Interrupted: {text} in {self.run_folder.directory}. Run the same "
-            "command to continue.",
-            file=sys.stderr,
+        return (
+            f"interrupted: {text} in {self.run_folder.directory}. Run the same "
+            "command to continue."
         )
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import keras
@@ -100,7 +101,8 @@ def checkpoint_fault(folder: Path) -> str | None:
 def _check_room(model, folder):
     """Raises the system's own error where a checkpoint will not fit.
 
-    HDF5 prints pages when a disk fills up under it, and cannot be stopped.
+    HDF5 takes the process down when a write fails half-way, so the room is
+    asked for first: that meets a full disk, a quota and a limit on file sizes.
     """
     variables = list(model.variables)
     if getattr(model, "optimizer", None) is not None:
@@ -111,6 +113,9 @@ def _check_room(model, folder):
     )
     if shutil.disk_usage(folder).free < needed:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as room:
+            os.posix_fallocate(room.fileno(), 0, needed)
 
 
 def _unsaved_variables(model):

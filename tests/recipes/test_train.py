@@ -186,7 +186,7 @@ def test_averages_make_a_run_of_their_own(finished, tmp_path):
 
 
 def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
-    finished, train_in, without_search, tmp_path, monkeypatch, capsys
+    finished, train_in, without_search, tmp_path, monkeypatch
 ):
     run_dir = tmp_path / "run"
     # Killed after a validation, before the checkpoint that seals it.
@@ -197,11 +197,10 @@ def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
     assert len(RunFolder(run_dir).history()) == 1
     # Ctrl-C in the middle of an epoch.
     fails_at(monkeypatch, 5, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as info:
         train_in()
-    said = capsys.readouterr().err
-    assert "the checkpoint of step 5 is saved" in said
-    assert "Run the same command to continue" in said
+    assert "the checkpoint of step 5 is saved" in str(info.value)
+    assert "Run the same command to continue" in str(info.value)
     train_in()
     assert_same_run(finished, run_dir)
 
