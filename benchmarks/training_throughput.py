@@ -170,6 +170,18 @@ def work(side, configuration):
         print(time.perf_counter() - start, flush=True)
 
 
+def machine():
+    """Names the processor: its family decides how wide its arithmetic is."""
+    names = ("model name", "cpu family", "model")
+    found = {}
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    words = [f"{name} {found[name]}" for name in names if name in found]
+    return ", ".join([platform.machine(), *words, f"{os.cpu_count()} cores"])
+
+
 class Worker:
     """A process that runs one side's functions when asked to."""
 
@@ -227,7 +239,7 @@ def _row(name, c, times, rounds):
     return {
         "date": datetime.date.today().isoformat(),
         "commit": git_commit(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "python": platform.python_version(),
         "tensorflow": version("tensorflow"),
         "keras": version("keras"),

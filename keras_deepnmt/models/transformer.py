@@ -6,21 +6,11 @@ from keras import ops
 from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
+from keras_deepnmt.models.stack_slots import aggregate, diversify, finish
 from keras_deepnmt.models.transformer_layers import (
+    SLOTS,
     TransformerLayers,
     check_arguments,
-)
-
-SLOTS = (
-    "source_embedding_layer",
-    "target_embedding_layer",
-    "encoder_self_attention",
-    "decoder_self_attention",
-    "encoder_aggregation",
-    "decoder_aggregation",
-    "encoder_fusion",
-    "output_fusion",
-    "layer_diversity",
 )
 
 
@@ -44,7 +34,8 @@ class Transformer(Seq2Seq):
       one memory `(B, S, D)` for each decoder block.
     * `output_fusion`: called with decoder states, memory, source embeddings,
       `memory_padding_mask=`, `static_cache=` and `project=` (states to
-      logits); gives log-probabilities `(B, T, V)`.
+      logits); gives log-probabilities `(B, T, V)`. It has `static_cache` and
+      `compute_output_spec`: JAX cannot infer shapes through a function.
     * `layer_diversity`: called with a stack's block outputs and
       `padding_mask=`; gives the last of them back and adds a loss.
 
@@ -177,10 +168,10 @@ class Transformer(Seq2Seq):
         for block in self.encoder_blocks:
             layer_states.append(block(x, padding_mask=mask))
             if block is self.encoder_blocks[-1]:
-                _diversify(self.encoder_diversity, layer_states, mask)
+                diversify(self.encoder_diversity, layer_states, mask)
             x = layer_states[-1]
-            x = _aggregate(self.encoder_aggregation, layer_states, x)
-        x = _finish(self.encoder_aggregation, layer_states, x)
+            x = aggregate(self.encoder_aggregation, layer_states, x)
+        x = finish(self.encoder_aggregation, layer_states, x)
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
         memory = {"output": x, "padding_mask": mask}
@@ -212,10 +203,10 @@ class Transformer(Seq2Seq):
             layer_states.append(x)
             if block is self.decoder_blocks[-1] and cache is None:
                 mask = padding_mask(target_ids)
-                _diversify(self.decoder_diversity, layer_states, mask)
+                diversify(self.decoder_diversity, layer_states, mask)
             x = layer_states[-1]
-            x = _aggregate(self.decoder_aggregation, layer_states, x)
-        x = _finish(self.decoder_aggregation, layer_states, x)
+            x = aggregate(self.decoder_aggregation, layer_states, x)
+        x = finish(self.decoder_aggregation, layer_states, x)
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
         scores = self._score(x, memory, cache)
@@ -283,25 +274,6 @@ class Transformer(Seq2Seq):
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}
-
-
-def _aggregate(aggregation, layer_states, x):
-    if getattr(aggregation, "feeds_back", False):
-        return aggregation(layer_states)
-    return x
-
-
-def _diversify(diversity, layer_states, mask):
-    # The last state goes through the layer: a functional graph drops a layer
-    # that nothing reads, and its loss with it.
-    if diversity is not None:
-        layer_states[-1] = diversity(layer_states[1:], padding_mask=mask)
-
-
-def _finish(aggregation, layer_states, x):
-    if aggregation is None or getattr(aggregation, "feeds_back", False):
-        return x
-    return aggregation(layer_states)
 
 
 def _by_block(values):

@@ -14,6 +14,17 @@ from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
 )
 
+SLOTS = (
+    "source_embedding_layer",
+    "target_embedding_layer",
+    "encoder_self_attention",
+    "decoder_self_attention",
+    "encoder_aggregation",
+    "decoder_aggregation",
+    "encoder_fusion",
+    "output_fusion",
+    "layer_diversity",
+)
 SIZES = (
     "source_vocabulary_size",
     "target_vocabulary_size",
