@@ -60,7 +60,9 @@ def test_refuses_a_file_without_line_feeds(tmp_path):
         list(LineReader(path))
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+@pytest.mark.parametrize(
+    "content", [b"", gzip.compress(b"")], ids=["plain", "gzipped"]
+)
 def test_refuses_an_empty_file(tmp_path, content):
     path = written(tmp_path / "train.de", content)
     with pytest.raises(UserError, match="train.de: the file is empty"):
