@@ -1,11 +1,17 @@
 """The real corpora, where they are; slow tests wait for `-m slow`."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
+
+# A shell's background job ignores Ctrl-C, and so would every process that a
+# test starts in order to interrupt it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
