@@ -53,7 +53,7 @@ TABLES = {
         [
             "pairs",
             "peak_mib",
-            "bytes_a_pair",
+            "bytes_per_pair",
             "seconds",
             "pairs_per_second",
             "commit",
