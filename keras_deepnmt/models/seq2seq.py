@@ -27,11 +27,12 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     is padding; the output is `(B, T, V)` scores. `fit` takes batches
     `({"source_ids", "target_ids"}, labels)` from any dataset.
 
+    A subclass's constructor ends in
+    `super().__init__(**self.symbolic_graph(), **kwargs)`.
+
     Args:
-        encode_decode: not an argument. A subclass calls
-            `super().__init__(inputs=..., outputs=...)` with what
-            `symbolic_graph` returns.
-        **kwargs: as in `keras_nlp.models.Backbone`.
+        **kwargs: `inputs` and `outputs` from `symbolic_graph`, and others as
+            in `keras_nlp.models.Backbone`.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
