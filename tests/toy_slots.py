@@ -184,6 +184,11 @@ class SurfaceMixture(keras.layers.Layer):
 class PeakPenalty(keras.layers.Layer):
     """Diversity slot: punishes peaked states, with a learned strength."""
 
+    def __init__(self, reduction="mean", positions="target", **kwargs):
+        super().__init__(**kwargs)
+        self.reduction = reduction
+        self.positions = positions
+
     def build(self, layer_states_shape):
         self.strength = self.add_weight(
             name="strength", shape=(), initializer="ones"
@@ -195,10 +200,16 @@ class PeakPenalty(keras.layers.Layer):
         for state in layer_states:
             # Not the square: a normalised state always has the same.
             size = ops.mean(ops.cast(state, "float32") ** 4, axis=-1)
-            loss += ops.sum(size * real) / ops.maximum(ops.sum(real), 1.0)
+            loss += ops.sum(size * real)
+        if self.reduction == "mean":
+            loss /= ops.maximum(ops.sum(real), 1.0)
         strength = ops.cast(self.strength, "float32")
         self.add_loss(0.001 * strength * loss)
         return layer_states[-1]
+
+    def get_config(self):
+        options = {"reduction": self.reduction, "positions": self.positions}
+        return {**super().get_config(), **options}
 
 
 def all_slots(num_decoder_layers, feeds_back):

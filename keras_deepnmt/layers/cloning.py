@@ -40,7 +40,7 @@ def prototype_config(layer):
     return keras.saving.serialize_keras_object(layer)
 
 
-def clone_prototype(config, name, dtype):
+def clone_prototype(config, name, dtype, **options):
     """Makes a fresh, named layer from a prototype's configuration.
 
     Args:
@@ -48,6 +48,8 @@ def clone_prototype(config, name, dtype):
         name: str. Name of the clone.
         dtype: dtype policy for the clone, unless the prototype was given one
             that differs from the global policy.
+        **options: entries of the clone's configuration to replace, each where
+            the layer has it.
 
     Returns:
         An unbuilt `keras.layers.Layer`.
@@ -61,4 +63,7 @@ def clone_prototype(config, name, dtype):
     layer_config = {**layer.get_config(), "name": name}
     if layer.dtype_policy.name == keras.config.dtype_policy().name:
         layer_config["dtype"] = dtype
+    layer_config |= {
+        key: value for key, value in options.items() if key in layer_config
+    }
     return type(layer).from_config(layer_config)

@@ -3,6 +3,9 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.models.auxiliary_losses import sum_auxiliary_losses
+
 
 class StatelessStep:
     """Mixin for `Seq2Seq`: the same loss through Keras' own step.
@@ -39,7 +42,7 @@ class StatelessStep:
         """Means the token losses of a batch; called by Keras' step.
 
         Args:
-            x: the inputs; not read.
+            x: the inputs.
             y: labels `(B, T)`.
             y_pred: scores `(B, T, V)`.
             sample_weight: not supported: padding rows take its place.
@@ -61,7 +64,12 @@ class StatelessStep:
         loss = loss / ops.maximum(tokens, 1.0)
         self._loss_mean.update_state(loss, sample_weight=tokens)
         self._token_sum.update_state(tokens)
-        return sum(self.losses, loss)
+        source_tokens = ops.sum(
+            ops.cast(padding_mask(x["source_ids"]), "float32")
+        )
+        counts = {"source": source_tokens, "target": tokens}
+        counts = {side: ops.maximum(n, 1.0) for side, n in counts.items()}
+        return loss + sum_auxiliary_losses(self, 1.0, counts)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         # Keras' own "loss" weighs batches by rows; ours by real tokens.

@@ -8,15 +8,16 @@ replica are one compiled function; the all-reduce and the update stay outside.
 import keras
 import tensorflow as tf
 
+from keras_deepnmt.models.auxiliary_losses import sum_auxiliary_losses
 from keras_deepnmt.models.tensorflow_batches import countable_dataset
 
 
 class TensorFlowStep:
     """Mixin for `Seq2Seq`: inner-XLA train and test steps.
 
-    The gradient of the sum of token losses is divided by the number of real
-    tokens of the *global* batch, so neither the split over replicas nor
-    padding changes an update.
+    The sum of token losses is divided by the number of real tokens of the
+    *global* batch, so neither the split over replicas nor padding changes an
+    update.
     """
 
     def compile(self, *args, **kwargs):
@@ -69,12 +70,12 @@ class TensorFlowStep:
         """
         inputs, labels = data
         self._note_shape(inputs)
-        loss, tokens, gradients = self._gradient_function(inputs, labels)
-        scale = 1.0 / tf.maximum(self._all_reduce(tokens), 1.0)
-        variables = self.trainable_variables
+        counts = self._global_counts(inputs["source_ids"], labels)
+        loss, tokens, gradients = self._gradient_function(
+            inputs, labels, counts
+        )
         self.optimizer.apply_gradients(
-            (gradient * tf.cast(scale, gradient.dtype), variable)
-            for gradient, variable in zip(gradients, variables, strict=True)
+            zip(gradients, self.trainable_variables, strict=True)
         )
         return self._update_metrics(loss, tokens)
 
@@ -90,15 +91,14 @@ class TensorFlowStep:
         inputs, labels = data
         return self._update_metrics(*self._evaluation_function(inputs, labels))
 
-    def _sum_and_gradients(self, inputs, labels):
+    def _sum_and_gradients(self, inputs, labels, counts):
         variables = self.trainable_variables
         with tf.GradientTape() as tape:
             scores = self(inputs, training=True)
             loss, tokens = self.sum_token_losses(labels, scores, True)
-            objective = loss
-            if self.losses:
-                # Losses of layers are means: their weight is the token count.
-                objective = objective + tokens * tf.add_n(self.losses)
+            objective = loss / counts["target"] + sum_auxiliary_losses(
+                self, tokens / counts["target"], counts
+            )
             objective = self.optimizer.scale_loss(objective)
         gradients = tape.gradient(
             objective,
@@ -119,9 +119,21 @@ class TensorFlowStep:
         self._token_sum.update_state(tokens)
         return {metric.name: metric.result() for metric in self.metrics}
 
-    def _all_reduce(self, value):
-        context = tf.distribute.get_replica_context()
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+    def _global_counts(self, source_ids, labels):
+        """Counts the real tokens of all replicas' batches."""
+        counts = [
+            tf.math.count_nonzero(ids, dtype=tf.float32)
+            for ids in (source_ids, labels)
+        ]
+        source, target = tf.unstack(
+            tf.distribute.get_replica_context().all_reduce(
+                tf.distribute.ReduceOp.SUM, tf.stack(counts)
+            )
+        )
+        return {
+            "source": tf.maximum(source, 1.0),
+            "target": tf.maximum(target, 1.0),
+        }
 
     def _note_shape(self, inputs):
         shapes = [

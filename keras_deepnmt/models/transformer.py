@@ -37,7 +37,9 @@ class Transformer(Seq2Seq):
       logits); gives log-probabilities `(B, T, V)`. It has `static_cache` and
       `compute_output_spec`: JAX cannot infer shapes through a function.
     * `layer_diversity`: called with a stack's block outputs and
-      `padding_mask=`; gives the last of them back and adds a loss.
+      `padding_mask=`; gives the last of them back and adds a loss. With the
+      options `reduction` and `positions` (`"source"`, `"target"`) it is told
+      to add a sum over real positions, which training divides by all of them.
 
     Differs from the paper: key projections have no bias unless `key_bias`.
     Cost: `L (12 D^2 + 4 D F)` weights and the embeddings.

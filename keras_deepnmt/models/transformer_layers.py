@@ -169,4 +169,12 @@ class TransformerLayers:
         if config is None:
             return None
         name = slot if side is None else f"{side}_{slot}"
-        return clone_prototype(config, name, self.policy)
+        source = name.startswith(("source", "encoder"))
+        return clone_prototype(
+            config,
+            name,
+            self.policy,
+            # A loss of the layer's own: see `sum_auxiliary_losses`.
+            reduction="sum",
+            positions="source" if source else "target",
+        )

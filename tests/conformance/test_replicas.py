@@ -27,12 +27,7 @@ def differences():
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def test_two_replicas_update_as_one_device(
-    differences, distinct_entry, request
-):
-    if distinct_entry.make().get_config()["layer_diversity"] is not None:
-        reason = "A source-side loss is weighted by each half's target tokens."
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_two_replicas_update_as_one_device(differences, distinct_entry):
     found = differences[distinct_entry.name]
     assert found["moved"] > 1e-3
     assert found["weights"] < 1e-6

@@ -26,6 +26,25 @@ class ConstantLoss(keras.layers.Layer):
         return layer_states[-1]
 
 
+@keras.saving.register_keras_serializable(package="test_training_step")
+class ConstantSum(ConstantLoss):
+    """Adds its constant once for each real position, and is told the side."""
+
+    def __init__(self, reduction="mean", positions=None, **kwargs):
+        super().__init__(**kwargs)
+        self.reduction = reduction
+        self.positions = positions
+
+    def call(self, layer_states, padding_mask=None):
+        real = keras.ops.sum(keras.ops.cast(padding_mask, "float32"))
+        self.add_loss(self.value * real)
+        return layer_states[-1]
+
+    def get_config(self):
+        options = {"reduction": self.reduction, "positions": self.positions}
+        return {**super().get_config(), **options}
+
+
 def small(**options):
     return ENTRY.make(**{"dropout": 0.0, **options})
 
@@ -104,8 +123,9 @@ def test_an_update_is_the_gradient_of_the_mean_over_real_tokens():
         np.testing.assert_allclose(new, expected, atol=1e-5)
 
 
-def test_the_losses_of_layers_count_as_means():
-    model = compiled(keras.optimizers.SGD(0.25), layer_diversity=ConstantLoss())
+@pytest.mark.parametrize("loss_layer", [ConstantLoss, ConstantSum])
+def test_the_losses_of_layers_count_as_means(loss_layer):
+    model = compiled(keras.optimizers.SGD(0.25), layer_diversity=loss_layer())
     layers = [model.encoder_diversity, model.decoder_diversity]
     before = [float(layer.value) for layer in layers]
     model.fit(dataset_of(ENTRY.example()), verbose=0)
