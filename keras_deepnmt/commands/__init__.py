@@ -10,5 +10,6 @@ VERBS = {
     "average": "Average the last checkpoints of a run.",
     "export": "Write a SavedModel that TensorFlow Serving can run.",
     "verify": "Check an export against its golden sentences.",
+    "doctor": "Show versions, conflicts, and that replicas train as one.",
     "models": "List the presets and recipes.",
 }

@@ -16,6 +16,7 @@ def add_overrides(parser: VerbParser) -> None:
         "--set",
         type=str,
         nargs="+",
+        action="extend",
         default=[],
         metavar="KEY=VALUE",
         help="Values to use instead of the recipe's, as in training.steps=100.",

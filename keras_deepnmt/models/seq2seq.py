@@ -112,6 +112,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         loss=None,
         *,
         jit_compile=True,
+        gradient_accumulation_steps=1,
         **kwargs,
     ):
         """Makes the model ready for `fit`.
@@ -122,8 +123,17 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 `(B, T)` values, zero at padding. Defaults to
                 `LabelSmoothedCrossEntropy(0.1)`.
             jit_compile: bool. Whether the step is compiled by XLA.
+            gradient_accumulation_steps: int. Parts of a batch whose gradients
+                are computed one after another: the same update from a fraction
+                of the memory. TensorFlow only.
             **kwargs: other arguments of `keras.Model.compile`.
+
+        Raises:
+            ValueError: if `gradient_accumulation_steps` is below 1, or above
+                it on a backend other than TensorFlow.
         """
+        self._check_accumulation(gradient_accumulation_steps)
+        self.gradient_accumulation_steps = gradient_accumulation_steps
         self.token_loss = keras.losses.get(
             LabelSmoothedCrossEntropy() if loss is None else loss
         )
@@ -134,13 +144,17 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             **kwargs,
         )
 
-    def fit(self, x=None, y=None, **kwargs):
+    def fit(self, x=None, y=None, batch_size=None, **kwargs):
         """Trains; batches may differ in shape.
+
+        Under a strategy a batch is the global one: each replica takes an equal
+        part of its rows. Where they do not divide, padding rows are added.
 
         Args:
             x: `tf.data.Dataset`, generator or Grain dataset of batches
                 `({"source_ids", "target_ids"}, labels)`, or a dict of arrays.
             y: labels, only with a dict of arrays.
+            batch_size: rows of a batch, only with a dict of arrays.
             **kwargs: other arguments of `keras.Model.fit`.
 
         Returns:
@@ -151,16 +165,45 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             ValueError: if the number of batches is unknown and
                 `steps_per_epoch` is not given.
         """
-        x = self._countable(x, kwargs.get("steps_per_epoch"))
+        x, y = self._batches(
+            x,
+            y,
+            batch_size,
+            kwargs.get("steps_per_epoch"),
+            shuffle=kwargs.get("shuffle", True),
+        )
         validation = kwargs.get("validation_data")
-        if validation is not None and not isinstance(validation, tuple):
-            kwargs["validation_data"] = self._countable(
-                validation, kwargs.get("validation_steps")
+        if validation is not None:
+            pair = validation if type(validation) is tuple else (validation,)
+            kwargs["validation_data"] = self._batches(
+                *(*pair, None)[:2],
+                kwargs.get("validation_batch_size") or batch_size,
+                kwargs.get("validation_steps"),
             )
-        if not hasattr(x, "keys"):
+        if y is None:
             # The order of batches is the dataset's; Keras would warn.
-            kwargs.setdefault("shuffle", False)
-        return super().fit(x, y, **kwargs)
+            kwargs["shuffle"] = False
+            batch_size = None
+        if not self._seeds_are_spread:
+            self.spread_seeds()
+        return super().fit(x, y, batch_size=batch_size, **kwargs)
+
+    def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
+        """Measures the plain loss of a token; batches may differ in shape.
+
+        Args:
+            x: as in `fit`.
+            y: as in `fit`.
+            batch_size: as in `fit`.
+            **kwargs: other arguments of `keras.Model.evaluate`.
+
+        Returns:
+            As `keras.Model.evaluate`: `loss` in nats a real token, unsmoothed,
+            and `tokens`, real target tokens.
+        """
+        x, y = self._batches(x, y, batch_size, kwargs.get("steps"))
+        batch_size = None if y is None else batch_size
+        return super().evaluate(x, y, batch_size=batch_size, **kwargs)
 
     def get_compile_config(self):
         if not self.compiled:

@@ -14,6 +14,9 @@ class StatelessStep:
     its real tokens is already the mean over the global batch.
     """
 
+    # Here random numbers are drawn for the global batch.
+    _seeds_are_spread = True
+
     def compile(self, *args, **kwargs):
         self._token_sum = keras.metrics.Sum(name="tokens")
         self._loss_mean = keras.metrics.Mean(name="token_loss")
@@ -22,8 +25,16 @@ class StatelessStep:
     def _keras_jit_compile(self):
         return self.step_jit_compile
 
-    def _countable(self, batches, steps):
-        return batches
+    def _check_accumulation(self, steps):
+        if steps != 1:
+            raise ValueError(
+                "`gradient_accumulation_steps` must be 1 on this backend. "
+                f"Received: gradient_accumulation_steps={steps}. Use smaller "
+                "batches, or KERAS_BACKEND=tensorflow."
+            )
+
+    def _batches(self, x, y, batch_size, steps, shuffle=False):
+        return x, y
 
     @property
     def metrics(self):

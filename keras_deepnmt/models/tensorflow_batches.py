@@ -38,17 +38,71 @@ def open_shape_dataset(batches, num_batches=None):
     return dataset.apply(cardinality).prefetch(2)
 
 
+def array_dataset(inputs, labels, batch_size=32, shuffle=False):
+    """Cuts arrays into batches of one size.
+
+    Args:
+        inputs: dict `{"source_ids", "target_ids"}` of int arrays.
+        labels: int array `(N, T)`.
+        batch_size: int. Rows of a batch; the last one may have fewer.
+        shuffle: bool. Whether the rows are in a new order each time.
+
+    Returns:
+        A `tf.data.Dataset` of known cardinality.
+
+    Example:
+    >>> ids = np.ones((5, 7), "int32")
+    >>> inputs = {"source_ids": ids, "target_ids": ids}
+    >>> dataset = array_dataset(inputs, ids, batch_size=3)
+    >>> [batch[1].shape[0] for batch in dataset]
+    [3, 2]
+    """
+    dataset = tf.data.Dataset.from_tensor_slices((dict(inputs), labels))
+    if shuffle:
+        dataset = dataset.shuffle(len(labels))
+    return dataset.batch(batch_size)
+
+
+def pad_rows(dataset, multiple):
+    """Fills batches up with padding rows.
+
+    A batch that does not divide by the replicas would give them different
+    shapes, each of which is a compilation; padding counts nowhere.
+
+    Args:
+        dataset: `tf.data.Dataset` of `({"source_ids", "target_ids"}, labels)`.
+        multiple: int. What the rows of each batch must divide by.
+
+    Returns:
+        A `tf.data.Dataset` of as many batches.
+
+    Example:
+    >>> ids = np.ones((5, 7), "int32")
+    >>> inputs = {"source_ids": ids, "target_ids": ids}
+    >>> dataset = pad_rows(array_dataset(inputs, ids), 4)
+    >>> [batch[1].shape[0] for batch in dataset]
+    [8]
+    """
+    if multiple == 1:
+        return dataset
+
+    def fill(ids):
+        missing = -tf.shape(ids)[0] % multiple
+        return tf.pad(ids, [[0, missing], [0, 0]])
+
+    return dataset.map(lambda *batch: tf.nest.map_structure(fill, batch))
+
+
 def countable_dataset(batches, steps_per_epoch=None):
     """Gives `fit` a dataset with open shapes and a known cardinality.
 
     Args:
-        batches: `tf.data.Dataset`, Grain dataset, or other iterable of
-            batches; anything with `keys` or `shape` (arrays) is returned as
-            it is, as are datasets.
+        batches: `tf.data.Dataset`, which is returned as it is, Grain dataset,
+            or other iterable of batches.
         steps_per_epoch: int. What `fit` was given.
 
     Returns:
-        A `tf.data.Dataset`, or arrays unchanged.
+        A `tf.data.Dataset`.
 
     Raises:
         ValueError: if the number of batches is unknown and no
@@ -60,8 +114,7 @@ def countable_dataset(batches, steps_per_epoch=None):
     >>> int(countable_dataset([batch] * 3).cardinality())
     3
     """
-    arrays = hasattr(batches, "keys") or hasattr(batches, "shape")
-    if batches is None or arrays or isinstance(batches, tf.data.Dataset):
+    if isinstance(batches, tf.data.Dataset):
         return batches
     if steps_per_epoch is not None:
         return open_shape_dataset(batches)

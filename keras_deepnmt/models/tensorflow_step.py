@@ -9,7 +9,12 @@ import keras
 import tensorflow as tf
 
 from keras_deepnmt.models.auxiliary_losses import sum_auxiliary_losses
-from keras_deepnmt.models.tensorflow_batches import countable_dataset
+from keras_deepnmt.models.replica_seeds import spread_seeds
+from keras_deepnmt.models.tensorflow_batches import (
+    array_dataset,
+    countable_dataset,
+    pad_rows,
+)
 
 
 class TensorFlowStep:
@@ -19,6 +24,8 @@ class TensorFlowStep:
     *global* batch, so neither the split over replicas nor padding changes an
     update.
     """
+
+    _seeds_are_spread = False
 
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="loss")
@@ -34,8 +41,38 @@ class TensorFlowStep:
         # Keras' own compilation would wrap `strategy.run`.
         return False
 
-    def _countable(self, batches, steps):
-        return countable_dataset(batches, steps)
+    def _check_accumulation(self, steps):
+        if steps < 1:
+            raise ValueError(
+                "`gradient_accumulation_steps` must be at least 1. "
+                f"Received: gradient_accumulation_steps={steps}."
+            )
+
+    def _batches(self, x, y, batch_size, steps, shuffle=False):
+        """Makes what `fit` takes a dataset that every replica has a part of."""
+        if x is None:
+            return x, y
+        multiple = (
+            self.distribute_strategy.num_replicas_in_sync
+            * self.gradient_accumulation_steps
+        )
+        if y is None:
+            dataset = countable_dataset(x, steps)
+        else:
+            rows = batch_size or 32
+            dataset = array_dataset(x, y, rows, shuffle)
+            # The last batch too has the shape of the others.
+            multiple = rows + -rows % multiple
+        return pad_rows(dataset, multiple), None
+
+    def spread_seeds(self):
+        """Gives each replica random numbers of its own.
+
+        Call it after giving the seeds new values, as a checkpoint does; `fit`
+        calls it where nobody has.
+        """
+        spread_seeds(self)
+        self._seeds_are_spread = True
 
     def _function(self, python_function):
         return tf.function(
@@ -71,9 +108,7 @@ class TensorFlowStep:
         inputs, labels = data
         self._note_shape(inputs)
         counts = self._global_counts(inputs["source_ids"], labels)
-        loss, tokens, gradients = self._gradient_function(
-            inputs, labels, counts
-        )
+        loss, tokens, gradients = self._accumulate(inputs, labels, counts)
         self.optimizer.apply_gradients(
             zip(gradients, self.trainable_variables, strict=True)
         )
@@ -90,6 +125,24 @@ class TensorFlowStep:
         """
         inputs, labels = data
         return self._update_metrics(*self._evaluation_function(inputs, labels))
+
+    def _accumulate(self, inputs, labels, counts):
+        """Adds up what equal parts of the rows give, one after another."""
+        parts = self.gradient_accumulation_steps
+        total = self._gradient_function(
+            *tf.nest.map_structure(lambda ids: ids[::parts], (inputs, labels)),
+            counts,
+        )
+        for part in range(1, parts):
+            # Computed side by side the parts would need all the memory.
+            with tf.control_dependencies(tf.nest.flatten(total)):
+                batch = tf.nest.map_structure(
+                    lambda ids, part=part: tf.identity(ids[part::parts]),
+                    (inputs, labels),
+                )
+                more = self._gradient_function(*batch, counts)
+            total = tf.nest.map_structure(tf.add, total, more)
+        return total
 
     def _sum_and_gradients(self, inputs, labels, counts):
         variables = self.trainable_variables

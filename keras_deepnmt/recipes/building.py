@@ -1,6 +1,5 @@
 """Builds what a recipe describes: the model, its optimizer, its batches."""
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,28 +31,19 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     Raises:
         UserError: if the preset is unknown or refuses an override.
     """
-    overrides = recipe.model.overrides
     try:
-        model = create_model(
+        return create_model(
             recipe.model.preset,
             sizes["source_vocabulary_size"],
             sizes["target_vocabulary_size"],
-            **{"dtype": recipe.training.dtype_policy, **overrides},
+            **{
+                "dtype": recipe.training.dtype_policy,
+                **recipe.model.overrides,
+            },
         )
     except (TypeError, ValueError) as error:
         message = str(error).splitlines()[0]
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
-    # Keras lets a model take any keyword; a misspelt one must not be ignored.
-    known = model.get_config()
-    for key in overrides:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean `{near[0]}`?" if near else ""
-            raise UserError(
-                f"recipe {recipe.name}, `model.overrides.{key}`: unknown to "
-                f"{recipe.model.preset}; {hint}"
-            )
-    return model
 
 
 def compile_model(recipe: Recipe, model: keras.Model) -> None:
@@ -77,23 +67,31 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
         optimizer=optimizer,
         loss=LabelSmoothedCrossEntropy(training.label_smoothing),
         jit_compile=training.jit_compile,
+        gradient_accumulation_steps=training.gradient_accumulation_steps,
     )
     optimizer.build(model.trainable_variables)
 
 
-def plan_batches(recipe: Recipe, data: PreparedData) -> BatchPlan:
+def plan_batches(
+    recipe: Recipe, data: PreparedData, num_replicas: int = 1
+) -> BatchPlan:
     """Chooses the shapes and the order of all batches.
 
     Args:
         recipe: the recipe.
         data: the corpus.
+        num_replicas: devices that share a batch's rows evenly.
 
     Returns:
         The plan.
     """
     lengths = data.store("train").lengths
+    training = recipe.training
     cells = choose_cells(
-        lengths, recipe.training.batch_tokens, recipe.training.max_shapes
+        lengths,
+        training.batch_tokens,
+        training.max_shapes,
+        num_replicas * training.gradient_accumulation_steps,
     )
     weights = row_weights(data.manifest)
     return BatchPlan(lengths, cells, recipe.seed, weights)

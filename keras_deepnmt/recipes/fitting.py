@@ -14,6 +14,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.update_count import update_count
 from keras_deepnmt.translator import Translator
 
 
@@ -63,7 +64,7 @@ class Fit:
     @property
     def step(self) -> int:
         """Updates made so far."""
-        return int(self.model.optimizer.iterations)
+        return update_count(self.model)
 
     def go_on(self) -> None:
         """Trains from the last good checkpoint to the end.

@@ -35,6 +35,10 @@ class TrainingRecipe:
         adam_epsilon: Adam's epsilon.
         global_clipnorm: largest norm of the whole gradient; unlimited if null.
         label_smoothing: mass of the uniform distribution in the labels.
+        strategy: `one_device`; or `mirrored`, several devices of one machine.
+        replicas: devices of `mirrored`; null takes all accelerators.
+        gradient_accumulation_steps: parts of a batch that are computed one
+            after another, so that larger batches fit in memory.
         dtype_policy: the type computed in; weights stay float32.
         jit_compile: whether XLA compiles the step.
         validate_every: updates between two validations.
@@ -58,6 +62,9 @@ class TrainingRecipe:
     adam_epsilon: float = 1e-9
     global_clipnorm: float | None = None
     label_smoothing: float = 0.1
+    strategy: Literal["one_device", "mirrored"] = "one_device"
+    replicas: int | None = None
+    gradient_accumulation_steps: int = 1
     dtype_policy: Literal["float32", "mixed_bfloat16"] = "float32"
     jit_compile: bool = True
     validate_every: int = 1000
@@ -71,7 +78,8 @@ class TrainingRecipe:
         for name in (
             "steps batch_tokens max_shapes peak_learning_rate warmup_steps "
             "adam_epsilon global_clipnorm validate_every validation_beams "
-            "checkpoint_every average_checkpoints early_stopping_patience"
+            "checkpoint_every average_checkpoints early_stopping_patience "
+            "replicas gradient_accumulation_steps"
         ).split():
             value = getattr(self, name)
             if value is not None and not value > 0:

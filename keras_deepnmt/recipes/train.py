@@ -23,6 +23,7 @@ from keras_deepnmt.recipes.fitting import Fit
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.training.strategies import make_strategy
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo.registry import get_preset
 
@@ -69,6 +70,9 @@ def train(
         recipe = load_recipe(recipe)
     run = RunFolder(run_dir)
     _check_preset(recipe)
+    # Before anything starts TensorFlow: its devices cannot be divided later.
+    training = recipe.training
+    strategy = make_strategy(training.strategy, training.replicas)
     run.claim(recipe, resume)
     with run.alone():
         if run.recipe_file.is_file():
@@ -78,18 +82,19 @@ def train(
             return run.run()
         data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
         _record(recipe, run, data)
-        step = _fit(recipe, run, data, quiet)
+        step = _fit(recipe, run, data, strategy, quiet)
         return _finish(recipe, run, data, step, quiet)
 
 
-def _fit(recipe, run, data, quiet):
+def _fit(recipe, run, data, strategy, quiet):
     keras.utils.set_random_seed(recipe.seed)
-    plan = plan_batches(recipe, data)
+    plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     _say(quiet, _describe(recipe, data, plan))
-    model = build_model(recipe, data.manifest)
-    compile_model(recipe, model)
-    fit = Fit(recipe, run, data, model, plan, quiet)
-    fit.go_on()
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        compile_model(recipe, model)
+        fit = Fit(recipe, run, data, model, plan, quiet)
+        fit.go_on()
     return fit.step
 
 

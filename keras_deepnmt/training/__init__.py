@@ -13,3 +13,4 @@ from keras_deepnmt.training.progress import (
 from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
+from keras_deepnmt.training.strategies import make_strategy as make_strategy

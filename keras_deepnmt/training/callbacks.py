@@ -3,6 +3,7 @@
 import keras
 
 from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.update_count import update_count
 
 
 class CheckpointCallback(keras.callbacks.Callback):
@@ -55,7 +56,7 @@ class CheckpointCallback(keras.callbacks.Callback):
         return (self.total_steps - step) % self.every == 0
 
     def on_train_begin(self, logs=None):
-        self._step = int(self.model.optimizer.iterations)
+        self._step = update_count(self.model)
 
     def on_train_batch_end(self, batch, logs=None):
         self._step += 1

@@ -74,6 +74,8 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
         )
     for variable, value in zip(variables, values, strict=True):
         variable.assign(value)
+    if hasattr(model, "spread_seeds"):
+        model.spread_seeds()
 
 
 def checkpoint_fault(folder: Path) -> str | None:

@@ -14,6 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from keras_deepnmt.training.update_count import update_count
+
 
 class ThroughputProgress(keras.callbacks.Callback):
     """Shows updates, loss, rate, tokens per second, padding, compilations.
@@ -58,7 +60,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         self._task = None
 
     def on_train_begin(self, logs=None):
-        self._step = int(self.model.optimizer.iterations)
+        self._step = update_count(self.model)
         self._line_time = time.monotonic()
         if not self.quiet and self.stream.isatty():
             self._bar = Progress(

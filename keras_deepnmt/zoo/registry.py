@@ -93,8 +93,8 @@ def create_model(
         A `keras_deepnmt.models.Seq2Seq`.
 
     Raises:
-        ValueError: for an unknown name (the nearest is named), or arguments
-            that the model refuses.
+        ValueError: for an unknown name or argument (the nearest is named), or
+            values that the model refuses.
 
     Example:
     >>> model = create_model("transformer_tiny", 40, 40, dropout=0.2)
@@ -103,7 +103,15 @@ def create_model(
     """
     preset = get_preset(name)
     overrides.setdefault("name", name)
-    return preset(source_vocabulary_size, target_vocabulary_size, **overrides)
+    model = preset(source_vocabulary_size, target_vocabulary_size, **overrides)
+    # Keras lets a model take any keyword; a misspelt one must not be ignored.
+    known = model.get_config()
+    for key in overrides:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise ValueError(f"`{key}` is unknown to {name}.{hint}")
+    return model
 
 
 def _padded_number(match):

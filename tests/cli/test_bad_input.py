@@ -136,6 +136,10 @@ def test_unknown_recipe_key_names_line_and_nearest(refused, recipe):
 def test_unknown_key_in_set(refused, recipe):
     line = refused("train", recipe(), "--set", "training.stesp=3")
     assert "training.stesp" in line and "training.steps" in line
+    more = ("--set", "seed=3")
+    assert line == refused(
+        "train", recipe(), "--set", "training.stesp=3", *more
+    )
     assert "KEY=VALUE" in refused("train", recipe(), "--set", "training.steps")
     line = refused("train", recipe(), "--set", "training.steps=many")
     assert "training.steps" in line and "many" in line

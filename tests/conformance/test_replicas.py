@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def differences():
+def measured():
     script = Path(__file__).with_name("two_replicas.py")
     environment = {
         **os.environ,
@@ -27,8 +27,16 @@ def differences():
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def test_two_replicas_update_as_one_device(differences, distinct_entry):
-    found = differences[distinct_entry.name]
+def test_two_replicas_update_as_one_device(measured, distinct_entry):
+    found = measured["models"][distinct_entry.name]
     assert found["moved"] > 1e-3
     assert found["weights"] < 1e-6
     assert found["loss"] < 1e-5
+
+
+def test_replicas_drop_different_activations_and_a_checkpoint_keeps_them(
+    measured,
+):
+    (first, second), again = measured["masks"]
+    assert first != second
+    assert again == [first, second]

@@ -1,11 +1,13 @@
 """Makes one update on one device and the same on two; prints how far apart.
 
 Run as a program, since TensorFlow fixes its devices when it starts. Prints a
-JSON object: entry name to the largest difference of any weight.
+JSON object: `"models"`, entry name to the largest difference of any weight,
+and `"masks"`, what dropout kept on each replica before and after a checkpoint.
 """
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import keras
@@ -15,24 +17,35 @@ import tensorflow as tf
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.training import CheckpointStore  # noqa: E402
 
-def updated_weights(entry, weights, jit_compile, strategy):
+# What is special on two replicas, for one entry each; sums are for all.
+OPTIONS = [
+    {"jit_compile": True},
+    {"gradient_accumulation_steps": 2},
+    {"jit_compile": True, "gradient_accumulation_steps": 3},
+]
+
+
+def updated_weights(entry, weights, strategy, **options):
     with strategy.scope():
         model = entry.make(dropout=0.0)
-        model.compile(keras.optimizers.SGD(0.5), jit_compile=jit_compile)
+        model.compile(
+            keras.optimizers.SGD(0.5), **{"jit_compile": False, **options}
+        )
     model.set_weights(weights)
-    # Halves with different numbers of real tokens.
-    batch = entry.example(rows=4)
+    # Five rows are three and two, with different numbers of real tokens.
+    batch = entry.example(rows=5)
     dataset = tf.data.Dataset.from_tensors(batch)
     model.fit(dataset, epochs=2, verbose=0)
     return model.get_weights(), model.evaluate(dataset, verbose=0)
 
 
-def largest_difference(entry, jit_compile, two):
+def largest_difference(entry, two, options):
     weights = entry.make().get_weights()
     results = [
-        updated_weights(entry, weights, jit_compile, strategy)
-        for strategy in (tf.distribute.get_strategy(), two)
+        updated_weights(entry, weights, tf.distribute.get_strategy()),
+        updated_weights(entry, weights, two, **options),
     ]
     moved = max(
         np.abs(old - new).max()
@@ -48,6 +61,30 @@ def largest_difference(entry, jit_compile, two):
     }
 
 
+def kept_activations(model, two):
+    """Runs one layer of dropout on both replicas; advances its seed."""
+    layer = model.source_dropout
+    kept = two.run(
+        tf.function(lambda: layer(tf.ones((7, 11)), training=True) > 0)
+    )
+    return [
+        mask.numpy().tolist() for mask in two.experimental_local_results(kept)
+    ]
+
+
+def masks(two):
+    entry = catalog.MODELS[1]
+    with two.scope():
+        model = entry.make(dropout=0.5)
+        model.compile("sgd", jit_compile=False)
+    model.fit(tf.data.Dataset.from_tensors(entry.example()), verbose=0)
+    store = CheckpointStore(tempfile.mkdtemp())
+    store.save(model, 1)
+    before = kept_activations(model, two)
+    store.restore(model)
+    return [before, kept_activations(model, two)]
+
+
 if __name__ == "__main__":
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0],
@@ -55,8 +92,10 @@ if __name__ == "__main__":
     )
     # Once: a second strategy would take the first one's collective keys.
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    found = {}
-    for number, entry in enumerate(catalog.distinct_models()):
-        # One entry with XLA inside the replicas; the others test the sums.
-        found[entry.name] = largest_difference(entry, number == 0, two)
-    print(json.dumps(found))
+    entries = catalog.distinct_models()
+    options = OPTIONS + [{}] * (len(entries) - len(OPTIONS))
+    found = {
+        entry.name: largest_difference(entry, two, chosen)
+        for entry, chosen in zip(entries, options, strict=True)
+    }
+    print(json.dumps({"models": found, "masks": masks(two)}))

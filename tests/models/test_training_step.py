@@ -193,3 +193,44 @@ def test_clipping_acts_on_the_mean_gradient():
 def test_a_model_without_encode_says_so():
     with pytest.raises(NotImplementedError):
         Seq2Seq.encode(None, None)
+
+
+def test_accumulated_gradients_make_the_update_of_the_whole_batch():
+    batch = ENTRY.example(rows=7)
+    first = compiled(keras.optimizers.SGD(0.5))
+    second = small()
+    second.set_weights(first.get_weights())
+    second.compile(
+        keras.optimizers.SGD(0.5),
+        jit_compile=False,
+        gradient_accumulation_steps=3,
+    )
+    for model in (first, second):
+        history = model.fit(dataset_of(batch), epochs=2, verbose=0).history
+        assert history["tokens"] == [np.count_nonzero(batch[1])] * 2
+        assert int(model.optimizer.iterations) == 2
+    for one, other in zip(
+        first.get_weights(), second.get_weights(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_accumulation_over_less_than_one_part_is_refused():
+    with pytest.raises(ValueError, match="gradient_accumulation_steps=0"):
+        small().compile("sgd", gradient_accumulation_steps=0)
+
+
+def test_the_last_rows_of_arrays_are_trained_in_the_shape_of_the_others():
+    inputs, labels = ENTRY.example(rows=7)
+    model = compiled("sgd")
+    history = model.fit(
+        inputs,
+        labels,
+        batch_size=3,
+        validation_data=(inputs, labels),
+        verbose=0,
+    ).history
+    assert model.num_compilations == 1
+    assert int(model.optimizer.iterations) == 3
+    assert history["tokens"] == history["val_tokens"]
+    assert history["tokens"] == [np.count_nonzero(labels)]

@@ -17,12 +17,19 @@ DIMENSIONS = {
 }
 
 
+class Arguments(dict):
+    """What a model's class was given, in place of the model."""
+
+    def get_config(self):
+        return self
+
+
 @pytest.fixture
 def arguments_of(monkeypatch):
     """`arguments_of(name, …)`: what a preset hands to its model's class."""
 
     def record(*sizes, **options):
-        return {"sizes": sizes, **options}
+        return Arguments(sizes=sizes, **options)
 
     monkeypatch.setattr("keras_deepnmt.zoo.transformer.Transformer", record)
     return zoo.create_model
@@ -80,6 +87,11 @@ def test_a_wrong_name_is_answered_with_the_nearest():
         zoo.create_model("transfomer_base", 11, 13)
 
 
+def test_a_misspelt_argument_is_answered_with_the_nearest():
+    with pytest.raises(ValueError, match="`num_haeds` is .*mean `num_heads`"):
+        zoo.create_model("transformer_tiny", 11, 13, num_haeds=2)
+
+
 def test_a_taken_name_is_refused(monkeypatch):
     monkeypatch.setattr(registry, "_PRESETS", dict(registry._PRESETS))
 
@@ -95,7 +107,7 @@ def test_a_name_is_the_name_of_its_function(monkeypatch):
 
     @registry.register_model
     def new_tiny(source_vocabulary_size, target_vocabulary_size, **overrides):
-        return overrides
+        return Arguments(overrides)
 
     assert zoo.list_models() == ["new_tiny"]
     assert registry.get_preset("new_tiny") is new_tiny

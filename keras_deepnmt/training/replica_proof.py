@@ -1,0 +1,206 @@
+"""Proves on this machine that replicas make the updates of one device."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.models import Transformer
+from keras_deepnmt.training.callbacks import CheckpointCallback
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.strategies import make_strategy
+
+STEPS = 20
+LIMIT = 1e-6
+_KILLED_AT = 13
+_CHECKPOINT_EVERY = 5
+_VOCABULARY_SIZE = 23
+
+
+@dataclass(frozen=True)
+class ProofRow:
+    """One way of training, compared with one device.
+
+    Attributes:
+        name: what was trained how.
+        optimizer: `"SGD"` or `"Adam"`.
+        difference: the largest difference of any weight after the last update.
+        limit: the most it may be, or `None` where it is only shown.
+        seconds: wall time, compilation included.
+    """
+
+    name: str
+    optimizer: str
+    difference: float
+    limit: float | None
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the difference is within its limit."""
+        return self.limit is None or self.difference <= self.limit
+
+
+def proof_rows(strategy: Any, folder: Path) -> Iterator[ProofRow]:
+    """Trains a tiny Transformer in every way, and compares the weights.
+
+    Twenty updates without dropout on batches whose rows differ in length and
+    do not divide by the replicas, once on one device without XLA, and then on
+    the replicas: plainly, with XLA, with accumulated gradients, killed and
+    resumed, and in bfloat16.
+
+    Args:
+        strategy: what `make_strategy("mirrored", n)` gave.
+        folder: an empty folder for the checkpoints of the killed process.
+
+    Yields:
+        A `ProofRow` for each way and optimizer, as it is done.
+
+    Raises:
+        UserError: if the strategy has one replica.
+
+    Example:
+    >>> for row in proof_rows(make_strategy("mirrored", 2), Path("proof")):
+    ...     print(row.name, row.difference)
+    """
+    num_replicas = strategy.num_replicas_in_sync
+    if num_replicas < 2:
+        raise UserError(
+            "`replicas` must be at least 2 to be compared with one. "
+            f"Received: {num_replicas}"
+        )
+    one = make_strategy("one_device")
+    name = f"{num_replicas} replicas"
+    ways: dict[str, dict[str, Any]] = {
+        name: {},
+        f"{name}, XLA": {"jit_compile": True},
+        f"{name}, accumulation": {"gradient_accumulation_steps": 2},
+        f"{name}, mixed_bfloat16": {"dtype": "mixed_bfloat16"},
+    }
+    if keras.config.backend() != "tensorflow":
+        del ways[f"{name}, accumulation"]
+    for optimizer in ("SGD", "Adam"):
+        reference = _weights_after(one, optimizer)
+        for way, options in ways.items():
+            start = time.monotonic()
+            weights = _weights_after(strategy, optimizer, **options)
+            limit = None if "dtype" in options else LIMIT
+            yield _row(way, optimizer, reference, weights, limit, start)
+        start = time.monotonic()
+        store = CheckpointStore(folder / optimizer)
+        _kill_in_the_middle(store.directory, num_replicas, optimizer)
+        weights = _weights_after(strategy, optimizer, store=store)
+        way = f"{name}, killed and resumed"
+        yield _row(way, optimizer, reference, weights, LIMIT, start)
+
+
+def _row(way, optimizer, reference, weights, limit, start):
+    difference = max(
+        float(np.abs(one - other).max())
+        for one, other in zip(reference, weights, strict=True)
+    )
+    seconds = time.monotonic() - start
+    return ProofRow(way, optimizer, difference, limit, seconds)
+
+
+def _weights_after(
+    strategy, optimizer, *, dtype="float32", store=None, callbacks=(), **options
+):
+    """Trains from the store's checkpoint, or from the start, to the end."""
+    keras.utils.set_random_seed(1)
+    with strategy.scope():
+        model = Transformer(
+            _VOCABULARY_SIZE,
+            _VOCABULARY_SIZE,
+            hidden_dim=32,
+            intermediate_dim=64,
+            num_heads=4,
+            num_encoder_layers=2,
+            num_decoder_layers=2,
+            dropout=0.0,
+            dtype=dtype,
+        )
+        rate = {"SGD": 0.1, "Adam": 1e-3}[optimizer]
+        rule = getattr(keras.optimizers, optimizer)(rate)
+        model.compile(rule, **{"jit_compile": False, **options})
+        start = (store and store.restore(model)) or 0
+        model.fit(_Batches(start), verbose=0, callbacks=list(callbacks))
+    return model.get_weights()
+
+
+class _Batches:
+    """The batches from a step on: each depends on its step alone."""
+
+    def __init__(self, start):
+        self.start = start
+
+    def __len__(self):
+        return STEPS - self.start
+
+    def __iter__(self):
+        return map(_batch, range(self.start, STEPS))
+
+
+def _batch(step):
+    """Seven rows of different lengths."""
+    random = np.random.default_rng(step)
+    source, labels = (_random_ids(random, length) for length in (11, 13))
+    target = np.roll(labels, 1, axis=1)
+    target[:, 0] = 2
+    return {"source_ids": source, "target_ids": target}, labels
+
+
+def _random_ids(random, length):
+    ids = random.integers(4, _VOCABULARY_SIZE, (7, length), "int32")
+    lengths = random.integers(2, length + 1, (7, 1))
+    return np.where(np.arange(length) < lengths, ids, 0).astype("int32")
+
+
+def _kill_in_the_middle(directory, num_replicas, optimizer):
+    """Trains in another process until it kills itself, as `kill -9` does."""
+    arguments = (str(directory), num_replicas, optimizer)
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"from {__name__} import train_until_killed\n"
+            f"train_until_killed{arguments}",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode != -signal.SIGKILL:
+        lines = result.stderr.strip().splitlines() or ["no message"]
+        raise RuntimeError(
+            "the process that was to be killed ended by itself, with exit "
+            f"code {result.returncode}: {lines[-1]}"
+        )
+
+
+def train_until_killed(directory: str, num_replicas: int, optimizer: str):
+    """Trains with checkpoints, and kills its own process after some updates.
+
+    Args:
+        directory: the folder of the checkpoints.
+        num_replicas: replicas to train on.
+        optimizer: `"SGD"` or `"Adam"`.
+    """
+    strategy = make_strategy("mirrored", num_replicas)
+    store = CheckpointStore(directory)
+    saving = CheckpointCallback(store, _CHECKPOINT_EVERY, STEPS)
+    _weights_after(strategy, optimizer, callbacks=[saving, _Kill()])
+
+
+class _Kill(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch + 1 == _KILLED_AT:
+            os.kill(os.getpid(), signal.SIGKILL)

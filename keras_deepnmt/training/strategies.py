@@ -1,0 +1,107 @@
+"""Which devices train: one, or several of a machine."""
+
+import contextlib
+from typing import Any, Literal
+
+import keras
+
+from keras_deepnmt.errors import UserError
+
+Strategy = Literal["one_device", "mirrored"]
+
+
+def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
+    """Makes what a model is built, compiled and trained under.
+
+    On TensorFlow `"mirrored"` is a `tf.distribute.MirroredStrategy`, on JAX a
+    `keras.distribution.DataParallel`. Every replica holds all weights and
+    takes an equal part of each batch's rows. Without accelerators TensorFlow's
+    processor is divided into logical devices.
+
+    Args:
+        kind: `"one_device"` or `"mirrored"`.
+        num_replicas: replicas of `"mirrored"`. Defaults to all accelerators,
+            or one where there are none.
+
+    Returns:
+        An object with a `scope()` to build, compile and fit in.
+
+    Raises:
+        UserError: if there are not that many devices, or the backend has no
+            such strategy.
+
+    Example:
+    >>> with make_strategy("one_device").scope():
+    ...     model = keras_deepnmt.create_model("transformer_tiny", 11, 13)
+    """
+    if kind == "one_device":
+        return _OneDevice()
+    if keras.config.backend() == "tensorflow":
+        return _on_tensorflow(num_replicas)
+    if keras.config.backend() == "jax":
+        return _on_jax(num_replicas)
+    raise UserError(
+        f'strategy "{kind}" needs another backend. Received: '
+        f"KERAS_BACKEND={keras.config.backend()}. Use KERAS_BACKEND=tensorflow."
+    )
+
+
+class _OneDevice:
+    """No strategy at all, with the same interface."""
+
+    num_replicas_in_sync = 1
+
+    def scope(self):
+        return contextlib.nullcontext()
+
+
+def _on_tensorflow(num_replicas):
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(_tensorflow_devices(num_replicas))
+
+
+def _tensorflow_devices(num_replicas):
+    import tensorflow as tf
+
+    accelerators = tf.config.list_physical_devices("GPU")
+    wanted = num_replicas or max(len(accelerators), 1)
+    if len(accelerators) >= wanted:
+        return [f"GPU:{number}" for number in range(wanted)]
+    if accelerators:
+        raise _too_few("GPU", len(accelerators), wanted)
+    processor = tf.config.list_physical_devices("CPU")[0]
+    parts = [tf.config.LogicalDeviceConfiguration()] * wanted
+    try:
+        tf.config.set_logical_device_configuration(processor, parts)
+    except RuntimeError as error:
+        # TensorFlow has started: its logical devices are what they are.
+        present = len(tf.config.list_logical_devices("CPU"))
+        if present < wanted:
+            raise _too_few("CPU", present, wanted) from error
+    return [f"CPU:{number}" for number in range(wanted)]
+
+
+def _on_jax(num_replicas):
+    devices = keras.distribution.list_devices()
+    wanted = num_replicas or len(devices)
+    if len(devices) < wanted:
+        raise _too_few("JAX", len(devices), wanted)
+    strategy = keras.distribution.DataParallel(devices=devices[:wanted])
+    strategy.num_replicas_in_sync = wanted
+    return strategy
+
+
+def _too_few(kind, present, wanted):
+    remedies = {
+        "GPU": "Lower the number of replicas, or hide the GPUs with "
+        "CUDA_VISIBLE_DEVICES= to use the processor.",
+        "CPU": "Make the strategy before anything else runs on TensorFlow, in "
+        "a fresh process.",
+        "JAX": "For several on one processor set XLA_FLAGS="
+        f"--xla_force_host_platform_device_count={wanted}.",
+    }
+    return UserError(
+        f"{wanted} replicas need as many devices. Received: {present} {kind} "
+        f"devices. {remedies[kind]}"
+    )
