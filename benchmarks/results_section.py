@@ -70,17 +70,17 @@ def table(name):
     title, columns = TABLES[name]
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    lines = [
-        "| "
-        + " | ".join(column.replace("_", " ") for column in columns)
-        + " |",
-        "|" + "---|" * len(columns),
-    ]
-    lines += [
-        "| " + " | ".join(row[column] for column in columns) + " |"
-        for row in rows
-    ]
+    lines = [_line(column.replace("_", " ") for column in columns)]
+    lines.append("|" + "---|" * len(columns))
+    for row in rows:
+        row["commit"] = row["commit"][:10]
+        lines.append(_line(row[column] for column in columns))
     return f"{title} (`benchmarks/results/{name}.csv`):\n\n" + "\n".join(lines)
+
+
+def _line(cells):
+    """Joins cells; a bar inside one (of a BLEU signature) ends none."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def section():

@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+import absl.logging
+
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.console import short_messages
 from keras_deepnmt.commands.failures import (
@@ -83,8 +85,10 @@ def _run(words: list[str]) -> int:
         kind = "option" if words[0].startswith("-") else "command"
         hint = nearest(words[0], VERBS) or " See deepnmt --help."
         return tell(None, f'unknown {kind} "{words[0]}".{hint}')
-    # Read by several libraries as they are loaded, so before any of them.
+    # Both hold for libraries as they are loaded, so before any of them.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Grain, for one, warns where JAX is not installed.
+    absl.logging.set_verbosity(absl.logging.ERROR)
     with leftovers_ignored():
         return _run_verb(words[0], words[1:])
 

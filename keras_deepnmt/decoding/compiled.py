@@ -37,18 +37,18 @@ class CompiledFunction:
             tuple(sorted(options.items())),
         )
         if key not in self._compiled:
-            self._compiled[key] = self._compile(options)
+            self._compiled[key] = self._compile(arrays, options)
         outputs = self._compiled[key](*arrays)
         return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
-    def _compile(self, options):
+    def _compile(self, arrays, options):
         if keras.backend.backend() == "tensorflow":
-            return self._compile_on_tensorflow(options)
+            return self._compile_on_tensorflow(arrays, options)
         if keras.backend.backend() == "jax":
             return self._compile_on_jax(options)
         return lambda *arrays: self._function(self._model, *arrays, **options)
 
-    def _compile_on_tensorflow(self, options):
+    def _compile_on_tensorflow(self, arrays, options):
         import tensorflow as tf
 
         traced = tf.function(
@@ -56,8 +56,11 @@ class CompiledFunction:
             jit_compile=True if self._jit_compile else None,
             autograph=False,
         )
-        # As tensors: arrays would be constants to tf.function.
-        return lambda *arrays: traced(*map(tf.convert_to_tensor, arrays))
+        # Traced outright: called, it would warn of each further shape.
+        concrete = traced.get_concrete_function(
+            *(tf.TensorSpec(array.shape, array.dtype) for array in arrays)
+        )
+        return lambda *arrays: concrete(*map(tf.convert_to_tensor, arrays))
 
     def _compile_on_jax(self, options):
         if not self._jit_compile:

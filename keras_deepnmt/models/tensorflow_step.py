@@ -9,12 +9,12 @@ import keras
 import tensorflow as tf
 
 from keras_deepnmt.models.auxiliary_losses import sum_auxiliary_losses
-from keras_deepnmt.models.replica_seeds import spread_seeds
 from keras_deepnmt.models.tensorflow_batches import (
     array_dataset,
     countable_dataset,
     pad_rows,
 )
+from keras_deepnmt.models.tensorflow_seeds import spread_seeds
 
 
 class TensorFlowStep:

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.models.seed_variables import seed_variables
 
 WEIGHTS_FILE = "model.weights.h5"
 STATE_FILE = "state.npz"
@@ -66,7 +67,7 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
         ) from error
     with np.load(folder / STATE_FILE) as arrays:
         values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
-    variables = _unsaved_variables(model)
+    variables = seed_variables(model)
     if len(variables) != len(values):
         raise UserError(
             f"{folder / STATE_FILE}: holds {len(values)} random states, the "
@@ -120,18 +121,9 @@ def _check_room(model, folder):
             os.posix_fallocate(room.fileno(), 0, needed)
 
 
-def _unsaved_variables(model):
-    """Variables that Keras' weights file leaves out: random seeds.
-
-    Their paths carry a counter of the whole process, so order names them.
-    """
-    weights = {id(weight) for weight in model.weights}
-    return [v for v in model.variables if id(v) not in weights]
-
-
 def _unsaved_state(model):
-    variables = _unsaved_variables(model)
-    return [keras.ops.convert_to_numpy(variable) for variable in variables]
+    seeds = seed_variables(model)
+    return [keras.ops.convert_to_numpy(seed) for seed in seeds]
 
 
 def _sha256(path):

@@ -80,3 +80,18 @@ def test_missing_and_superfluous_arguments(refused):
 )
 def test_wrong_values_are_named(refused, words, said):
     assert said in refused("translate", "run", *words)
+
+
+def test_no_library_adds_its_own_lines_where_jax_is_missing():
+    script = (
+        "import sys; sys.modules['jax'] = None;"
+        "from keras_deepnmt.cli import main; main(['verify', 'nowhere'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    assert done.stderr.startswith("deepnmt verify: error: nowhere")
+    assert done.stderr.count("\n") == 1, done.stderr

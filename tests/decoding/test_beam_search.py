@@ -10,6 +10,8 @@
 * compiled, graph and dynamic shapes give the same
 """
 
+import logging
+
 import keras
 import numpy as np
 import pytest
@@ -221,6 +223,15 @@ def test_one_compilation_for_each_set_of_shapes():
     assert compiled.num_compilations == 2
     compiled(SOURCES, factor=6)
     assert compiled.num_compilations == 3
+
+
+def test_many_shapes_are_met_without_a_warning(caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+    compiled = compile_for(ToyModel(), greedy_search, jit_compile=False)
+    for padding in range(8):
+        compiled(np.pad(SOURCES, ((0, 0), (0, padding))), max_length=4)
+    assert compiled.num_compilations == 8
+    assert caplog.records == []
 
 
 def test_uncompiled_gives_the_same():

@@ -7,6 +7,7 @@ a column `layer` or `preset` must hold exactly the public ones.
 
 import importlib
 import re
+import runpy
 
 import pytest
 from package_tree import REPOSITORY, public_objects, relative
@@ -82,3 +83,9 @@ def test_tables_of_layers_and_presets_are_complete(path):
 
 def _is_module(value, part):
     return importlib.util.find_spec(f"{value.__name__}.{part}") is not None
+
+
+def test_measured_numbers_are_the_rows_of_the_results():
+    file = REPOSITORY / "benchmarks" / "results_section.py"
+    results_section = runpy.run_path(str(file))["section"]
+    assert results_section() in (REPOSITORY / "README.md").read_text("utf-8")

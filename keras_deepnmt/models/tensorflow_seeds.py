@@ -2,29 +2,10 @@
 
 import tensorflow as tf
 
+from keras_deepnmt.models.seed_variables import seed_variables
+
 # Odd, so that no two replicas' multiples of it meet (mod 2^32).
 _STRIDE = 0x9E3779B9
-
-
-def seed_variables(model):
-    """Lists the states of a model's random generators.
-
-    Their paths carry a counter of the whole process, so order names them.
-
-    Args:
-        model: a built Keras model.
-
-    Returns:
-        List of variables that `model.variables` holds and `model.weights`
-        does not.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> seed_variables(model)[0].shape
-    (2,)
-    """
-    weights = {id(weight) for weight in model.weights}
-    return [v for v in model.variables if id(v) not in weights]
 
 
 def spread_seeds(model):
