@@ -4,6 +4,7 @@ python benchmarks/results_section.py
 """
 
 import csv
+import re
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -73,7 +74,8 @@ def table(name):
     lines = [_line(column.replace("_", " ") for column in columns)]
     lines.append("|" + "---|" * len(columns))
     for row in rows:
-        row["commit"] = row["commit"][:10]
+        # A hash, shortened; an installed package has a version instead.
+        row["commit"] = re.sub(r"^([0-9a-f]{10})\w*", r"\1", row["commit"])
         lines.append(_line(row[column] for column in columns))
     return f"{title} (`benchmarks/results/{name}.csv`):\n\n" + "\n".join(lines)
 

@@ -17,9 +17,11 @@ from keras_deepnmt.commands.failures import (
     wants_traceback,
 )
 from keras_deepnmt.commands.options import VerbParser, nearest
+from keras_deepnmt.errors import Terminated
 from keras_deepnmt.version import __version__
 
 INTERRUPTED = 130
+TERMINATED = 143
 BROKEN_PIPE = 141
 
 
@@ -27,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one `deepnmt` command and returns its exit code.
 
     0 is success, 2 a user's mistake (told in one line on stderr), 130 an
-    interrupt, 141 a reader that went away. With `DEEPNMT_TRACEBACK=1` in the
+    interrupt, 141 a reader that went away. Training that SIGTERM stopped has
+    saved everything and ends with 0. With `DEEPNMT_TRACEBACK=1` in the
     environment mistakes are raised instead.
 
     Args:
@@ -47,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # what a failure left half open; everything of ours is closed by now.
         silence_stdout()
         sys.stderr.flush()
-        os._exit(code)
-    return code
+        os._exit(0 if code == TERMINATED else code)
+    return 0 if code == TERMINATED else code
 
 
 def overview() -> str:
@@ -110,6 +113,9 @@ def _run_verb(verb: str, words: list[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return BROKEN_PIPE
+    except Terminated as stop:
+        print(f"deepnmt {verb}: {stop}", file=sys.stderr, flush=True)
+        return TERMINATED
     except KeyboardInterrupt as interrupt:
         # A room that saved something says so itself.
         message = str(interrupt) or f"interrupted. {how_to_continue}"

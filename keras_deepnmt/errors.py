@@ -1,4 +1,4 @@
-"""The error that is a user's mistake, not ours."""
+"""What ends a command that is no fault of the program."""
 
 
 class UserError(ValueError):
@@ -13,4 +13,13 @@ class UserError(ValueError):
     Traceback (most recent call last):
     ...
     keras_deepnmt.errors.UserError: train.de, line 3: not UTF-8.
+    """
+
+
+class Terminated(KeyboardInterrupt):
+    """Raised where SIGTERM arrives, as `KeyboardInterrupt` is by Ctrl-C.
+
+    Example:
+    >>> issubclass(Terminated, Exception)
+    False
     """

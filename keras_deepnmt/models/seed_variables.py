@@ -15,7 +15,7 @@ def seed_variables(model):
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> seed_variables(model)[0].shape
+    >>> tuple(seed_variables(model)[0].shape)
     (2,)
     """
     weights = {id(weight) for weight in model.weights}

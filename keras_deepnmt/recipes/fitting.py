@@ -14,6 +14,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
 from keras_deepnmt.translator import Translator
 
@@ -72,6 +73,7 @@ class Fit:
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved; says
                 which, and how to continue.
+            Terminated: on SIGTERM, likewise.
         """
         start = self.store.restore(self.model) or 0
         if start and not self.quiet:
@@ -80,13 +82,15 @@ class Fit:
         history = self.run_folder.history()
         callbacks = self._callbacks(history)
         try:
-            if start and not self._was_validated(history):
-                self._validate(callbacks)
-            if not self._has_stopped(history):
-                self._fit(start, callbacks)
-        except KeyboardInterrupt:
+            with termination_raised():
+                if start and not self._was_validated(history):
+                    self._validate(callbacks)
+                if not self._has_stopped(history):
+                    self._fit(start, callbacks)
+        except KeyboardInterrupt as stop:
             _close(callbacks)
-            raise KeyboardInterrupt(self._save_interrupted()) from None
+            # Ctrl-C and SIGTERM differ in the exit code alone.
+            raise type(stop)(self._save_interrupted()) from None
         except BaseException:
             _close(callbacks)
             raise

@@ -53,7 +53,10 @@ def test_interrupted_prepare_leaves_nothing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_interrupted_training_continues(digits, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)]
+)
+def test_interrupted_training_continues(digits, tmp_path, number, code):
     words = [
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),
         *("--run-dir", "run", "--quiet", "--set", "training.steps=40"),
@@ -62,10 +65,11 @@ def test_interrupted_training_continues(digits, tmp_path):
     process = start(*words, folder=tmp_path, stdout=subprocess.DEVNULL)
     checkpoints = tmp_path / "run" / "checkpoints"
     wait_for(process, lambda: any(checkpoints.glob("step-*")))
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     error = process.communicate()[1]
-    assert process.returncode == 130
+    assert process.returncode == code
     assert error.count("\n") == 1 and "ame command" in error, error
+    assert "checkpoint of step" in error
     assert not (tmp_path / "run" / "run.json").exists()
     done = deepnmt_process(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
