@@ -165,6 +165,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             ValueError: if the number of batches is unknown and
                 `steps_per_epoch` is not given.
         """
+        validation_split = kwargs.pop("validation_split", 0.0)
+        if validation_split and kwargs.get("validation_data") is None:
+            x, y, kwargs["validation_data"] = _split(x, y, validation_split)
         x, y = self._batches(
             x,
             y,
@@ -245,3 +248,18 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             losses = negative_log_likelihood(labels, log_probs)
         losses = ops.where(real, losses, ops.zeros_like(losses))
         return ops.sum(losses), ops.sum(ops.cast(real, "float32"))
+
+
+def _split(inputs, labels, validation_split):
+    """Takes the last rows of arrays for validation, as Keras does."""
+    if labels is None:
+        raise ValueError(
+            "`validation_split` needs arrays. Received: batches and "
+            f"validation_split={validation_split}. Pass `validation_data`."
+        )
+    kept = int(len(labels) * (1.0 - validation_split))
+    first, last = (
+        {name: ids[rows] for name, ids in inputs.items()}
+        for rows in (slice(kept), slice(kept, None))
+    )
+    return first, labels[:kept], (last, labels[kept:])

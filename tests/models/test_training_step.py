@@ -234,3 +234,15 @@ def test_the_last_rows_of_arrays_are_trained_in_the_shape_of_the_others():
     assert int(model.optimizer.iterations) == 3
     assert history["tokens"] == history["val_tokens"]
     assert history["tokens"] == [np.count_nonzero(labels)]
+
+
+def test_the_last_rows_of_arrays_can_be_split_off_for_validation():
+    inputs, labels = batch = ENTRY.example(rows=7)
+    model = compiled("sgd")
+    history = model.fit(
+        inputs, labels, batch_size=3, validation_split=0.3, verbose=0
+    ).history
+    assert history["tokens"] == [np.count_nonzero(labels[:4])]
+    assert history["val_tokens"] == [np.count_nonzero(labels[4:])]
+    with pytest.raises(ValueError, match="validation_split=0.3"):
+        model.fit([batch], validation_split=0.3, verbose=0)
