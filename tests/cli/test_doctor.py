@@ -1,4 +1,4 @@
-"""The doctor's table, from the command line: replicas train as one device."""
+"""The doctor's table, from a real process: replicas train as one device."""
 
 import re
 
