@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.console import Console
 from keras_deepnmt.commands.installation import (
@@ -29,7 +30,7 @@ def add_options(parser: VerbParser) -> None:
     """
     parser.add_argument(
         "--replicas",
-        type=int,
+        type=PositiveInt,
         default=1,
         help="Also prove, with so many replicas, that they train as one "
         "device does. Default: 1, no proof.",

@@ -163,7 +163,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
         Raises:
             ValueError: if the number of batches is unknown and
-                `steps_per_epoch` is not given.
+                `steps_per_epoch` is not given, or `validation_split` is given
+                without arrays.
         """
         validation_split = kwargs.pop("validation_split", 0.0)
         if validation_split and kwargs.get("validation_data") is None:
@@ -215,6 +216,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             "optimizer": keras.saving.serialize_keras_object(self.optimizer),
             "loss": keras.saving.serialize_keras_object(self.token_loss),
             "jit_compile": self.step_jit_compile,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
         }
 
     def compile_from_config(self, config):

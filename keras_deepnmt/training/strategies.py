@@ -13,10 +13,9 @@ Strategy = Literal["one_device", "mirrored"]
 def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
     """Makes what a model is built, compiled and trained under.
 
-    On TensorFlow `"mirrored"` is a `tf.distribute.MirroredStrategy`, on JAX a
-    `keras.distribution.DataParallel`. Every replica holds all weights and
-    takes an equal part of each batch's rows. Without accelerators TensorFlow's
-    processor is divided into logical devices.
+    `"mirrored"` is a `tf.distribute.MirroredStrategy`: every replica holds all
+    weights and takes an equal part of each batch's rows. Without accelerators
+    the processor is divided into logical devices.
 
     Args:
         kind: `"one_device"` or `"mirrored"`.
@@ -27,8 +26,8 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
         An object with a `scope()` to build, compile and fit in.
 
     Raises:
-        UserError: if there are not that many devices, or the backend has no
-            such strategy.
+        UserError: if there are not that many devices, or the backend is not
+            TensorFlow.
 
     Example:
     >>> with make_strategy("one_device").scope():
@@ -36,14 +35,15 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
     """
     if kind == "one_device":
         return _OneDevice()
-    if keras.config.backend() == "tensorflow":
-        return _on_tensorflow(num_replicas)
-    if keras.config.backend() == "jax":
-        return _on_jax(num_replicas)
-    raise UserError(
-        f'strategy "{kind}" needs another backend. Received: '
-        f"KERAS_BACKEND={keras.config.backend()}. Use KERAS_BACKEND=tensorflow."
-    )
+    if keras.config.backend() != "tensorflow":
+        raise UserError(
+            f'strategy "{kind}" needs the TensorFlow backend. Received: '
+            f"KERAS_BACKEND={keras.config.backend()}. Use "
+            "KERAS_BACKEND=tensorflow."
+        )
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(_tensorflow_devices(num_replicas))
 
 
 class _OneDevice:
@@ -53,12 +53,6 @@ class _OneDevice:
 
     def scope(self):
         return contextlib.nullcontext()
-
-
-def _on_tensorflow(num_replicas):
-    import tensorflow as tf
-
-    return tf.distribute.MirroredStrategy(_tensorflow_devices(num_replicas))
 
 
 def _tensorflow_devices(num_replicas):
@@ -82,24 +76,12 @@ def _tensorflow_devices(num_replicas):
     return [f"CPU:{number}" for number in range(wanted)]
 
 
-def _on_jax(num_replicas):
-    devices = keras.distribution.list_devices()
-    wanted = num_replicas or len(devices)
-    if len(devices) < wanted:
-        raise _too_few("JAX", len(devices), wanted)
-    strategy = keras.distribution.DataParallel(devices=devices[:wanted])
-    strategy.num_replicas_in_sync = wanted
-    return strategy
-
-
 def _too_few(kind, present, wanted):
     remedies = {
         "GPU": "Lower the number of replicas, or hide the GPUs with "
         "CUDA_VISIBLE_DEVICES= to use the processor.",
         "CPU": "Make the strategy before anything else runs on TensorFlow, in "
         "a fresh process.",
-        "JAX": "For several on one processor set XLA_FLAGS="
-        f"--xla_force_host_platform_device_count={wanted}.",
     }
     return UserError(
         f"{wanted} replicas need as many devices. Received: {present} {kind} "

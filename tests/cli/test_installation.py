@@ -47,6 +47,10 @@ def test_the_doctor_tells_conflicts_and_does_no_more(refused, monkeypatch):
     assert "Wrong." in refused("doctor", "--quiet")
 
 
+def test_no_replicas_are_refused(refused):
+    assert "--replicas" in refused("doctor", "--replicas", "0")
+
+
 def test_more_replicas_than_devices_are_refused(refused):
     # TensorFlow has started, with one processor, which stays whole.
     assert len(tf.config.list_logical_devices("CPU")) == 1

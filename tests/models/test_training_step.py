@@ -215,6 +215,14 @@ def test_accumulated_gradients_make_the_update_of_the_whole_batch():
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+def test_accumulation_is_saved_with_the_model(tmp_path):
+    model = small()
+    model.compile("sgd", gradient_accumulation_steps=3)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.gradient_accumulation_steps == 3
+
+
 def test_accumulation_over_less_than_one_part_is_refused():
     with pytest.raises(ValueError, match="gradient_accumulation_steps=0"):
         small().compile("sgd", gradient_accumulation_steps=0)
