@@ -35,8 +35,9 @@ training:
   steps: 400
   batch_tokens: 1024
   max_shapes: 1
-  peak_learning_rate: 0.003
-  warmup_steps: 60
+  learning_rate:
+    peak: 0.003
+    warmup_steps: 60
   validate_every: 400
   checkpoint_every: 100
   average_checkpoints: 2

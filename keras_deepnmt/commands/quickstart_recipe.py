@@ -20,7 +20,7 @@ _SMALLER = {
         "training.steps": 40,
         "training.batch_tokens": 1_000,
         "training.max_shapes": 2,
-        "training.warmup_steps": 20,
+        "training.learning_rate.warmup_steps": 20,
         "training.validate_every": 40,
         "training.checkpoint_every": 20,
         "training.average_checkpoints": 2,

@@ -54,15 +54,7 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
         model: the model.
     """
     training = recipe.training
-    optimizer = keras.optimizers.Adam(
-        learning_rate=InverseSquareRoot(
-            training.peak_learning_rate, training.warmup_steps
-        ),
-        beta_1=training.adam_beta_1,
-        beta_2=training.adam_beta_2,
-        epsilon=training.adam_epsilon,
-        global_clipnorm=training.global_clipnorm,
-    )
+    optimizer = _optimizer(training)
     model.compile(
         optimizer=optimizer,
         loss=LabelSmoothedCrossEntropy(training.label_smoothing),
@@ -70,6 +62,17 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
         gradient_accumulation_steps=training.gradient_accumulation_steps,
     )
     optimizer.build(model.trainable_variables)
+
+
+def _optimizer(training):
+    rate, rule = training.learning_rate, training.optimizer
+    return keras.optimizers.Adam(
+        learning_rate=InverseSquareRoot(rate.peak, rate.warmup_steps),
+        beta_1=rule.beta_1,
+        beta_2=rule.beta_2,
+        epsilon=rule.epsilon,
+        global_clipnorm=rule.global_clipnorm,
+    )
 
 
 def plan_batches(

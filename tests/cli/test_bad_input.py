@@ -125,12 +125,12 @@ def test_full_disk_while_preparing(prepare_refused, monkeypatch):
 
 
 def test_unknown_recipe_key_names_line_and_nearest(refused, recipe):
-    file = recipe("  warmup_steps: ", "  warmpup_steps: ")
+    file = recipe("    warmup_steps: ", "    warmpup_steps: ")
     line = refused("train", file)
     lines = Path(file).read_text().split("\n")
-    number = 1 + lines.index("  warmpup_steps: 60")
+    number = 1 + lines.index("    warmpup_steps: 60")
     assert f"changed.yaml, line {number}" in line
-    assert "did you mean `training.warmup_steps`?" in line
+    assert "did you mean `training.learning_rate.warmup_steps`?" in line
 
 
 def test_unknown_key_in_set(refused, recipe):

@@ -29,8 +29,7 @@ training:
   steps: 6
   batch_tokens: 64
   max_shapes: 2
-  peak_learning_rate: 0.01
-  warmup_steps: 3
+  learning_rate: {{peak: 0.01, warmup_steps: 3}}
   jit_compile: false
   validate_every: 3
   checkpoint_every: 1

@@ -32,8 +32,9 @@ data:
   valid: {source: valid.en, target: valid.de}
 training:
   steps: 1000
-  warmup_steps: 40
-  adam_epsilon: 1e-9
+  learning_rate:
+    warmup_steps: 40
+  optimizer: {epsilon: 1e-9}
 """
 
 
@@ -60,8 +61,8 @@ def test_recipes_of_the_package_load(name):
 
 def test_values_have_the_types_of_the_schema(written):
     recipe = load_recipe(written())
-    assert recipe.training.adam_epsilon == 1e-9
-    assert recipe.training.global_clipnorm is None
+    assert recipe.training.optimizer.epsilon == 1e-9
+    assert recipe.training.optimizer.global_clipnorm is None
     assert recipe.data.train[1].weight == 2.0
     assert recipe.data.valid.source == "valid.en"
     assert recipe.model.overrides == {"dropout": 0.2}
@@ -81,9 +82,9 @@ def test_overrides_replace_the_files_values(written):
         (
             "warmup_steps",
             "warmpup_steps",
-            16,
-            "`training.warmpup_steps` is unknown; did you mean "
-            "`training.warmup_steps`?",
+            17,
+            "`training.learning_rate.warmpup_steps` is unknown; did you mean "
+            "`training.learning_rate.warmup_steps`?",
         ),
         ("training:", "trainig:", 14, "`trainig` is unknown; did you mean"),
         ("weight: 2", "wieght: 2", 12, "`data.train.1.wieght` is unknown"),

@@ -225,11 +225,12 @@ def test_a_validation_broken_off_is_made_up_for(
 
 
 def test_a_folder_of_another_recipe_is_refused(finished, recipe_file):
-    recipe = load_recipe(recipe_file, {"training.warmup_steps": 11})
+    key = "training.learning_rate.warmup_steps"
+    recipe = load_recipe(recipe_file, {key: 11})
     with pytest.raises(UserError) as info:
         train(recipe, finished, quiet=True)
     message = str(info.value)
-    assert "`training.warmup_steps` is 3 in this run and 11" in message
+    assert f"`{key}` is 3 in this run and 11" in message
     assert "\n" not in message
 
 
@@ -297,7 +298,7 @@ def test_early_stopping_ends_the_run_and_stays_ended(
 ):
     # A rate so small that the score never changes.
     changes = {
-        "training.peak_learning_rate": 1e-12,
+        "training.learning_rate.peak": 1e-12,
         "training.early_stopping_patience": 1,
         "training.steps": 30,
         "training.checkpoint_every": 4,
@@ -329,7 +330,7 @@ def test_mixed_precision_trains_and_keeps_float32_weights(train_in, tmp_path):
         {
             "training.dtype_policy": "mixed_bfloat16",
             "training.steps": 2,
-            "training.global_clipnorm": 1.0,
+            "training.optimizer.global_clipnorm": 1.0,
             "data.valid": None,
         },
         prepared_dir=None,
