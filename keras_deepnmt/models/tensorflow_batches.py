@@ -85,12 +85,19 @@ def pad_rows(dataset, multiple):
     """
     if multiple == 1:
         return dataset
+    # Rows, not files, are what replicas share; TensorFlow would look for files
+    # first and tell of its search.
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.DATA
+    )
 
     def fill(ids):
         missing = -tf.shape(ids)[0] % multiple
         return tf.pad(ids, [[0, missing], [0, 0]])
 
-    return dataset.map(lambda *batch: tf.nest.map_structure(fill, batch))
+    padded = dataset.map(lambda *batch: tf.nest.map_structure(fill, batch))
+    return padded.with_options(options)
 
 
 def countable_dataset(batches, steps_per_epoch=None):

@@ -14,7 +14,12 @@ from keras_deepnmt.models.tensorflow_batches import (
     countable_dataset,
     pad_rows,
 )
+from keras_deepnmt.models.tensorflow_loop import function_of_batches
 from keras_deepnmt.models.tensorflow_seeds import spread_seeds
+from keras_deepnmt.models.tensorflow_update import (
+    apply_sum_of_gradients,
+    count_batches,
+)
 
 
 class TensorFlowStep:
@@ -34,8 +39,45 @@ class TensorFlowStep:
         super().compile(*args, **kwargs)
         # An unbuilt optimizer would trace its first loss scale as a constant.
         self.optimizer.build(self.trainable_variables)
+        count_batches(self.optimizer)
         self._gradient_function = self._function(self._sum_and_gradients)
         self._evaluation_function = self._function(self._sum_only)
+
+    def make_train_function(self, force=False):
+        """Makes what `fit` calls for each batch; called by Keras.
+
+        Args:
+            force: bool. Whether to make it anew.
+
+        Returns:
+            The function, or `None`.
+        """
+        if self.distribute_strategy.num_replicas_in_sync == 1:
+            return super().make_train_function(force)
+        if self.train_function is None or force:
+            self.train_function = function_of_batches(self, self.train_step)
+        return self.train_function
+
+    def make_test_function(self, force=False):
+        """Makes what `evaluate` calls for each batch; called by Keras.
+
+        Args:
+            force: bool. Whether to make it anew.
+
+        Returns:
+            The function, or `None`.
+        """
+        if self.distribute_strategy.num_replicas_in_sync == 1:
+            return super().make_test_function(force)
+        if self.test_function is None or force:
+            self.test_function = function_of_batches(self, self.test_step)
+        return self.test_function
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Under a strategy Keras would build here from a first batch, which it
+        # cannot average over several machines; model, optimizer and metrics
+        # are built already. There is no public way to tell it so.
+        pass
 
     def _keras_jit_compile(self):
         # Keras' own compilation would wrap `strategy.run`.
@@ -109,8 +151,8 @@ class TensorFlowStep:
         self._note_shape(inputs)
         counts = self._global_counts(inputs["source_ids"], labels)
         loss, tokens, gradients = self._accumulate(inputs, labels, counts)
-        self.optimizer.apply_gradients(
-            zip(gradients, self.trainable_variables, strict=True)
+        apply_sum_of_gradients(
+            self.optimizer, gradients, self.trainable_variables
         )
         return self._update_metrics(loss, tokens)
 

@@ -34,6 +34,13 @@ def test_two_replicas_update_as_one_device(measured, distinct_entry):
     assert found["loss"] < 1e-5
 
 
+def test_an_overflow_on_one_replica_skips_the_update_on_all(measured):
+    found = measured["float16"]
+    assert found["skipped"] and found["learned"] and found["equal"]
+    batches, updates = found["updates"]
+    assert batches == 12 and 0 < updates < 12
+
+
 def test_replicas_drop_different_activations_and_a_checkpoint_keeps_them(
     measured,
 ):

@@ -2,7 +2,8 @@
 
 Run as a program, since TensorFlow fixes its devices when it starts. Prints a
 JSON object: `"models"`, entry name to the largest difference of any weight,
-and `"masks"`, what dropout kept on each replica before and after a checkpoint.
+`"masks"`, what dropout kept on each replica before and after a checkpoint, and
+`"float16"`, what an overflow on one replica did.
 """
 
 import json
@@ -18,20 +19,23 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
+from keras_deepnmt.training.update_count import update_count  # noqa: E402
 
 # What is special on two replicas, for one entry each; sums are for all.
 OPTIONS = [
     {"jit_compile": True},
     {"gradient_accumulation_steps": 2},
     {"jit_compile": True, "gradient_accumulation_steps": 3},
+    {"global_clipnorm": 0.05},
 ]
 
 
-def updated_weights(entry, weights, strategy, **options):
+def updated_weights(entry, weights, strategy, global_clipnorm=None, **options):
     with strategy.scope():
         model = entry.make(dropout=0.0)
         model.compile(
-            keras.optimizers.SGD(0.5), **{"jit_compile": False, **options}
+            keras.optimizers.SGD(0.5, global_clipnorm=global_clipnorm),
+            **{"jit_compile": False, **options},
         )
     model.set_weights(weights)
     # Five rows are three and two, with different numbers of real tokens.
@@ -43,8 +47,10 @@ def updated_weights(entry, weights, strategy, **options):
 
 def largest_difference(entry, two, options):
     weights = entry.make().get_weights()
+    clipnorm = options.get("global_clipnorm")
+    one = tf.distribute.get_strategy()
     results = [
-        updated_weights(entry, weights, tf.distribute.get_strategy()),
+        updated_weights(entry, weights, one, clipnorm),
         updated_weights(entry, weights, two, **options),
     ]
     moved = max(
@@ -85,6 +91,39 @@ def masks(two):
     return [before, kept_activations(model, two)]
 
 
+def float16(two):
+    """One update that overflows on the second replica alone, then others."""
+    entry = catalog.MODELS[1]
+    with two.scope():
+        model = entry.make(dropout=0.0, dtype="mixed_float16")
+        optimizer = keras.optimizers.SGD(0.1, momentum=0.9)
+        scaled = keras.optimizers.LossScaleOptimizer(
+            optimizer, initial_scale=2.0**22
+        )
+        model.compile(scaled, jit_compile=False)
+    start = [array.copy() for array in model.get_weights()]
+    inputs, labels = entry.example(rows=4)
+    # The second half of the rows is the second replica's; only its gradients
+    # exist, and with this scale they are too large.
+    labels[:2] = 0
+    dataset = tf.data.Dataset.from_tensors((inputs, labels))
+    model.fit(dataset, verbose=0)
+    skipped = all(map(np.array_equal, start, model.get_weights()))
+    model.fit(dataset, epochs=11, verbose=0)
+    parts = [
+        two.experimental_local_results(weight.value)
+        for weight in model.trainable_weights
+    ]
+    return {
+        "skipped": skipped,
+        "updates": [update_count(model), int(optimizer.iterations.numpy())],
+        "equal": all(
+            np.array_equal(*(part.numpy() for part in pair)) for pair in parts
+        ),
+        "learned": not any(map(np.array_equal, start, model.get_weights())),
+    }
+
+
 if __name__ == "__main__":
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0],
@@ -98,4 +137,8 @@ if __name__ == "__main__":
         entry.name: largest_difference(entry, two, chosen)
         for entry, chosen in zip(entries, options, strict=True)
     }
-    print(json.dumps({"models": found, "masks": masks(two)}))
+    print(
+        json.dumps(
+            {"models": found, "masks": masks(two), "float16": float16(two)}
+        )
+    )
