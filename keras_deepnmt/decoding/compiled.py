@@ -3,10 +3,13 @@
 import keras
 import numpy as np
 
+from keras_deepnmt.decoding.replicas import num_replicas, share_rows
+
 
 class CompiledFunction:
     """A function of a model, compiled for each set of shapes it meets.
 
+    Under a strategy the rows of a batch are shared out over the replicas.
     Weights are read at each call: what training or loading changes later is
     seen. (A plain `jax.jit` around a model would freeze them.) Make one with
     `compile_for`.
@@ -56,6 +59,8 @@ class CompiledFunction:
             jit_compile=True if self._jit_compile else None,
             autograph=False,
         )
+        if num_replicas(self._model) > 1:
+            return share_rows(self._model.distribute_strategy, traced)
         # Traced outright: called, it would warn of each further shape.
         concrete = traced.get_concrete_function(
             *(tf.TensorSpec(array.shape, array.dtype) for array in arrays)

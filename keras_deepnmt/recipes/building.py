@@ -52,8 +52,21 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
     Args:
         recipe: the recipe.
         model: the model.
+
+    Raises:
+        UserError: if the backend cannot count updates in float16.
     """
     training = recipe.training
+    if (
+        training.dtype_policy == "mixed_float16"
+        and keras.config.backend() != "tensorflow"
+    ):
+        raise UserError(
+            f"recipe {recipe.name}: `training.dtype_policy` must not be "
+            "mixed_float16 on this backend, where skipped updates are not "
+            f"counted. Received: KERAS_BACKEND={keras.config.backend()}. Use "
+            "mixed_bfloat16."
+        )
     optimizer = _optimizer(training)
     model.compile(
         optimizer=optimizer,

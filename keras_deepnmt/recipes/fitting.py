@@ -7,6 +7,7 @@ import keras
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.recipes.run_folder import RunFolder
@@ -16,6 +17,7 @@ from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.training.workers import Workers
 from keras_deepnmt.translator import Translator
 
 
@@ -28,6 +30,7 @@ class Fit:
         data: the prepared corpus.
         model: the compiled model.
         plan: the batches.
+        workers: the processes that train together.
         quiet: shows nothing.
     """
 
@@ -38,6 +41,7 @@ class Fit:
         data: PreparedData,
         model: keras.Model,
         plan: BatchPlan,
+        workers: Workers,
         quiet: bool = False,
     ):
         self.recipe = recipe
@@ -45,6 +49,7 @@ class Fit:
         self.data = data
         self.model = model
         self.plan = plan
+        self.workers = workers
         self.quiet = quiet
         training = recipe.training
         self.store = run.checkpoints(keep=training.average_checkpoints + 1)
@@ -78,8 +83,12 @@ class Fit:
         start = self.store.restore(self.model) or 0
         if start and not self.quiet:
             print(f"Going on from update {start:,}.", file=sys.stderr)
-        self.run_folder.forget_after(start)
+        if self.workers.is_chief:
+            self.run_folder.forget_after(start)
+        # All have read the checkpoint, and read the same log.
+        self.workers.wait()
         history = self.run_folder.history()
+        self.workers.wait()
         callbacks = self._callbacks(history)
         try:
             with termination_raised():
@@ -123,12 +132,13 @@ class Fit:
             bleu = self._bleu()
             callbacks += [bleu, _report_time_of(bleu)]
         callbacks.append(self.progress)
-        callbacks += [
-            keras.callbacks.CSVLogger(str(run.log_file), append=True),
-            keras.callbacks.TensorBoard(
-                str(run.tensorboard_dir), write_graph=False
-            ),
-        ]
+        if self.workers.is_chief:
+            callbacks += [
+                keras.callbacks.CSVLogger(str(run.log_file), append=True),
+                keras.callbacks.TensorBoard(
+                    str(run.tensorboard_dir), write_graph=False
+                ),
+            ]
         if training.early_stopping_patience is not None:
             callbacks.append(
                 EarlyStopping(
@@ -137,11 +147,12 @@ class Fit:
                     history=history,
                 )
             )
-        callbacks.append(
-            CheckpointCallback(
-                self.store, training.checkpoint_every, training.steps
+        if self.workers.is_chief:
+            callbacks.append(
+                CheckpointCallback(
+                    self.store, training.checkpoint_every, training.steps
+                )
             )
-        )
         return callbacks
 
     def _bleu(self):
@@ -152,7 +163,9 @@ class Fit:
             self.data.target_tokenizer,
             num_beams=self.recipe.training.validation_beams,
             length_penalty=self.recipe.decoding.length_penalty,
-            batch_size=self.recipe.decoding.batch_size,
+            # Every replica searches a batch of its own.
+            batch_size=self.recipe.decoding.batch_size
+            * num_replicas(self.model),
             compiled=self.recipe.training.jit_compile,
         )
         return BleuCallback(
@@ -204,6 +217,8 @@ class Fit:
 
     def _save_interrupted(self):
         step = self.step
+        if not self.workers.is_chief:
+            return f"interrupted at update {step}; the first worker keeps it."
         if step and step not in self.store.steps():
             self.store.save(self.model, step)
         kept = self.store.latest()

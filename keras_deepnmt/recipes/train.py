@@ -24,6 +24,7 @@ from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.strategies import make_strategy
+from keras_deepnmt.training.workers import Workers
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo.registry import get_preset
 
@@ -72,29 +73,55 @@ def train(
     _check_preset(recipe)
     # Before anything starts TensorFlow: its devices cannot be divided later.
     training = recipe.training
+    if training.strategy == "multi_worker":
+        _say(quiet, "Waiting for the other workers of TF_CONFIG ...")
     strategy = make_strategy(training.strategy, training.replicas)
+    workers = Workers(strategy)
+    if not workers.is_chief:
+        return _help(recipe, run, prepared_dir, strategy, workers)
     run.claim(recipe, resume)
     with run.alone():
         if run.recipe_file.is_file():
             run.reopen(recipe)
-        if run.run_file.is_file():
+        if workers.say(run.run_file.is_file()):
             _say(quiet, f"{run.directory}: this run is finished.")
             return run.run()
         data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
         _record(recipe, run, data)
-        step = _fit(recipe, run, data, strategy, quiet)
-        return _finish(recipe, run, data, step, quiet)
+        workers.wait()
+        step = _fit(recipe, run, data, strategy, workers, quiet)
+        content = _finish(recipe, run, data, step, quiet)
+        workers.wait()
+    return content
 
 
-def _fit(recipe, run, data, strategy, quiet):
+def _help(recipe, run, prepared_dir, strategy, workers):
+    """Takes part in the chief's training; writes nothing."""
+    if not workers.say(0):
+        workers.wait()
+        try:
+            data = PreparedData(prepared_dir or run.data_dir)
+        except UserError as error:
+            raise UserError(
+                f"{error} The run folder and the prepared folder must be on a "
+                "file system that all workers read."
+            ) from error
+        _fit(recipe, run, data, strategy, workers, quiet=True)
+        workers.wait()
+    return run.run()
+
+
+def _fit(recipe, run, data, strategy, workers, quiet):
     keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     _say(quiet, _describe(recipe, data, plan))
     with strategy.scope():
         model = build_model(recipe, data.manifest)
         compile_model(recipe, model)
-        fit = Fit(recipe, run, data, model, plan, quiet)
-        fit.go_on()
+    # Outside the scope, where a variable of the chief alone (TensorBoard makes
+    # one) would be waited for by all.
+    fit = Fit(recipe, run, data, model, plan, workers, quiet)
+    fit.go_on()
     return fit.step
 
 

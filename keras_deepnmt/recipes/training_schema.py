@@ -57,11 +57,15 @@ class TrainingRecipe:
         optimizer: the rule of the update.
         learning_rate: the rate over the updates.
         label_smoothing: mass of the uniform distribution in the labels.
-        strategy: `one_device`; or `mirrored`, several devices of one machine.
+        strategy: `one_device`; `mirrored`, several devices of one machine; or
+            `multi_worker`, the machines in TF_CONFIG: the same command is
+            started on each, with a run folder that all of them can read.
         replicas: devices of `mirrored`; null takes all accelerators.
         gradient_accumulation_steps: parts of a batch that are computed one
             after another, so that larger batches fit in memory.
-        dtype_policy: the type computed in; weights stay float32.
+        dtype_policy: the type computed in; weights stay float32. With
+            `mixed_float16` the loss is scaled, and an update whose gradient
+            overflows is skipped.
         jit_compile: whether XLA compiles the step.
         validate_every: updates between two validations.
         validation_beams: beams of the BLEU while training; 1 is greedy.
@@ -82,10 +86,12 @@ class TrainingRecipe:
         default_factory=LearningRateRecipe
     )
     label_smoothing: float = 0.1
-    strategy: Literal["one_device", "mirrored"] = "one_device"
+    strategy: Literal["one_device", "mirrored", "multi_worker"] = "one_device"
     replicas: int | None = None
     gradient_accumulation_steps: int = 1
-    dtype_policy: Literal["float32", "mixed_bfloat16"] = "float32"
+    dtype_policy: Literal["float32", "mixed_bfloat16", "mixed_float16"] = (
+        "float32"
+    )
     jit_compile: bool = True
     validate_every: int = 1000
     validation_beams: int = 1

@@ -1,13 +1,15 @@
-"""Which devices train: one, or several of a machine."""
+"""Which devices train: one, several of a machine, or several machines."""
 
 import contextlib
+import json
+import os
 from typing import Any, Literal
 
 import keras
 
 from keras_deepnmt.errors import UserError
 
-Strategy = Literal["one_device", "mirrored"]
+Strategy = Literal["one_device", "mirrored", "multi_worker"]
 
 
 def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
@@ -15,10 +17,13 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
 
     `"mirrored"` is a `tf.distribute.MirroredStrategy`: every replica holds all
     weights and takes an equal part of each batch's rows. Without accelerators
-    the processor is divided into logical devices.
+    the processor is divided into logical devices. `"multi_worker"` is a
+    `tf.distribute.MultiWorkerMirroredStrategy`: the same over the machines
+    that the environment variable TF_CONFIG names, on all devices of each; it
+    waits until all have started.
 
     Args:
-        kind: `"one_device"` or `"mirrored"`.
+        kind: `"one_device"`, `"mirrored"` or `"multi_worker"`.
         num_replicas: replicas of `"mirrored"`. Defaults to all accelerators,
             or one where there are none.
 
@@ -26,7 +31,8 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
         An object with a `scope()` to build, compile and fit in.
 
     Raises:
-        UserError: if there are not that many devices, or the backend is not
+        UserError: if there are not that many devices, TF_CONFIG does not say
+            which process of which cluster this is, or the backend is not
             TensorFlow.
 
     Example:
@@ -41,8 +47,12 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
             f"KERAS_BACKEND={keras.config.backend()}. Use "
             "KERAS_BACKEND=tensorflow."
         )
+    if kind == "multi_worker":
+        _check_cluster(os.environ.get("TF_CONFIG"), num_replicas)
     import tensorflow as tf
 
+    if kind == "multi_worker":
+        return tf.distribute.MultiWorkerMirroredStrategy()
     return tf.distribute.MirroredStrategy(_tensorflow_devices(num_replicas))
 
 
@@ -53,6 +63,31 @@ class _OneDevice:
 
     def scope(self):
         return contextlib.nullcontext()
+
+
+def _check_cluster(text, num_replicas):
+    """Checks TF_CONFIG; what TensorFlow says of a wrong one is no help."""
+    if num_replicas is not None:
+        raise UserError(
+            'strategy "multi_worker" takes all devices of each machine. '
+            f"Received: replicas={num_replicas}. Leave it out, and hide "
+            "devices with CUDA_VISIBLE_DEVICES."
+        )
+    try:
+        config = json.loads(text or "")
+        task, cluster = config["task"], config["cluster"]
+        cluster[task["type"]][int(task["index"])]
+        kinds = set(cluster) <= {"chief", "worker"}
+    except (ValueError, KeyError, TypeError, IndexError):
+        kinds = False
+    if not kinds:
+        raise UserError(
+            'strategy "multi_worker" needs the environment variable TF_CONFIG '
+            "to name the cluster and this process' place in it. Received: "
+            f"TF_CONFIG={text!r}. Use, on the first of two machines, "
+            '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
+            '"task": {"type": "worker", "index": 0}}.'
+        )
 
 
 def _tensorflow_devices(num_replicas):

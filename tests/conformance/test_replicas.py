@@ -41,6 +41,10 @@ def test_an_overflow_on_one_replica_skips_the_update_on_all(measured):
     assert batches == 12 and 0 < updates < 12
 
 
+def test_replicas_share_the_rows_of_a_search(measured):
+    assert measured["searches"] == [True] * 4
+
+
 def test_replicas_drop_different_activations_and_a_checkpoint_keeps_them(
     measured,
 ):

@@ -2,8 +2,9 @@
 
 Run as a program, since TensorFlow fixes its devices when it starts. Prints a
 JSON object: `"models"`, entry name to the largest difference of any weight,
-`"masks"`, what dropout kept on each replica before and after a checkpoint, and
-`"float16"`, what an overflow on one replica did.
+`"masks"`, what dropout kept on each replica before and after a checkpoint,
+`"float16"`, what an overflow on one replica did, and `"searches"`, whether
+replicas found the same translations.
 """
 
 import json
@@ -18,6 +19,8 @@ import tensorflow as tf
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.decoding import beam_search  # noqa: E402
+from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
 from keras_deepnmt.training.update_count import update_count  # noqa: E402
 
@@ -124,6 +127,27 @@ def float16(two):
     }
 
 
+def searches(two):
+    """Translates on one device and on two, compiled and not."""
+    entry = catalog.MODELS[1]
+    one = entry.make()
+    with two.scope():
+        model = entry.make()
+    model.set_weights(one.get_weights())
+    # Seven rows are four and three, and one of padding.
+    source_ids = entry.example(rows=7)[0]["source_ids"]
+    options = {"num_beams": 3, "max_length": 5}
+    same = []
+    for jit_compile in (True, False):
+        found, wanted = (
+            compile_for(each, beam_search, jit_compile)(source_ids, **options)
+            for each in (model, one)
+        )
+        same.append(np.array_equal(found["ids"], wanted["ids"]))
+        same.append(np.allclose(found["scores"], wanted["scores"], atol=1e-5))
+    return same
+
+
 if __name__ == "__main__":
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0],
@@ -139,6 +163,11 @@ if __name__ == "__main__":
     }
     print(
         json.dumps(
-            {"models": found, "masks": masks(two), "float16": float16(two)}
+            {
+                "models": found,
+                "masks": masks(two),
+                "float16": float16(two),
+                "searches": searches(two),
+            }
         )
     )

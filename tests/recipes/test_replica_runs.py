@@ -1,19 +1,25 @@
-"""Runs of a recipe on two replicas, each in a real process."""
+"""Runs of a recipe on two replicas, of one process and of two."""
 
-import os
+import csv
+import json
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import h5py
 import numpy as np
+import pytest
 from digit_run import environment
 
 TWO = ("training.strategy=mirrored", "training.replicas=2")
 
 
-def start(recipe_file, run_dir, *changes):
+WORKERS = ("training.strategy=multi_worker",)
+
+
+def start(recipe_file, run_dir, *changes, **variables):
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "keras_deepnmt", "train", recipe_file),
@@ -24,13 +30,52 @@ def start(recipe_file, run_dir, *changes):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env={**environment(), **variables},
     )
 
 
 def finish(process):
     error = process.communicate()[1]
     assert process.returncode == 0, error
+
+
+def start_workers(recipe_file, run_dir):
+    """Starts two processes that know each other by TF_CONFIG."""
+    with socket.socket() as first, socket.socket() as second:
+        for free in (first, second):
+            free.bind(("127.0.0.1", 0))
+        names = [
+            f"127.0.0.1:{free.getsockname()[1]}" for free in (first, second)
+        ]
+    return [
+        start(
+            recipe_file,
+            run_dir,
+            *WORKERS,
+            TF_CONFIG=json.dumps(
+                {
+                    "cluster": {"worker": names},
+                    "task": {"type": "worker", "index": index},
+                }
+            ),
+        )
+        for index in range(2)
+    ]
+
+
+def kill_after_a_checkpoint(run_dir, *processes):
+    first = run_dir / "checkpoints" / "step-00000002"
+    end = time.monotonic() + 200
+    while not first.exists():
+        for process in processes:
+            assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+    for process in processes:
+        process.communicate()
+    assert not (run_dir / "run.json").exists()
 
 
 def arrays(file):
@@ -53,6 +98,12 @@ def checkpoint(run_dir, step):
     return {**arrays(folder / "model.weights.h5"), **seeds}
 
 
+def bleu_of(run_dir):
+    """All validations of a run."""
+    with open(run_dir / "log.csv", encoding="utf-8", newline="") as file:
+        return [row["val_bleu"] for row in csv.DictReader(file)]
+
+
 def test_two_replicas_end_where_one_device_ends(recipe_file, tmp_path):
     # Two parts of a batch, so that the batches are those of two replicas.
     ways = {"one": ("training.gradient_accumulation_steps=2",), "two": TWO}
@@ -65,22 +116,37 @@ def test_two_replicas_end_where_one_device_ends(recipe_file, tmp_path):
         np.testing.assert_allclose(one[name], two[name], atol=1e-6)
 
 
-def test_a_run_killed_on_two_replicas_ends_bit_identical(recipe_file, tmp_path):
-    finish(start(recipe_file, tmp_path / "whole", *TWO))
-    process = start(recipe_file, tmp_path / "killed", *TWO)
-    first = tmp_path / "killed" / "checkpoints" / "step-00000002"
-    end = time.monotonic() + 200
-    while not first.exists():
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert not (tmp_path / "killed" / "run.json").exists()
-    finish(start(recipe_file, tmp_path / "killed", *TWO))
-    whole, killed = (
-        checkpoint(tmp_path / name, 6) for name in ("whole", "killed")
-    )
+@pytest.fixture(scope="module")
+def whole_run(recipe_file, tmp_path_factory):
+    """A run on two replicas of one process, with dropout."""
+    run_dir = tmp_path_factory.mktemp("whole") / "run"
+    finish(start(recipe_file, run_dir, *TWO))
+    return run_dir
+
+
+def test_a_run_killed_on_two_replicas_ends_bit_identical(
+    whole_run, recipe_file, tmp_path
+):
+    run_dir = tmp_path / "killed"
+    kill_after_a_checkpoint(run_dir, start(recipe_file, run_dir, *TWO))
+    finish(start(recipe_file, run_dir, *TWO))
+    whole, killed = (checkpoint(run, 6) for run in (whole_run, run_dir))
     assert whole.keys() == killed.keys()
     for name in whole:
         np.testing.assert_array_equal(whole[name], killed[name])
+    assert bleu_of(run_dir) == bleu_of(whole_run)
+
+
+def test_two_workers_killed_and_resumed_end_where_two_replicas_end(
+    whole_run, recipe_file, tmp_path
+):
+    run_dir = tmp_path / "workers"
+    kill_after_a_checkpoint(run_dir, *start_workers(recipe_file, run_dir))
+    processes = start_workers(recipe_file, run_dir)
+    for process in processes:
+        finish(process)
+    whole, workers = (checkpoint(run, 6) for run in (whole_run, run_dir))
+    assert whole.keys() == workers.keys()
+    for name in whole:
+        np.testing.assert_allclose(whole[name], workers[name], atol=1e-6)
+    assert bleu_of(run_dir) == bleu_of(whole_run)

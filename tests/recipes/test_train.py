@@ -325,10 +325,13 @@ def test_early_stopping_without_a_validation_set_is_refused(
         train(recipe, tmp_path / "run", quiet=True)
 
 
-def test_mixed_precision_trains_and_keeps_float32_weights(train_in, tmp_path):
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_trains_and_keeps_float32_weights(
+    dtype, train_in, tmp_path
+):
     run = train_in(
         {
-            "training.dtype_policy": "mixed_bfloat16",
+            "training.dtype_policy": dtype,
             "training.steps": 2,
             "training.optimizer.global_clipnorm": 1.0,
             "data.valid": None,
@@ -337,8 +340,10 @@ def test_mixed_precision_trains_and_keeps_float32_weights(train_in, tmp_path):
     )
     assert run["steps"] == 2 and run["valid"] == {}
     config = json.loads((tmp_path / "run/model/config.json").read_text())
-    assert "mixed_bfloat16" in json.dumps(config)
-    model = Translator.load(tmp_path / "run").model
+    assert dtype in json.dumps(config)
+    translator = Translator.load(tmp_path / "run")
+    assert len(translator.translate(["a b", "c"])) == 2
+    model = translator.model
     assert all(weight.dtype == "float32" for weight in model.trainable_weights)
 
 
