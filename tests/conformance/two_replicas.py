@@ -2,7 +2,8 @@
 
 Run as a program, since TensorFlow fixes its devices when it starts. Prints a
 JSON object: `"models"`, entry name to the largest difference of any weight,
-and `"masks"`, what dropout kept on each replica before and after a checkpoint.
+one of them with R-Drop and scheduled sampling, one with distillation, and
+`"masks"`, what dropout kept on each replica before and after a checkpoint.
 """
 
 import json
@@ -17,6 +18,10 @@ import tensorflow as tf
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.models import (  # noqa: E402
+    Distillation,
+    ScheduledSampling,
+)
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
 
 # What is special on two replicas, for one entry each; sums are for all.
@@ -27,11 +32,25 @@ OPTIONS = [
 ]
 
 
-def updated_weights(entry, weights, strategy, **options):
+def objective(number, entry, teacher_weights):
+    """What is lowered, for one entry each; the teacher is the strategy's."""
+    if number == 0:
+        # From the second of two updates on, whatever is drawn.
+        return {"r_drop": 3.0, "scheduled_sampling": ScheduledSampling(1, 1, 1)}
+    if number == 2:
+        teacher = entry.make()
+        teacher.set_weights(teacher_weights)
+        return {"distillation": Distillation(teacher, 0.5)}
+    return {}
+
+
+def updated_weights(entry, weights, strategy, number, **options):
     with strategy.scope():
         model = entry.make(dropout=0.0)
         model.compile(
-            keras.optimizers.SGD(0.5), **{"jit_compile": False, **options}
+            keras.optimizers.SGD(0.5),
+            **objective(number, entry, [0.9 * weight for weight in weights]),
+            **{"jit_compile": False, **options},
         )
     model.set_weights(weights)
     # Five rows are three and two, with different numbers of real tokens.
@@ -41,11 +60,12 @@ def updated_weights(entry, weights, strategy, **options):
     return model.get_weights(), model.evaluate(dataset, verbose=0)
 
 
-def largest_difference(entry, two, options):
+def largest_difference(number, entry, two, options):
     weights = entry.make().get_weights()
+    one = tf.distribute.get_strategy()
     results = [
-        updated_weights(entry, weights, tf.distribute.get_strategy()),
-        updated_weights(entry, weights, two, **options),
+        updated_weights(entry, weights, one, number),
+        updated_weights(entry, weights, two, number, **options),
     ]
     moved = max(
         np.abs(old - new).max()
@@ -95,7 +115,9 @@ if __name__ == "__main__":
     entries = catalog.distinct_models()
     options = OPTIONS + [{}] * (len(entries) - len(OPTIONS))
     found = {
-        entry.name: largest_difference(entry, two, chosen)
-        for entry, chosen in zip(entries, options, strict=True)
+        entry.name: largest_difference(number, entry, two, chosen)
+        for number, (entry, chosen) in enumerate(
+            zip(entries, options, strict=True)
+        )
     }
     print(json.dumps({"models": found, "masks": masks(two)}))
