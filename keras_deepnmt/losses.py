@@ -100,3 +100,44 @@ def negative_log_likelihood(labels, log_probs):
     return -ops.sum(
         ops.where(picked, log_probs, ops.zeros_like(log_probs)), axis=-1
     )
+
+
+def kl_divergence(log_probs, other):
+    """Measures how far a distribution is from another one.
+
+        KL(p || q) = sum_v p(v) (log p(v) - log q(v))
+
+    Args:
+        log_probs: float tensor `(..., V)`, natural logarithms of p.
+        other: float tensor `(..., V)`, natural logarithms of q.
+
+    Returns:
+        Float tensor `(...)` in nats. Padding is not masked here.
+
+    Example:
+    >>> p, q = np.log([0.5, 0.5]), np.log([0.25, 0.75])
+    >>> bool(np.isclose(kl_divergence(p, q), np.log(4 / 3) / 2))
+    True
+    """
+    return ops.sum(ops.exp(log_probs) * (log_probs - other), axis=-1)
+
+
+def symmetric_kl_divergence(log_probs, other):
+    """Means the divergences of two distributions in both directions.
+
+        (KL(p || q) + KL(q || p)) / 2
+
+    Args:
+        log_probs: float tensor `(..., V)`, natural logarithms of p.
+        other: float tensor `(..., V)`, natural logarithms of q.
+
+    Returns:
+        Float tensor `(...)` in nats. Padding is not masked here.
+
+    Example:
+    >>> p, q = np.log([0.5, 0.5]), np.log([0.25, 0.75])
+    >>> bool(np.isclose(symmetric_kl_divergence(p, q), np.log(3) / 8))
+    True
+    """
+    difference = ops.exp(log_probs) - ops.exp(other)
+    return ops.sum(difference * (log_probs - other), axis=-1) / 2.0

@@ -9,6 +9,7 @@ from keras_deepnmt.losses import (
     negative_log_likelihood,
 )
 from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.models.objective import Objective
 
 if keras.config.backend() == "tensorflow":
     from keras_deepnmt.models.tensorflow_step import TensorFlowStep as Step
@@ -41,6 +42,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     >>> model({"source_ids": source, "target_ids": target}).shape
     TensorShape([2, 7, 13])
     """
+
+    # Made by the first `compile` that draws; a model without draws has none.
+    sampling_generator = None
 
     def symbolic_graph(self):
         """Traces `encode` and `decode` once on symbolic ids.
@@ -113,6 +117,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         *,
         jit_compile=True,
         gradient_accumulation_steps=1,
+        r_drop=0.0,
+        scheduled_sampling=None,
+        distillation=None,
         **kwargs,
     ):
         """Makes the model ready for `fit`.
@@ -126,13 +133,26 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             gradient_accumulation_steps: int. Parts of a batch whose gradients
                 are computed one after another: the same update from a fraction
                 of the memory. TensorFlow only.
+            r_drop: float. Weight of the divergence between two forwards with
+                different dropout, the paper's alpha; see `models.Objective`.
+            scheduled_sampling: `models.ScheduledSampling`: target inputs
+                replaced by predictions.
+            distillation: `models.Distillation`: a teacher's distributions. It
+                is not saved with the model: compile a loaded one again.
             **kwargs: other arguments of `keras.Model.compile`.
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, or above
-                it on a backend other than TensorFlow.
+                it on a backend other than TensorFlow; `r_drop` is negative; or
+                the teacher has other vocabularies.
         """
         self._check_accumulation(gradient_accumulation_steps)
+        self.objective = Objective(r_drop, scheduled_sampling, distillation)
+        if distillation is not None:
+            distillation.check(self)
+        # Kept when compiled anew: random states are told apart by order.
+        if scheduled_sampling is not None and self.sampling_generator is None:
+            self.sampling_generator = keras.random.SeedGenerator()
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.token_loss = keras.losses.get(
             LabelSmoothedCrossEntropy() if loss is None else loss
@@ -217,6 +237,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             "loss": keras.saving.serialize_keras_object(self.token_loss),
             "jit_compile": self.step_jit_compile,
             "gradient_accumulation_steps": self.gradient_accumulation_steps,
+            "r_drop": self.objective.r_drop,
+            "scheduled_sampling": keras.saving.serialize_keras_object(
+                self.objective.scheduled_sampling
+            ),
         }
 
     def compile_from_config(self, config):

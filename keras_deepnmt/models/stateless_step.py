@@ -4,7 +4,10 @@ import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
-from keras_deepnmt.models.auxiliary_losses import sum_auxiliary_losses
+from keras_deepnmt.models.auxiliary_losses import (
+    losses_by_side,
+    sum_auxiliary_losses,
+)
 
 
 class StatelessStep:
@@ -42,6 +45,58 @@ class StatelessStep:
             return super().metrics
         return [*super().metrics, self._loss_mean, self._token_sum]
 
+    def call(self, inputs, training=None, **kwargs):
+        outputs = super().call(inputs, training=training, **kwargs)
+        if training:
+            # Keras hands the losses on, but not which layer added which.
+            self._layer_losses = tuple(losses_by_side(self))
+        return outputs
+
+    def train_step(self, state, data):
+        """Runs one update on the global batch; called by `fit`.
+
+        Args:
+            state: tuple of all variables' arrays, as Keras hands them over.
+            data: `({"source_ids", "target_ids"}, labels)`.
+
+        Returns:
+            Tuple of the logs and the new state.
+        """
+        # `compute_loss` is not given the optimizer's variables.
+        paths = [id(variable) for variable in self.optimizer.variables]
+        count = paths.index(id(self.optimizer.iterations))
+        self._updates_made = state[2][count]
+        try:
+            return super().train_step(state, data)
+        finally:
+            self._updates_made = None
+
+    def updates_made(self):
+        """Counts the updates before this one, inside a step.
+
+        Returns:
+            Int scalar array.
+        """
+        return self._updates_made
+
+    def forward_again(self, inputs):
+        """Runs the model once more in a step, with fresh dropout.
+
+        Args:
+            inputs: dict `{"source_ids": (B, S), "target_ids": (B, T)}`.
+
+        Returns:
+            Scores `(B, T, V)`. The layers' losses are those of this call.
+        """
+        # Keras' scope of `compute_loss` drops what layers add.
+        inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
+        values = [(variable, variable.value) for variable in self.variables]
+        with keras.StatelessScope(values, collect_losses=True) as scope:
+            scores = self(inputs, training=True)
+        for variable in self.non_trainable_variables:
+            variable.assign(scope.get_current_value(variable))
+        return scores
+
     def compute_loss(
         self,
         x=None,
@@ -71,16 +126,33 @@ class StatelessStep:
                 "not count. Received: sample_weight of shape "
                 f"{sample_weight.shape}."
             )
-        loss, tokens = self.sum_token_losses(y, y_pred, training)
+        if not training:
+            loss, tokens = self.sum_token_losses(y, y_pred, False)
+            return self._note(loss, tokens)
+        sides = {"source": x["source_ids"], "target": y}
+        counts = {
+            side: ops.maximum(
+                ops.sum(ops.cast(padding_mask(ids), "float32")), 1.0
+            )
+            for side, ids in sides.items()
+        }
+        loss, tokens, auxiliary = self.objective.sum_losses(
+            self,
+            x,
+            y,
+            y_pred,
+            lambda tokens: sum_auxiliary_losses(
+                self._layer_losses, 1.0, counts
+            ),
+        )
+        self._layer_losses = ()
+        return self._note(loss, tokens) + auxiliary
+
+    def _note(self, loss, tokens):
         loss = loss / ops.maximum(tokens, 1.0)
         self._loss_mean.update_state(loss, sample_weight=tokens)
         self._token_sum.update_state(tokens)
-        source_tokens = ops.sum(
-            ops.cast(padding_mask(x["source_ids"]), "float32")
-        )
-        counts = {"source": source_tokens, "target": tokens}
-        counts = {side: ops.maximum(n, 1.0) for side, n in counts.items()}
-        return loss + sum_auxiliary_losses(self, 1.0, counts)
+        return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         # Keras' own "loss" weighs batches by rows; ours by real tokens.

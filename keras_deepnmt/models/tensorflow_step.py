@@ -8,7 +8,10 @@ replica are one compiled function; the all-reduce and the update stay outside.
 import keras
 import tensorflow as tf
 
-from keras_deepnmt.models.auxiliary_losses import sum_auxiliary_losses
+from keras_deepnmt.models.auxiliary_losses import (
+    losses_by_side,
+    sum_auxiliary_losses,
+)
 from keras_deepnmt.models.tensorflow_batches import (
     array_dataset,
     countable_dataset,
@@ -168,6 +171,28 @@ class TensorFlowStep:
         inputs, labels = data
         return self._update_metrics(*self._evaluation_function(inputs, labels))
 
+    def forward_again(self, inputs):
+        """Runs the model once more in a step, with fresh dropout.
+
+        Args:
+            inputs: dict `{"source_ids": (B, S), "target_ids": (B, T)}`.
+
+        Returns:
+            Scores `(B, T, V)`. The layers' losses are those of this call.
+        """
+        return self(inputs, training=True)
+
+    def updates_made(self):
+        """Counts the updates before this one, inside a step.
+
+        Returns:
+            Int scalar tensor.
+        """
+        count = getattr(
+            self.optimizer, "batch_count", self.optimizer.iterations
+        )
+        return count.value
+
     def _accumulate(self, inputs, labels, counts):
         """Adds up what equal parts of the rows give, one after another."""
         parts = self.gradient_accumulation_steps
@@ -190,10 +215,16 @@ class TensorFlowStep:
         variables = self.trainable_variables
         with tf.GradientTape() as tape:
             scores = self(inputs, training=True)
-            loss, tokens = self.sum_token_losses(labels, scores, True)
-            objective = loss / counts["target"] + sum_auxiliary_losses(
-                self, tokens / counts["target"], counts
+            loss, tokens, auxiliary = self.objective.sum_losses(
+                self,
+                inputs,
+                labels,
+                scores,
+                lambda tokens: sum_auxiliary_losses(
+                    losses_by_side(self), tokens / counts["target"], counts
+                ),
             )
+            objective = loss / counts["target"] + auxiliary
             objective = self.optimizer.scale_loss(objective)
         gradients = tape.gradient(
             objective,

@@ -16,6 +16,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.models import (  # noqa: E402
+    Distillation,
+    ScheduledSampling,
+)
+
 T = 5
 
 
@@ -73,8 +78,38 @@ def step_by_step(model, inputs, labels, expected):
     return difference(found[real], expected[real]) / float(largest)
 
 
+def train_with_options(entry, weights):
+    """Two updates that lower all there is, layers' losses too, no chance."""
+    model, teacher = entry.make(dropout=0.0), entry.make()
+    model.set_weights(weights)
+    teacher.set_weights([0.9 * weight for weight in weights])
+    model.compile(
+        keras.optimizers.SGD(0.1),
+        r_drop=3.0,
+        # From the second update on.
+        scheduled_sampling=ScheduledSampling(1.0, 1, 1),
+        distillation=Distillation(teacher, 0.5),
+    )
+    inputs, labels = entry.example()
+    history = model.fit(inputs, labels, batch_size=4, epochs=2, verbose=0)
+    return history.history["loss"], model.get_weights()
+
+
+def check_options(folder):
+    number, entry = list(enumerate(catalog.distinct_models()))[-1]
+    model = keras.models.load_model(folder / f"model_{number}.keras")
+    with np.load(folder / "options.npz") as expected:
+        losses, *weights = expected.values()
+    found, trained = train_with_options(entry, model.get_weights())
+    return {
+        "losses": difference(found, losses),
+        "weights": max(map(difference, trained, weights)),
+    }
+
+
 def run_all(folder):
     found = {"backend": keras.config.backend()}
+    found["options"] = check_options(folder)
     work = [
         *((check_layer, entries) for entries in enumerate(catalog.LAYERS)),
         *(

@@ -10,6 +10,7 @@ from pathlib import Path
 import catalog
 import numpy as np
 import pytest
+from second_backend import train_with_options
 from shared_models import shared_graph, shared_model
 
 
@@ -27,6 +28,9 @@ def results(tmp_path_factory):
         inputs, _ = entry.example()
         scores = shared_graph(entry.name)(inputs)
         np.save(folder / f"model_{number}.npy", scores)
+    weights = shared_model(entry.name).get_weights()
+    losses, trained = train_with_options(entry, weights)
+    np.savez(folder / "options.npz", losses, *trained)
     script = Path(__file__).with_name("second_backend.py")
     environment = {
         **os.environ,
@@ -63,3 +67,9 @@ def test_a_model_gives_the_same_and_trains(results, distinct_entry):
     assert found["step by step"] < 1e-5
     assert found["loss is finite"]
     assert found["weights that stood still"] == []
+
+
+def test_training_with_every_option_makes_the_same_updates(results):
+    found = results["options"]
+    assert found["losses"] < 1e-4
+    assert found["weights"] < 1e-5

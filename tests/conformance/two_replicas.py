@@ -2,9 +2,10 @@
 
 Run as a program, since TensorFlow fixes its devices when it starts. Prints a
 JSON object: `"models"`, entry name to the largest difference of any weight,
-`"masks"`, what dropout kept on each replica before and after a checkpoint,
-`"float16"`, what an overflow on one replica did, and `"searches"`, whether
-replicas found the same translations.
+one of them with R-Drop and scheduled sampling, one with distillation, one
+clipped; `"masks"`, what dropout kept on each replica before and after a
+checkpoint; `"float16"`, what an overflow on one replica did; and `"searches"`,
+whether replicas found the same translations.
 """
 
 import json
@@ -21,6 +22,10 @@ import catalog  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
 from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
+from keras_deepnmt.models import (  # noqa: E402
+    Distillation,
+    ScheduledSampling,
+)
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
 from keras_deepnmt.training.update_count import update_count  # noqa: E402
 
@@ -29,15 +34,29 @@ OPTIONS = [
     {"jit_compile": True},
     {"gradient_accumulation_steps": 2},
     {"jit_compile": True, "gradient_accumulation_steps": 3},
-    {"global_clipnorm": 0.05},
 ]
 
 
-def updated_weights(entry, weights, strategy, global_clipnorm=None, **options):
+def objective(number, entry, teacher_weights):
+    """What is lowered, for one entry each; the teacher is the strategy's."""
+    if number == 0:
+        # From the second of two updates on, whatever is drawn.
+        return {"r_drop": 3.0, "scheduled_sampling": ScheduledSampling(1, 1, 1)}
+    if number == 2:
+        teacher = entry.make()
+        teacher.set_weights(teacher_weights)
+        return {"distillation": Distillation(teacher, 0.5)}
+    return {}
+
+
+def updated_weights(entry, weights, strategy, number, **options):
     with strategy.scope():
         model = entry.make(dropout=0.0)
         model.compile(
-            keras.optimizers.SGD(0.5, global_clipnorm=global_clipnorm),
+            keras.optimizers.SGD(
+                0.5, global_clipnorm=0.05 if number == 3 else None
+            ),
+            **objective(number, entry, [0.9 * weight for weight in weights]),
             **{"jit_compile": False, **options},
         )
     model.set_weights(weights)
@@ -48,13 +67,12 @@ def updated_weights(entry, weights, strategy, global_clipnorm=None, **options):
     return model.get_weights(), model.evaluate(dataset, verbose=0)
 
 
-def largest_difference(entry, two, options):
+def largest_difference(number, entry, two, options):
     weights = entry.make().get_weights()
-    clipnorm = options.get("global_clipnorm")
     one = tf.distribute.get_strategy()
     results = [
-        updated_weights(entry, weights, one, clipnorm),
-        updated_weights(entry, weights, two, **options),
+        updated_weights(entry, weights, one, number),
+        updated_weights(entry, weights, two, number, **options),
     ]
     moved = max(
         np.abs(old - new).max()
@@ -158,8 +176,10 @@ if __name__ == "__main__":
     entries = catalog.distinct_models()
     options = OPTIONS + [{}] * (len(entries) - len(OPTIONS))
     found = {
-        entry.name: largest_difference(entry, two, chosen)
-        for entry, chosen in zip(entries, options, strict=True)
+        entry.name: largest_difference(number, entry, two, chosen)
+        for number, (entry, chosen) in enumerate(
+            zip(entries, options, strict=True)
+        )
     }
     print(
         json.dumps(

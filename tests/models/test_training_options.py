@@ -1,0 +1,167 @@
+"""What must be true of a compiled model with R-Drop, scheduled sampling or
+distillation: where an option can change nothing it does not; layers' losses
+still count once; the teacher stays out of the student; the share of
+predictions follows the optimizer; parts of a batch add up."""
+
+import catalog
+import keras
+import numpy as np
+import pytest
+from test_training_step import ConstantLoss, dataset_of
+
+from keras_deepnmt.models import Distillation, ScheduledSampling
+from keras_deepnmt.models.seed_variables import seed_variables
+
+ENTRY = catalog.MODELS[1]
+BATCH = ENTRY.example(rows=4)
+SAMPLING = ScheduledSampling(1.0)
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    return ENTRY.make(dropout=0.3)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return ENTRY.make().get_weights()
+
+
+def compiled(weights, optimizer="sgd", **options):
+    model = ENTRY.make(dropout=0.0)
+    model.set_weights(weights)
+    options = {"jit_compile": False} | options
+    model.compile(keras.optimizers.get(optimizer), **options)
+    return model
+
+
+def updated(weights, **options):
+    model = compiled(weights, keras.optimizers.SGD(0.5), **options)
+    model.fit(dataset_of(BATCH), epochs=2, verbose=0)
+    return model.get_weights()
+
+
+@pytest.fixture(scope="module")
+def plain(weights):
+    return updated(weights)
+
+
+def assert_close(ones, others):
+    for one, other in zip(ones, others, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def assert_apart(ones, others):
+    pairs = zip(ones, others, strict=True)
+    assert max(np.abs(one - other).max() for one, other in pairs) > 1e-4
+
+
+def test_options_that_can_change_nothing_do_not(weights, plain, teacher):
+    # Without dropout the two forwards of R-Drop are equal.
+    found = updated(
+        weights,
+        r_drop=5.0,
+        scheduled_sampling=ScheduledSampling(0.0),
+        distillation=Distillation(teacher, 0.0),
+    )
+    assert_close(found, plain)
+
+
+def test_a_student_that_is_its_teacher_has_nothing_to_learn(weights, plain):
+    itself = ENTRY.make(dropout=0.3)
+    itself.set_weights(weights)
+    assert_close(
+        updated(weights, distillation=Distillation(itself, 1.0)), weights
+    )
+    assert_apart(plain, weights)
+
+
+def test_a_part_of_a_batch_makes_its_part_of_the_update(
+    weights, plain, teacher
+):
+    options = {
+        "r_drop": 5.0,
+        "scheduled_sampling": SAMPLING,
+        "distillation": Distillation(teacher, 0.7),
+    }
+    whole = updated(weights, **options)
+    parts = updated(weights, gradient_accumulation_steps=2, **options)
+    assert_close(whole, parts)
+    assert_apart(whole, plain)
+
+
+def test_the_losses_of_layers_count_once():
+    model = ENTRY.make(layer_diversity=ConstantLoss())
+    model.compile(
+        keras.optimizers.SGD(0.25),
+        jit_compile=False,
+        r_drop=1.0,
+        scheduled_sampling=SAMPLING,
+    )
+    layers = [model.encoder_diversity, model.decoder_diversity]
+    before = [float(layer.value) for layer in layers]
+    model.fit(dataset_of(BATCH), verbose=0)
+    for layer, value in zip(layers, before, strict=True):
+        np.testing.assert_allclose(layer.value, value - 0.25, atol=1e-6)
+
+
+def test_the_teacher_stays_out_of_the_student(weights, teacher, tmp_path):
+    before = teacher.get_weights()
+    seeds = [np.array(seed) for seed in seed_variables(teacher)]
+    model = compiled(weights, distillation=Distillation(teacher, 0.5))
+    alone = compiled(weights)
+    model.fit(dataset_of(BATCH), verbose=0)
+    assert len(model.variables) == len(alone.variables)
+    assert len(model.optimizer.variables) == len(alone.optimizer.variables)
+    for old, new in zip(before, teacher.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    for old, new in zip(seeds, seed_variables(teacher), strict=True):
+        np.testing.assert_array_equal(old, new)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.objective.distillation is None
+    assert_close(again.get_weights(), model.get_weights())
+
+
+def test_a_teacher_of_other_vocabularies_is_refused(weights):
+    other = catalog.MODELS[0].make()
+    with pytest.raises(ValueError, match="source_vocabulary_size=13 of the"):
+        compiled(weights, distillation=Distillation(other))
+
+
+def test_the_share_follows_the_optimizer(weights):
+    # All inputs become predictions from the third update on.
+    model = compiled(
+        weights,
+        keras.optimizers.SGD(0.0),
+        scheduled_sampling=ScheduledSampling(1.0, start_step=2, end_step=2),
+    )
+    history = model.fit(dataset_of(BATCH), epochs=4, verbose=0).history["loss"]
+    always = compiled(
+        weights, keras.optimizers.SGD(0.0), scheduled_sampling=SAMPLING
+    )
+    never = compiled(weights, keras.optimizers.SGD(0.0))
+    before, after = (
+        model.fit(dataset_of(BATCH), verbose=0).history["loss"][0]
+        for model in (never, always)
+    )
+    assert abs(before - after) > 1e-3
+    np.testing.assert_allclose(history, [before] * 2 + [after] * 2, rtol=1e-6)
+
+
+def test_options_are_saved_with_the_model(weights, tmp_path):
+    model = compiled(
+        weights,
+        r_drop=2.0,
+        scheduled_sampling=ScheduledSampling(0.5, 3, 7),
+    )
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.get_compile_config() == model.get_compile_config()
+    assert again.objective.r_drop == 2.0
+    assert again.objective.scheduled_sampling.end_step == 7
+    # A model that does not draw needs no generator.
+    assert seed_variables(compiled(weights)) == []
+    assert len(seed_variables(again)) == 1
+    again.compile("sgd", scheduled_sampling=SAMPLING)
+    assert len(seed_variables(again)) == 1
