@@ -3,7 +3,11 @@
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.replicas import num_replicas, share_rows
+from keras_deepnmt.decoding.replicas import (
+    num_replicas,
+    place_rows,
+    share_rows,
+)
 
 
 class CompiledFunction:
@@ -80,9 +84,14 @@ class CompiledFunction:
                 return self._function(self._model, *arrays, **options)
 
         jitted = jax.jit(stateless)
-        return lambda *arrays: jitted(
-            [variable.value for variable in self._model.variables], *arrays
-        )
+
+        def search(*arrays):
+            values = [variable.value for variable in self._model.variables]
+            return jitted(values, *arrays)
+
+        if num_replicas(self._model) > 1:
+            return place_rows(self._model.distribution, search)
+        return search
 
 
 def compile_for(model, function, jit_compile=True):

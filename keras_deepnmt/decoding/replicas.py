@@ -1,5 +1,8 @@
-"""One batch shared out over the replicas of a strategy (TensorFlow)."""
+"""One batch shared out over the replicas of a model."""
 
+import math
+
+import keras
 import numpy as np
 
 
@@ -7,17 +10,56 @@ def num_replicas(model) -> int:
     """Counts the replicas a model was made for.
 
     Args:
-        model: a Keras model, or anything with `variables`.
+        model: a model of this package, or anything with `variables`.
 
     Returns:
-        One on a backend without `tf.distribute`.
+        The replicas of its `tf.distribute.Strategy`, the devices of its
+        `keras.distribution`, or one.
 
     Example:
     >>> num_replicas(model)
     1
     """
+    distribution = getattr(model, "distribution", None)
+    if distribution is not None:
+        return math.prod(distribution.device_mesh.shape)
     strategy = getattr(model, "distribute_strategy", None)
     return 1 if strategy is None else strategy.num_replicas_in_sync
+
+
+def place_rows(distribution, function):
+    """Puts the rows of batches on several devices, each a part (JAX).
+
+    Args:
+        distribution: a `keras.distribution.DataParallel`.
+        function: compiled; takes arrays with leading axis B, returns a nest of
+            such.
+
+    Returns:
+        Callable: takes NumPy arrays with equal leading axes, which need not
+        divide by the number of devices, returns a nest of arrays.
+
+    Example:
+    >>> devices = keras.distribution.list_devices()
+    >>> distribution = keras.distribution.DataParallel(devices=devices)
+    >>> double = place_rows(distribution, lambda x: 2 * x)
+    """
+    parts = math.prod(distribution.device_mesh.shape)
+
+    def placed(*arrays):
+        rows = len(arrays[0])
+        filled = [_filled(array, -rows % parts) for array in arrays]
+        outputs = function(
+            *(
+                keras.distribution.distribute_tensor(
+                    array, distribution.get_data_layout(array.shape)
+                )
+                for array in filled
+            )
+        )
+        return keras.tree.map_structure(lambda values: values[:rows], outputs)
+
+    return placed
 
 
 def share_rows(strategy, function):

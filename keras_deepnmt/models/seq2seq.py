@@ -210,7 +210,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             batch_size = None
         if not self._seeds_are_spread:
             self.spread_seeds()
-        return super().fit(x, y, batch_size=batch_size, **kwargs)
+        with self._devices():
+            return super().fit(x, y, batch_size=batch_size, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
         """Measures the plain loss of a token; batches may differ in shape.
@@ -227,7 +228,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """
         x, y = self._batches(x, y, batch_size, kwargs.get("steps"))
         batch_size = None if y is None else batch_size
-        return super().evaluate(x, y, batch_size=batch_size, **kwargs)
+        with self._devices():
+            return super().evaluate(x, y, batch_size=batch_size, **kwargs)
 
     def get_compile_config(self):
         if not self.compiled:

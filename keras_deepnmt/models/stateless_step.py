@@ -1,5 +1,7 @@
 """The training step on backends whose step Keras compiles whole (JAX)."""
 
+import contextlib
+
 import keras
 from keras import ops
 
@@ -8,22 +10,38 @@ from keras_deepnmt.models.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
 )
+from keras_deepnmt.models.shared_batches import (
+    ArrayBatches,
+    filled_batches,
+    num_devices,
+)
 
 
 class StatelessStep:
     """Mixin for `Seq2Seq`: the same loss through Keras' own step.
 
     Keras hands arrays of the global batch to `compute_loss`, so the mean over
-    its real tokens is already the mean over the global batch.
+    its real tokens is already the mean over the global batch. Compiled under a
+    `keras.distribution.DataParallel`, a model trains on all its devices; their
+    rows are filled up with padding.
     """
 
     # Here random numbers are drawn for the global batch.
     _seeds_are_spread = True
+    # What it was compiled under.
+    distribution = None
 
     def compile(self, *args, **kwargs):
         self._token_sum = keras.metrics.Sum(name="tokens")
         self._loss_mean = keras.metrics.Mean(name="token_loss")
+        self.distribution = keras.distribution.distribution()
         super().compile(*args, **kwargs)
+
+    def _devices(self):
+        """Puts the distribution of `compile` in force again."""
+        if self.distribution is None:
+            return contextlib.nullcontext()
+        return self.distribution.scope()
 
     def _keras_jit_compile(self):
         return self.step_jit_compile
@@ -37,7 +55,13 @@ class StatelessStep:
             )
 
     def _batches(self, x, y, batch_size, steps, shuffle=False):
-        return x, y
+        with self._devices():
+            multiple = num_devices()
+        if x is None or multiple == 1:
+            return x, y
+        if y is None:
+            return filled_batches(x, multiple), None
+        return ArrayBatches(x, y, batch_size or 32, multiple, shuffle), None
 
     @property
     def metrics(self):

@@ -5,6 +5,8 @@ replicas and XLA. Here XLA goes inside: forward, loss and gradients of one
 replica are one compiled function; the all-reduce and the update stay outside.
 """
 
+import contextlib
+
 import keras
 import tensorflow as tf
 
@@ -81,6 +83,10 @@ class TensorFlowStep:
         # cannot average over several machines; model, optimizer and metrics
         # are built already. There is no public way to tell it so.
         pass
+
+    def _devices(self):
+        # The strategy of the model is in force wherever it is called.
+        return contextlib.nullcontext()
 
     def _keras_jit_compile(self):
         # Keras' own compilation would wrap `strategy.run`.

@@ -17,10 +17,12 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
 
     `"mirrored"` is a `tf.distribute.MirroredStrategy`: every replica holds all
     weights and takes an equal part of each batch's rows. Without accelerators
-    the processor is divided into logical devices. `"multi_worker"` is a
-    `tf.distribute.MultiWorkerMirroredStrategy`: the same over the machines
-    that the environment variable TF_CONFIG names, on all devices of each; it
-    waits until all have started.
+    the processor is divided into logical devices. On the JAX backend it is a
+    `keras.distribution.DataParallel`, which does the same.
+
+    `"multi_worker"` is a `tf.distribute.MultiWorkerMirroredStrategy`: the same
+    over the machines that the environment variable TF_CONFIG names, on all
+    devices of each; it waits until all have started.
 
     Args:
         kind: `"one_device"`, `"mirrored"` or `"multi_worker"`.
@@ -32,8 +34,8 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
 
     Raises:
         UserError: if there are not that many devices, TF_CONFIG does not say
-            which process of which cluster this is, or the backend is not
-            TensorFlow.
+            which process of which cluster this is, or the backend has no such
+            strategy.
 
     Example:
     >>> with make_strategy("one_device").scope():
@@ -41,11 +43,13 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
     """
     if kind == "one_device":
         return _OneDevice()
-    if keras.config.backend() != "tensorflow":
+    backend = keras.config.backend()
+    if kind == "mirrored" and backend == "jax":
+        return _DataParallel(num_replicas)
+    if backend != "tensorflow":
         raise UserError(
             f'strategy "{kind}" needs the TensorFlow backend. Received: '
-            f"KERAS_BACKEND={keras.config.backend()}. Use "
-            "KERAS_BACKEND=tensorflow."
+            f"KERAS_BACKEND={backend}. Use KERAS_BACKEND=tensorflow."
         )
     if kind == "multi_worker":
         _check_cluster(os.environ.get("TF_CONFIG"), num_replicas)
@@ -63,6 +67,35 @@ class _OneDevice:
 
     def scope(self):
         return contextlib.nullcontext()
+
+
+class _DataParallel:
+    """Devices of JAX, with the interface of a strategy."""
+
+    def __init__(self, num_replicas):
+        devices = _jax_devices(num_replicas)
+        self.num_replicas_in_sync = len(devices)
+        self._distribution = keras.distribution.DataParallel(
+            devices=devices, auto_shard_dataset=False
+        )
+
+    def scope(self):
+        return self._distribution.scope()
+
+
+def _jax_devices(num_replicas):
+    import jax
+
+    if num_replicas is not None:
+        # After JAX has started its devices are what they are.
+        with contextlib.suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", num_replicas)
+    devices = keras.distribution.list_devices()
+    wanted = num_replicas or len(devices)
+    if len(devices) < wanted:
+        kind = devices[0].split(":")[0].upper()
+        raise _too_few(kind, len(devices), wanted)
+    return devices[:wanted]
 
 
 def _check_cluster(text, num_replicas):
@@ -115,10 +148,10 @@ def _too_few(kind, present, wanted):
     remedies = {
         "GPU": "Lower the number of replicas, or hide the GPUs with "
         "CUDA_VISIBLE_DEVICES= to use the processor.",
-        "CPU": "Make the strategy before anything else runs on TensorFlow, in "
-        "a fresh process.",
+        "CPU": "Make the strategy before anything else runs on the backend, "
+        "in a fresh process.",
     }
     return UserError(
         f"{wanted} replicas need as many devices. Received: {present} {kind} "
-        f"devices. {remedies[kind]}"
+        f"devices. {remedies.get(kind, 'Lower the number of replicas.')}"
     )

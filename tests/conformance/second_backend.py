@@ -16,9 +16,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.decoding import beam_search  # noqa: E402
+from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
     ScheduledSampling,
+)
+from keras_deepnmt.training import (  # noqa: E402
+    CheckpointStore,
+    make_strategy,
 )
 
 T = 5
@@ -107,8 +113,56 @@ def check_options(folder):
     }
 
 
+def train_on(num_replicas, folder):
+    """Trains, resumes and translates; rows do not divide by the devices."""
+    entry = catalog.MODELS[1]
+    keras.utils.set_random_seed(7)
+    kind = "mirrored" if num_replicas > 1 else "one_device"
+    with make_strategy(kind, num_replicas).scope():
+        model = entry.make(dropout=0.3)
+        model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=0.5))
+    inputs, labels = entry.example(rows=7)
+    store = CheckpointStore(folder / f"{num_replicas} devices")
+
+    def more():
+        history = model.fit(
+            (batch for batch in [(inputs, labels)] * 3),
+            steps_per_epoch=3,
+            verbose=0,
+        )
+        return history.history["loss"], model.get_weights()
+
+    more()
+    store.save(model, 3)
+    losses, weights = more()
+    store.restore(model)
+    again, resumed = more()
+    search = compile_for(model, beam_search)
+    return {
+        "devices": len(model.trainable_variables[0].value.sharding.device_set),
+        "resumed": again == losses
+        and all(map(np.array_equal, weights, resumed)),
+        "losses": losses + [model.evaluate(inputs, labels, verbose=0)[0]],
+        "weights": weights,
+        "ids": search(inputs["source_ids"], num_beams=3, max_length=5)["ids"],
+    }
+
+
+def check_devices(folder):
+    two, one = train_on(2, folder), train_on(1, folder)
+    return {
+        "devices": [one["devices"], two["devices"]],
+        "resumed": one["resumed"] and two["resumed"],
+        "losses": difference(one["losses"], two["losses"]),
+        "weights": max(map(difference, one["weights"], two["weights"])),
+        "same translations": np.array_equal(one["ids"], two["ids"]),
+    }
+
+
 def run_all(folder):
-    found = {"backend": keras.config.backend()}
+    # First: devices are divided before the backend starts.
+    found = {"data parallel": check_devices(folder)}
+    found["backend"] = keras.config.backend()
     found["options"] = check_options(folder)
     work = [
         *((check_layer, entries) for entries in enumerate(catalog.LAYERS)),

@@ -73,3 +73,12 @@ def test_training_with_every_option_makes_the_same_updates(results):
     found = results["options"]
     assert found["losses"] < 1e-4
     assert found["weights"] < 1e-5
+
+
+def test_two_devices_train_resume_and_translate_as_one(results):
+    found = results["data parallel"]
+    assert found["devices"] == [1, 2]
+    assert found["resumed"]
+    assert found["losses"] < 1e-5
+    assert found["weights"] < 1e-6
+    assert found["same translations"]

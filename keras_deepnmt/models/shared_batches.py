@@ -1,0 +1,139 @@
+"""Batches whose rows divide by the devices, for backends without tf.data."""
+
+import inspect
+import math
+
+import keras
+import numpy as np
+
+
+def num_devices():
+    """Counts the devices that the rows of a batch are shared out over.
+
+    Returns:
+        Int: the devices of the `keras.distribution` in force, or one.
+
+    Example:
+    >>> num_devices()
+    1
+    """
+    distribution = keras.distribution.distribution()
+    if distribution is None:
+        return 1
+    return math.prod(distribution.device_mesh.shape)
+
+
+def fill_rows(batch, multiple):
+    """Adds rows of padding to a batch until they divide.
+
+    Args:
+        batch: nest of arrays with equal leading axes.
+        multiple: int. What the rows must divide by.
+
+    Returns:
+        The nest, of NumPy arrays.
+
+    Example:
+    >>> fill_rows({"source_ids": np.ones((5, 7))}, 4)["source_ids"].shape
+    (8, 7)
+    """
+
+    def fill(array):
+        array = np.asarray(array)
+        missing = -len(array) % multiple
+        return np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
+
+    return keras.tree.map_structure(fill, batch)
+
+
+def filled_batches(batches, multiple):
+    """Adds rows of padding to batches as they come.
+
+    Args:
+        batches: Grain dataset, `tf.data.Dataset`, `keras.utils.PyDataset`, or
+            generator of `({"source_ids", "target_ids"}, labels)`.
+        multiple: int. What the rows of each batch must divide by.
+
+    Returns:
+        Batches that `keras.Model.fit` takes.
+
+    Example:
+    >>> ids = np.ones((5, 7))
+    >>> batches = ((dict(source_ids=ids), ids) for _ in range(2))
+    >>> [labels.shape for _, labels in filled_batches(batches, 4)]
+    [(8, 7), (8, 7)]
+    """
+    if isinstance(batches, keras.utils.PyDataset):
+        return _FilledDataset(batches, multiple)
+    if inspect.isgenerator(batches):
+        return (fill_rows(batch, multiple) for batch in batches)
+    if hasattr(batches, "element_spec"):
+        from keras_deepnmt.models.tensorflow_batches import pad_rows
+
+        return pad_rows(batches, multiple)
+    return batches.map(lambda batch: fill_rows(batch, multiple))
+
+
+class ArrayBatches(keras.utils.PyDataset):
+    """Cuts arrays into batches of one size, the last one too.
+
+    Args:
+        inputs: dict `{"source_ids", "target_ids"}` of int arrays.
+        labels: int array `(N, T)`.
+        batch_size: int. Rows of a batch.
+        multiple: int. What the rows of each batch must divide by.
+        shuffle: bool. Whether the rows are in a new order in each epoch.
+
+    Example:
+    >>> ids = np.ones((5, 7), "int32")
+    >>> batches = ArrayBatches({"source_ids": ids}, ids, 2, multiple=4)
+    >>> len(batches), batches[2][1].shape
+    (3, (4, 7))
+    """
+
+    def __init__(self, inputs, labels, batch_size, multiple, shuffle=False):
+        super().__init__()
+        self._batch = dict(inputs), labels
+        self._batch_size = batch_size
+        self._multiple = batch_size + -batch_size % multiple
+        self._order = np.arange(len(labels))
+        self._generator = keras.random.SeedGenerator() if shuffle else None
+        self.on_epoch_begin()
+
+    def __len__(self):
+        return -(-len(self._order) // self._batch_size)
+
+    def __getitem__(self, number):
+        start = number * self._batch_size
+        rows = self._order[start : start + self._batch_size]
+        batch = keras.tree.map_structure(
+            lambda array: np.asarray(array)[rows], self._batch
+        )
+        return fill_rows(batch, self._multiple)
+
+    def on_epoch_begin(self):
+        if self._generator is not None:
+            self._order = np.asarray(
+                keras.random.shuffle(self._order, seed=self._generator)
+            )
+
+
+class _FilledDataset(keras.utils.PyDataset):
+    """A `PyDataset` with rows of padding."""
+
+    def __init__(self, dataset, multiple):
+        super().__init__()
+        self._dataset = dataset
+        self._multiple = multiple
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __getitem__(self, number):
+        return fill_rows(self._dataset[number], self._multiple)
+
+    def on_epoch_begin(self):
+        self._dataset.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self._dataset.on_epoch_end()
