@@ -19,6 +19,7 @@ from keras_deepnmt.training.schedules import (
     InverseSquareRoot,
     WarmUp,
 )
+from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 
 
@@ -72,15 +73,16 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
 def _optimizer(training):
     rule = training.optimizer
     rate = _schedule(training.learning_rate)
-    if rule.name == "nesterov":
-        return Nesterov(
-            rate, rule.momentum, global_clipnorm=rule.global_clipnorm
-        )
     options = {
+        "global_clipnorm": rule.global_clipnorm,
+        "average_momentum": rule.average_momentum,
+    }
+    if rule.name == "nesterov":
+        return Nesterov(rate, rule.momentum, **options)
+    options |= {
         "beta_1": rule.beta_1,
         "beta_2": rule.beta_2,
         "epsilon": rule.epsilon,
-        "global_clipnorm": rule.global_clipnorm,
     }
     if rule.name == "adamw":
         return AdamW(rate, weight_decay=rule.weight_decay, **options)
@@ -141,3 +143,37 @@ def average_into(
     finally:
         file.unlink(missing_ok=True)
     return model, steps
+
+
+def final_model(
+    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
+) -> tuple[keras.Model, list[int]]:
+    """Builds the model that a finished run is to keep.
+
+    Its weights are the moving average, where the recipe asks for one, or the
+    mean of the last checkpoints.
+
+    Args:
+        recipe: the recipe.
+        run: the run's folder.
+        sizes: holds `source_vocabulary_size` and `target_vocabulary_size`.
+
+    Returns:
+        Tuple of the model and the steps of the checkpoints used.
+    """
+    store = run.checkpoints()
+    if recipe.training.optimizer.average_momentum is None:
+        # A short run has fewer checkpoints than are to be averaged.
+        most = recipe.training.average_checkpoints
+        last = min(most, len(store.steps()))
+        return average_into(recipe, run, sizes, last)
+    trained = build_model(recipe, sizes)
+    compile_model(recipe, trained)
+    step = store.restore(trained)
+    if step is None:
+        raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
+    take_averages(trained)
+    # Without the optimizer, which would be saved with the model.
+    model = build_model(recipe, sizes)
+    model.set_weights(trained.get_weights())
+    return model, [step]

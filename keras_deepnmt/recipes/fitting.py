@@ -17,6 +17,10 @@ from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.training.weight_average import (
+    ValidateAverage,
+    averaged_weights,
+)
 from keras_deepnmt.translator import Translator
 
 
@@ -116,7 +120,7 @@ class Fit:
 
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder
-        callbacks = []
+        callbacks = [ValidateAverage()]
         if self.validation is not None:
             bleu = self._bleu()
             callbacks += [bleu, _report_time_of(bleu)]
@@ -170,8 +174,13 @@ class Fit:
             batch_size=self.recipe.decoding.batch_size,
             compiled=self.recipe.training.jit_compile,
         )
+
+        def translate(texts):
+            with averaged_weights(self.model):
+                return translator.translate(texts)
+
         return BleuCallback(
-            translator.translate,
+            translate,
             sources,
             references,
             tokenize=self.recipe.evaluation.tokenize,
@@ -192,9 +201,10 @@ class Fit:
         # The columns of the log stay; what was not measured is no number.
         logs = {"loss": float("nan"), "tokens": 0.0}
         if self.validation is not None:
-            scores = self.model.evaluate(
-                self.validation, return_dict=True, verbose=0
-            )
+            with averaged_weights(self.model):
+                scores = self.model.evaluate(
+                    self.validation, return_dict=True, verbose=0
+                )
             logs |= {f"val_{name}": value for name, value in scores.items()}
         watchers = keras.callbacks.CallbackList(callbacks, model=self.model)
         watchers.on_train_begin()

@@ -14,9 +14,9 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes import provenance
 from keras_deepnmt.recipes.building import (
-    average_into,
     build_model,
     compile_model,
+    final_model,
     plan_batches,
 )
 from keras_deepnmt.recipes.fitting import Fit
@@ -157,11 +157,7 @@ def _describe(recipe, data, plan):
 def _finish(recipe, run, data, step, quiet):
     """Averages, measures on the validation set, and seals the run."""
     manifest = data.manifest
-    # A short run has fewer checkpoints than are to be averaged.
-    last = min(
-        recipe.training.average_checkpoints, len(run.checkpoints().steps())
-    )
-    model, steps = average_into(recipe, run, manifest, last)
+    model, steps = final_model(recipe, run, manifest)
     logs = [logs for _, logs in run.history()]
     content = {
         "name": recipe.name,

@@ -42,6 +42,9 @@ class OptimizerRecipe:
             `adamw` takes away; 0.01 by default.
         momentum: share of the velocity that `nesterov` keeps; 0.99 by default.
         global_clipnorm: largest norm of the whole gradient; unlimited if null.
+        average_momentum: if given, an exponential moving average of the
+            weights is validated and becomes the final model; 0.999 averages
+            the last thousand updates or so.
     """
 
     name: Literal["adam", "adamw", "nesterov"] = "adam"
@@ -51,11 +54,17 @@ class OptimizerRecipe:
     weight_decay: float | None = None
     momentum: float | None = None
     global_clipnorm: float | None = None
+    average_momentum: float | None = None
 
     def __post_init__(self):
         _take_keys(self, "name", _OPTIMIZER_KEYS)
-        check_above_zero(self, "epsilon", "weight_decay", "global_clipnorm")
-        check_fractions(self, "beta_1", "beta_2", "momentum")
+        check_above_zero(
+            self,
+            *"epsilon weight_decay global_clipnorm average_momentum".split(),
+        )
+        check_fractions(
+            self, "beta_1", "beta_2", "momentum", "average_momentum"
+        )
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,13 @@ class TrainingRecipe:
             "replicas gradient_accumulation_steps".split(),
         )
         check_fractions(self, "label_smoothing")
+        averaged = self.optimizer.average_momentum is not None
+        if averaged and self.average_checkpoints > 1:
+            raise ValueError(
+                "`average_checkpoints` must be 1 with `optimizer."
+                "average_momentum`, which is an average already. Received: "
+                f"{self.average_checkpoints}. Leave one of them out."
+            )
 
 
 def check_above_zero(recipe, *names: str) -> None:

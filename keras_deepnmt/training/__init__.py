@@ -21,3 +21,12 @@ from keras_deepnmt.training.schedules import (
 )
 from keras_deepnmt.training.schedules import WarmUp as WarmUp
 from keras_deepnmt.training.strategies import make_strategy as make_strategy
+from keras_deepnmt.training.weight_average import (
+    ValidateAverage as ValidateAverage,
+)
+from keras_deepnmt.training.weight_average import (
+    WeightAverage as WeightAverage,
+)
+from keras_deepnmt.training.weight_average import (
+    averaged_weights as averaged_weights,
+)

@@ -1,6 +1,8 @@
-"""Keras' optimizers with a factor on the rate that callbacks may lower."""
+"""Keras' optimizers with a rate that callbacks may lower, and an average."""
 
 import keras
+
+from keras_deepnmt.training.weight_average import WeightAverage
 
 
 class RateFactor:
@@ -43,11 +45,12 @@ class RateFactor:
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class Adam(RateFactor, keras.optimizers.Adam):
-    """Keras' Adam with a `rate_factor`.
+class Adam(WeightAverage, RateFactor, keras.optimizers.Adam):
+    """Keras' Adam with a `rate_factor` and an average of the weights.
 
     Args:
         *args: arguments of `keras.optimizers.Adam`.
+        average_momentum: float in (0, 1), or `None`; see `WeightAverage`.
         **kwargs: arguments of `keras.optimizers.Adam`.
 
     Example:
@@ -59,8 +62,8 @@ class Adam(RateFactor, keras.optimizers.Adam):
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class AdamW(RateFactor, keras.optimizers.AdamW):
-    """Keras' AdamW with a `rate_factor`, whose decay spares biases and norms.
+class AdamW(WeightAverage, RateFactor, keras.optimizers.AdamW):
+    """Keras' AdamW with a `rate_factor` and an average, sparing vectors.
 
     With rate `r`, decay `d` and Adam's update `a(n)`, a matrix becomes
         w(n) = (1 - r * d) * w(n - 1) - r * a(n)
@@ -69,6 +72,7 @@ class AdamW(RateFactor, keras.optimizers.AdamW):
 
     Args:
         *args: arguments of `keras.optimizers.AdamW`.
+        average_momentum: float in (0, 1), or `None`; see `WeightAverage`.
         **kwargs: arguments of `keras.optimizers.AdamW`.
 
     Example:
@@ -85,8 +89,8 @@ class AdamW(RateFactor, keras.optimizers.AdamW):
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class Nesterov(RateFactor, keras.optimizers.SGD):
-    """Nesterov's accelerated gradient with a `rate_factor`.
+class Nesterov(WeightAverage, RateFactor, keras.optimizers.SGD):
+    """Keras' form of Nesterov's gradient, with `rate_factor` and average.
 
     With rate `r`, momentum `m` and the gradient `g(w)`, this is what Keras
     does:
@@ -104,7 +108,8 @@ class Nesterov(RateFactor, keras.optimizers.SGD):
     Args:
         learning_rate: float or schedule.
         momentum: float in [0, 1]. Share of the velocity that is kept.
-        **kwargs: other arguments of `keras.optimizers.SGD`.
+        **kwargs: other arguments of `keras.optimizers.SGD`, and
+            `average_momentum` of `WeightAverage`.
 
     Reference:
         - [Sutskever et al., 2013](https://proceedings.mlr.press/v28/sutskever13.html).

@@ -140,7 +140,7 @@ def test_a_rate_under_the_minimum_ends_the_run_and_it_stays_ended(
     train_without_bleu, tmp_path, monkeypatch
 ):
     changes = {**PLATEAU, f"{RATE}.minimum": 19.0, "training.steps": 30}
-    finish = "keras_deepnmt.recipes.train.average_into"
+    finish = "keras_deepnmt.recipes.train.final_model"
     with monkeypatch.context() as patch:
         patch.setattr(finish, None)
         with pytest.raises(TypeError):
