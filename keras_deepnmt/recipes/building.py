@@ -13,6 +13,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.training.freezing import freeze
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -52,14 +53,24 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
 
 
-def compile_model(recipe: Recipe, model: keras.Model) -> None:
+def compile_model(recipe: Recipe, model: keras.Model) -> list[str]:
     """Gives a model the optimizer, schedule and loss of a recipe.
 
     Args:
         recipe: the recipe.
         model: the model.
+
+    Returns:
+        The paths of the weights that the recipe freezes.
+
+    Raises:
+        UserError: if a pattern of frozen weights matches none.
     """
     training = recipe.training
+    try:
+        frozen = freeze(model, training.freeze)
+    except UserError as error:
+        raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
     optimizer = _optimizer(training)
     model.compile(
         optimizer=optimizer,
@@ -68,6 +79,7 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
         gradient_accumulation_steps=training.gradient_accumulation_steps,
     )
     optimizer.build(model.trainable_variables)
+    return frozen
 
 
 def _optimizer(training):

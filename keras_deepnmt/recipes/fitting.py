@@ -9,6 +9,7 @@ from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.recipes.initializing import initialize
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
@@ -78,8 +79,13 @@ class Fit:
             Terminated: on SIGTERM, likewise.
         """
         start = self.store.restore(self.model) or 0
-        if start and not self.quiet:
-            print(f"Going on from update {start:,}.", file=sys.stderr)
+        if start:
+            self._say(f"Going on from update {start:,}.")
+        elif self.recipe.training.initialize_from is not None:
+            report = initialize(
+                self.recipe, self.run_folder, self.data, self.model
+            )
+            self._say(f"Initialised: {report.describe()}")
         self.run_folder.forget_after(start)
         history = self.run_folder.history()
         callbacks = self._callbacks(history)
@@ -219,6 +225,10 @@ class Fit:
             callback.set_model(self.model)
             callback.on_train_begin()
         return self.model.stop_training
+
+    def _say(self, text):
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
 
     def _save_interrupted(self):
         step = self.step

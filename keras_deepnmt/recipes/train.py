@@ -1,6 +1,7 @@
 """From a recipe to a trained run folder."""
 
 import hashlib
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from keras_deepnmt.recipes.building import (
     plan_batches,
 )
 from keras_deepnmt.recipes.fitting import Fit
+from keras_deepnmt.recipes.initializing import find_source
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
 from keras_deepnmt.recipes.schema import Recipe
@@ -92,7 +94,9 @@ def _fit(recipe, run, data, strategy, quiet):
     _say(quiet, _describe(recipe, data, plan))
     with strategy.scope():
         model = build_model(recipe, data.manifest)
-        compile_model(recipe, model)
+        frozen = compile_model(recipe, model)
+        if frozen:
+            _say(quiet, _describe_frozen(model, frozen))
         fit = Fit(recipe, run, data, model, plan, quiet)
         fit.go_on()
     return fit.step
@@ -136,6 +140,8 @@ def _record(recipe, run, data):
                 "another run folder."
             )
         return
+    if recipe.training.initialize_from is not None:
+        resolved["initialize_from"] = find_source(recipe, data)
     run.copy_tokenizers(data.directory)
     save_recipe(recipe, run.recipe_file, resolved)
 
@@ -151,6 +157,15 @@ def _describe(recipe, data, plan):
             f"{recipe.training.steps:,} updates of {tokens:,.0f} target tokens "
             f"on average, {epochs:.1f} epochs.",
         ]
+    )
+
+
+def _describe_frozen(model, frozen):
+    whole = model.count_params()
+    still = whole - sum(math.prod(v.shape) for v in model.trainable_variables)
+    return (
+        f"{len(frozen)} weights are frozen: {still:,} of {whole:,} parameters "
+        "do not train."
     )
 
 

@@ -112,6 +112,11 @@ class TrainingRecipe:
         max_shapes: most batch shapes, that is, compilations of the step.
         optimizer: the rule of the update.
         learning_rate: the rate over the updates.
+        initialize_from: folder of another run on the same prepared data; the
+            weights that both models share by name and shape begin with its
+            values.
+        freeze: patterns of weights that do not train, by path, such as
+            `encoder*`.
         label_smoothing: mass of the uniform distribution in the labels.
         strategy: `one_device`; or `mirrored`, several devices of one machine.
         replicas: devices of `mirrored`; null takes all accelerators.
@@ -137,6 +142,8 @@ class TrainingRecipe:
     learning_rate: LearningRateRecipe = field(
         default_factory=LearningRateRecipe
     )
+    initialize_from: str | None = None
+    freeze: tuple[str, ...] = ()
     label_smoothing: float = 0.1
     strategy: Literal["one_device", "mirrored"] = "one_device"
     replicas: int | None = None

@@ -7,6 +7,7 @@ from keras_deepnmt.training.callbacks import EarlyStopping as EarlyStopping
 from keras_deepnmt.training.checkpoints import (
     CheckpointStore as CheckpointStore,
 )
+from keras_deepnmt.training.freezing import freeze as freeze
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW
 from keras_deepnmt.training.optimizers import Nesterov as Nesterov
@@ -20,6 +21,9 @@ from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
 from keras_deepnmt.training.schedules import WarmUp as WarmUp
+from keras_deepnmt.training.shared_weights import (
+    copy_shared_weights as copy_shared_weights,
+)
 from keras_deepnmt.training.strategies import make_strategy as make_strategy
 from keras_deepnmt.training.weight_average import (
     ValidateAverage as ValidateAverage,
