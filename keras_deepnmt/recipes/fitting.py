@@ -16,6 +16,7 @@ from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.temperature import TemperatureDecay
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
 from keras_deepnmt.training.weight_average import (
@@ -127,6 +128,11 @@ class Fit:
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder
         callbacks = [ValidateAverage()]
+        if training.temperature is not None:
+            decay = training.temperature
+            callbacks.append(
+                TemperatureDecay(decay.start, decay.factor, decay.minimum)
+            )
         if self.validation is not None:
             bleu = self._bleu()
             callbacks += [bleu, _report_time_of(bleu)]

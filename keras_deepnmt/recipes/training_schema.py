@@ -103,6 +103,30 @@ class LearningRateRecipe:
 
 
 @dataclass(frozen=True)
+class TemperatureRecipe:
+    """A temperature of relaxed samples that falls with the updates.
+
+    Args:
+        start: temperature of the first update.
+        factor: what each update multiplies it by.
+        minimum: what it does not fall below.
+    """
+
+    start: float = 5.0
+    factor: float = 0.9995
+    minimum: float = 0.5
+
+    def __post_init__(self):
+        check_above_zero(self, "start", "factor", "minimum")
+        check_fractions(self, "factor")
+        if self.minimum > self.start:
+            raise ValueError(
+                "`minimum` must be at most `start`. Received: "
+                f"{self.minimum} with `start: {self.start}`"
+            )
+
+
+@dataclass(frozen=True)
 class TrainingRecipe:
     """How the network is trained.
 
@@ -117,6 +141,8 @@ class TrainingRecipe:
             values.
         freeze: patterns of weights that do not train, by path, such as
             `encoder*`.
+        temperature: how the temperature of the layers that have one falls;
+            null leaves it alone.
         label_smoothing: mass of the uniform distribution in the labels.
         strategy: `one_device`; or `mirrored`, several devices of one machine.
         replicas: devices of `mirrored`; null takes all accelerators.
@@ -144,6 +170,7 @@ class TrainingRecipe:
     )
     initialize_from: str | None = None
     freeze: tuple[str, ...] = ()
+    temperature: TemperatureRecipe | None = None
     label_smoothing: float = 0.1
     strategy: Literal["one_device", "mirrored"] = "one_device"
     replicas: int | None = None

@@ -25,6 +25,9 @@ from keras_deepnmt.training.shared_weights import (
     copy_shared_weights as copy_shared_weights,
 )
 from keras_deepnmt.training.strategies import make_strategy as make_strategy
+from keras_deepnmt.training.temperature import (
+    TemperatureDecay as TemperatureDecay,
+)
 from keras_deepnmt.training.weight_average import (
     ValidateAverage as ValidateAverage,
 )

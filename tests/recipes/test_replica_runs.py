@@ -11,6 +11,16 @@ from broken_runs import checkpoint
 from digit_run import environment
 
 TWO = ("training.strategy=mirrored", "training.replicas=2")
+# All that a checkpoint must hold beside the weights.
+STATEFUL = (
+    "training.optimizer.average_momentum=0.5",
+    "training.average_checkpoints=1",
+    "training.learning_rate.schedule=plateau",
+    "training.learning_rate.peak=0.3",
+    "training.learning_rate.divide_by=2",
+    "training.validate_every=2",
+    "training.freeze=[encoder_block_1/attention/*]",
+)
 
 
 def start(recipe_file, run_dir, *changes):
@@ -46,8 +56,8 @@ def test_two_replicas_end_where_one_device_ends(recipe_file, tmp_path):
 
 
 def test_a_run_killed_on_two_replicas_ends_bit_identical(recipe_file, tmp_path):
-    finish(start(recipe_file, tmp_path / "whole", *TWO))
-    process = start(recipe_file, tmp_path / "killed", *TWO)
+    finish(start(recipe_file, tmp_path / "whole", *TWO, *STATEFUL))
+    process = start(recipe_file, tmp_path / "killed", *TWO, *STATEFUL)
     first = tmp_path / "killed" / "checkpoints" / "step-00000002"
     end = time.monotonic() + 200
     while not first.exists():
@@ -57,7 +67,7 @@ def test_a_run_killed_on_two_replicas_ends_bit_identical(recipe_file, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert not (tmp_path / "killed" / "run.json").exists()
-    finish(start(recipe_file, tmp_path / "killed", *TWO))
+    finish(start(recipe_file, tmp_path / "killed", *TWO, *STATEFUL))
     whole, killed = (
         checkpoint(tmp_path / name, 6) for name in ("whole", "killed")
     )
