@@ -14,6 +14,9 @@ def average(
 ) -> dict[str, Any]:
     """Averages the last checkpoints of a run into a new run folder.
 
+    It is the mean of the weights that were trained, also where the run kept a
+    moving average of them.
+
     Args:
         run_dir: a run with checkpoints and a `run.json`.
         output_dir: the folder to write; it must not exist.

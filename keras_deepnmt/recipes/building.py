@@ -13,7 +13,14 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.training.schedules import InverseSquareRoot
+from keras_deepnmt.training.freezing import freeze
+from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
+from keras_deepnmt.training.schedules import (
+    Constant,
+    InverseSquareRoot,
+    WarmUp,
+)
+from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 
 
@@ -46,27 +53,26 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
 
 
-def compile_model(recipe: Recipe, model: keras.Model) -> None:
+def compile_model(recipe: Recipe, model: keras.Model) -> list[str]:
     """Gives a model the optimizer, schedule and loss of a recipe.
 
     Args:
         recipe: the recipe.
         model: the model.
 
+    Returns:
+        The paths of the weights that the recipe freezes.
+
     Raises:
-        UserError: if the backend cannot count updates in float16.
+        UserError: if a pattern of frozen weights matches none, or the backend
+            cannot count updates in float16.
     """
     training = recipe.training
-    if (
-        training.dtype_policy == "mixed_float16"
-        and keras.config.backend() != "tensorflow"
-    ):
-        raise UserError(
-            f"recipe {recipe.name}: `training.dtype_policy` must not be "
-            "mixed_float16 on this backend, where skipped updates are not "
-            f"counted. Received: KERAS_BACKEND={keras.config.backend()}. Use "
-            "mixed_bfloat16."
-        )
+    _check_dtype(recipe)
+    try:
+        frozen = freeze(model, training.freeze)
+    except UserError as error:
+        raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
     optimizer = _optimizer(training)
     model.compile(
         optimizer=optimizer,
@@ -75,17 +81,45 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
         gradient_accumulation_steps=training.gradient_accumulation_steps,
     )
     optimizer.build(model.trainable_variables)
+    return frozen
+
+
+def _check_dtype(recipe):
+    if (
+        recipe.training.dtype_policy == "mixed_float16"
+        and keras.config.backend() != "tensorflow"
+    ):
+        raise UserError(
+            f"recipe {recipe.name}: `training.dtype_policy` must not be "
+            "mixed_float16 on this backend, where skipped updates are not "
+            f"counted. Received: KERAS_BACKEND={keras.config.backend()}. Use "
+            "mixed_bfloat16."
+        )
 
 
 def _optimizer(training):
-    rate, rule = training.learning_rate, training.optimizer
-    return keras.optimizers.Adam(
-        learning_rate=InverseSquareRoot(rate.peak, rate.warmup_steps),
-        beta_1=rule.beta_1,
-        beta_2=rule.beta_2,
-        epsilon=rule.epsilon,
-        global_clipnorm=rule.global_clipnorm,
-    )
+    rule = training.optimizer
+    rate = _schedule(training.learning_rate)
+    options = {
+        "global_clipnorm": rule.global_clipnorm,
+        "average_momentum": rule.average_momentum,
+    }
+    if rule.name == "nesterov":
+        return Nesterov(rate, rule.momentum, **options)
+    options |= {
+        "beta_1": rule.beta_1,
+        "beta_2": rule.beta_2,
+        "epsilon": rule.epsilon,
+    }
+    if rule.name == "adamw":
+        return AdamW(rate, weight_decay=rule.weight_decay, **options)
+    return Adam(rate, **options)
+
+
+def _schedule(rate):
+    if rate.schedule == "inverse_square_root":
+        return InverseSquareRoot(rate.peak, rate.warmup_steps)
+    return WarmUp(Constant(rate.peak), rate.warmup_steps)
 
 
 def plan_batches(
@@ -136,3 +170,37 @@ def average_into(
     finally:
         file.unlink(missing_ok=True)
     return model, steps
+
+
+def final_model(
+    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
+) -> tuple[keras.Model, list[int]]:
+    """Builds the model that a finished run is to keep.
+
+    Its weights are the moving average, where the recipe asks for one, or the
+    mean of the last checkpoints.
+
+    Args:
+        recipe: the recipe.
+        run: the run's folder.
+        sizes: holds `source_vocabulary_size` and `target_vocabulary_size`.
+
+    Returns:
+        Tuple of the model and the steps of the checkpoints used.
+    """
+    store = run.checkpoints()
+    if recipe.training.optimizer.average_momentum is None:
+        # A short run has fewer checkpoints than are to be averaged.
+        most = recipe.training.average_checkpoints
+        last = min(most, len(store.steps()))
+        return average_into(recipe, run, sizes, last)
+    trained = build_model(recipe, sizes)
+    compile_model(recipe, trained)
+    step = store.restore(trained)
+    if step is None:
+        raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
+    take_averages(trained)
+    # Without the optimizer, which would be saved with the model.
+    model = build_model(recipe, sizes)
+    model.set_weights(trained.get_weights())
+    return model, [step]

@@ -10,13 +10,20 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.recipes.initializing import initialize
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
+from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.temperature import TemperatureDecay
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.training.weight_average import (
+    ValidateAverage,
+    averaged_weights,
+)
 from keras_deepnmt.training.workers import Workers
 from keras_deepnmt.translator import Translator
 
@@ -61,11 +68,8 @@ class Fit:
             self.validation = validation_dataset(
                 data.store("valid"), plan.cells
             )
-        elif training.early_stopping_patience is not None:
-            raise UserError(
-                f"recipe {recipe.name}: `training.early_stopping_patience` "
-                "needs a validation set; `data` has none."
-            )
+        else:
+            _check_unvalidated(recipe)
 
     @property
     def step(self) -> int:
@@ -81,8 +85,13 @@ class Fit:
             Terminated: on SIGTERM, likewise.
         """
         start = self.store.restore(self.model) or 0
-        if start and not self.quiet:
-            print(f"Going on from update {start:,}.", file=sys.stderr)
+        if start:
+            self._say(f"Going on from update {start:,}.")
+        elif self.recipe.training.initialize_from is not None:
+            report = initialize(
+                self.recipe, self.run_folder, self.data, self.model
+            )
+            self._say(f"Initialised: {report.describe()}")
         if self.workers.is_chief:
             self.run_folder.forget_after(start)
         # All have read the checkpoint, and read the same log.
@@ -94,7 +103,7 @@ class Fit:
             with termination_raised():
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
-                if not self._has_stopped(history):
+                if not self._has_stopped():
                     self._fit(start, callbacks)
         except KeyboardInterrupt as stop:
             _close(callbacks)
@@ -127,7 +136,12 @@ class Fit:
 
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder
-        callbacks = []
+        callbacks = [ValidateAverage()]
+        if training.temperature is not None:
+            decay = training.temperature
+            callbacks.append(
+                TemperatureDecay(decay.start, decay.factor, decay.minimum)
+            )
         if self.validation is not None:
             bleu = self._bleu()
             callbacks += [bleu, _report_time_of(bleu)]
@@ -139,18 +153,35 @@ class Fit:
                     str(run.tensorboard_dir), write_graph=False
                 ),
             ]
+        callbacks += self._stopping(history)
+        if self.workers.is_chief:
+            callbacks.append(
+                CheckpointCallback(
+                    self.store, training.checkpoint_every, training.steps
+                )
+            )
+        return callbacks
+
+    def _stopping(self, history):
+        """Makes the callbacks that may end the run before its last update."""
+        training = self.recipe.training
+        rate = training.learning_rate
+        callbacks = []
+        if rate.schedule == "plateau":
+            callbacks.append(
+                DivideOnPlateau(
+                    rate.divide_by,
+                    rate.minimum,
+                    keep_dividing=rate.keep_dividing,
+                    history=history,
+                )
+            )
         if training.early_stopping_patience is not None:
             callbacks.append(
                 EarlyStopping(
                     training.early_stopping_metric,
                     training.early_stopping_patience,
                     history=history,
-                )
-            )
-        if self.workers.is_chief:
-            callbacks.append(
-                CheckpointCallback(
-                    self.store, training.checkpoint_every, training.steps
                 )
             )
         return callbacks
@@ -168,8 +199,13 @@ class Fit:
             * num_replicas(self.model),
             compiled=self.recipe.training.jit_compile,
         )
+
+        def translate(texts):
+            with averaged_weights(self.model):
+                return translator.translate(texts)
+
         return BleuCallback(
-            translator.translate,
+            translate,
             sources,
             references,
             tokenize=self.recipe.evaluation.tokenize,
@@ -190,9 +226,10 @@ class Fit:
         # The columns of the log stay; what was not measured is no number.
         logs = {"loss": float("nan"), "tokens": 0.0}
         if self.validation is not None:
-            scores = self.model.evaluate(
-                self.validation, return_dict=True, verbose=0
-            )
+            with averaged_weights(self.model):
+                scores = self.model.evaluate(
+                    self.validation, return_dict=True, verbose=0
+                )
             logs |= {f"val_{name}": value for name, value in scores.items()}
         watchers = keras.callbacks.CallbackList(callbacks, model=self.model)
         watchers.on_train_begin()
@@ -200,20 +237,17 @@ class Fit:
         watchers.on_epoch_end(epoch, logs)
         watchers.on_train_end()
 
-    def _has_stopped(self, history):
-        """Whether early stopping had already ended this run."""
-        patience = self.recipe.training.early_stopping_patience
-        if patience is None:
-            return False
-        stopping = EarlyStopping(
-            self.recipe.training.early_stopping_metric,
-            patience,
-            history=self.run_folder.history(),
-        )
-        stopping.set_model(self.model)
+    def _has_stopped(self):
+        """Whether the validations made so far have already ended this run."""
         self.model.stop_training = False
-        stopping.on_train_begin()
+        for callback in self._stopping(self.run_folder.history()):
+            callback.set_model(self.model)
+            callback.on_train_begin()
         return self.model.stop_training
+
+    def _say(self, text):
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
 
     def _save_interrupted(self):
         step = self.step
@@ -229,6 +263,21 @@ class Fit:
         return (
             f"interrupted: {text} in {self.run_folder.directory}. Run the same "
             "command to continue."
+        )
+
+
+def _check_unvalidated(recipe):
+    """Refuses what a recipe without validation data cannot have."""
+    training = recipe.training
+    wrong = None
+    if training.early_stopping_patience is not None:
+        wrong = "early_stopping_patience"
+    if training.learning_rate.schedule == "plateau":
+        wrong = "learning_rate.schedule: plateau"
+    if wrong is not None:
+        raise UserError(
+            f"recipe {recipe.name}: `training.{wrong}` needs a validation set; "
+            "`data` has none."
         )
 
 

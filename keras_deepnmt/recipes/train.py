@@ -1,6 +1,7 @@
 """From a recipe to a trained run folder."""
 
 import hashlib
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes import provenance
 from keras_deepnmt.recipes.building import (
-    average_into,
     build_model,
     compile_model,
+    final_model,
     plan_batches,
 )
 from keras_deepnmt.recipes.fitting import Fit
+from keras_deepnmt.recipes.initializing import find_source
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
 from keras_deepnmt.recipes.schema import Recipe
@@ -117,7 +119,9 @@ def _fit(recipe, run, data, strategy, workers, quiet):
     _say(quiet, _describe(recipe, data, plan))
     with strategy.scope():
         model = build_model(recipe, data.manifest)
-        compile_model(recipe, model)
+        frozen = compile_model(recipe, model)
+    if frozen:
+        _say(quiet, _describe_frozen(model, frozen))
     # Outside the scope, where a variable of the chief alone (TensorBoard makes
     # one) would be waited for by all.
     fit = Fit(recipe, run, data, model, plan, workers, quiet)
@@ -163,6 +167,8 @@ def _record(recipe, run, data):
                 "another run folder."
             )
         return
+    if recipe.training.initialize_from is not None:
+        resolved["initialize_from"] = find_source(recipe, data)
     run.copy_tokenizers(data.directory)
     save_recipe(recipe, run.recipe_file, resolved)
 
@@ -181,14 +187,19 @@ def _describe(recipe, data, plan):
     )
 
 
+def _describe_frozen(model, frozen):
+    whole = model.count_params()
+    still = whole - sum(math.prod(v.shape) for v in model.trainable_variables)
+    return (
+        f"{len(frozen)} weights are frozen: {still:,} of {whole:,} parameters "
+        "do not train."
+    )
+
+
 def _finish(recipe, run, data, step, quiet):
     """Averages, measures on the validation set, and seals the run."""
     manifest = data.manifest
-    # A short run has fewer checkpoints than are to be averaged.
-    last = min(
-        recipe.training.average_checkpoints, len(run.checkpoints().steps())
-    )
-    model, steps = average_into(recipe, run, manifest, last)
+    model, steps = final_model(recipe, run, manifest)
     logs = [logs for _, logs in run.history()]
     content = {
         "name": recipe.name,

@@ -1,7 +1,30 @@
 """The `training` part of a recipe: every key, its type and its default."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+# The keys that mean something to one kind of optimizer or schedule alone, with
+# the values they then have by default.
+_OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
+    "adam": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
+    "adamw": {
+        "beta_1": 0.9,
+        "beta_2": 0.98,
+        "epsilon": 1e-9,
+        "weight_decay": 0.01,
+    },
+    "nesterov": {"momentum": 0.99},
+}
+_SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
+    "inverse_square_root": {"warmup_steps": 4000},
+    "constant": {"warmup_steps": 1},
+    "plateau": {
+        "warmup_steps": 1,
+        "divide_by": 10.0,
+        "minimum": 1e-4,
+        "keep_dividing": False,
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -9,22 +32,39 @@ class OptimizerRecipe:
     """The rule that turns gradients into updates.
 
     Args:
-        name: `adam`.
-        beta_1: decay of Adam's mean of gradients.
-        beta_2: decay of Adam's mean of squared gradients.
-        epsilon: Adam's epsilon.
+        name: `adam`; `adamw`, whose weights decay, biases and norms excepted;
+            or `nesterov`, accelerated gradient descent.
+        beta_1: decay of the mean of gradients of `adam` and `adamw`, 0.9 by
+            default.
+        beta_2: decay of their mean of squared gradients, 0.98 by default.
+        epsilon: their epsilon, 1e-9 by default.
+        weight_decay: share of the weights, times the rate, that an update of
+            `adamw` takes away; 0.01 by default.
+        momentum: share of the velocity that `nesterov` keeps; 0.99 by default.
         global_clipnorm: largest norm of the whole gradient; unlimited if null.
+        average_momentum: if given, an exponential moving average of the
+            weights is validated and becomes the final model; 0.999 averages
+            the last thousand updates or so.
     """
 
-    name: Literal["adam"] = "adam"
-    beta_1: float = 0.9
-    beta_2: float = 0.98
-    epsilon: float = 1e-9
+    name: Literal["adam", "adamw", "nesterov"] = "adam"
+    beta_1: float | None = None
+    beta_2: float | None = None
+    epsilon: float | None = None
+    weight_decay: float | None = None
+    momentum: float | None = None
     global_clipnorm: float | None = None
+    average_momentum: float | None = None
 
     def __post_init__(self):
-        check_above_zero(self, "epsilon", "global_clipnorm")
-        check_fractions(self, "beta_1", "beta_2")
+        _take_keys(self, "name", _OPTIMIZER_KEYS)
+        check_above_zero(
+            self,
+            *"epsilon weight_decay global_clipnorm average_momentum".split(),
+        )
+        check_fractions(
+            self, "beta_1", "beta_2", "momentum", "average_momentum"
+        )
 
 
 @dataclass(frozen=True)
@@ -33,17 +73,57 @@ class LearningRateRecipe:
 
     Args:
         schedule: `inverse_square_root`: from the end of the warm-up the rate
-            falls with the square root of the update.
+            falls with the square root of the update; `constant`: it stays; or
+            `plateau`: it is divided each time the validation loss increases.
         peak: the rate at the end of the warm-up.
-        warmup_steps: updates of the linear rise.
+        warmup_steps: updates of the linear rise; by default 4000 of
+            `inverse_square_root`, and 1, that is none, of the others.
+        divide_by: what `plateau` divides by; 10 by default.
+        minimum: rate under which `plateau` ends the run; 1e-4 by default.
+        keep_dividing: whether `plateau` divides at every validation after the
+            first increase; false by default.
     """
 
-    schedule: Literal["inverse_square_root"] = "inverse_square_root"
+    schedule: Literal["inverse_square_root", "constant", "plateau"] = (
+        "inverse_square_root"
+    )
     peak: float = 0.001
-    warmup_steps: int = 4000
+    warmup_steps: int | None = None
+    divide_by: float | None = None
+    minimum: float | None = None
+    keep_dividing: bool | None = None
 
     def __post_init__(self):
-        check_above_zero(self, "peak", "warmup_steps")
+        _take_keys(self, "schedule", _SCHEDULE_KEYS)
+        check_above_zero(self, "peak", "warmup_steps", "minimum")
+        if self.divide_by is not None and not self.divide_by > 1:
+            raise ValueError(
+                f"`divide_by` must be above 1. Received: {self.divide_by}"
+            )
+
+
+@dataclass(frozen=True)
+class TemperatureRecipe:
+    """A temperature of relaxed samples that falls with the updates.
+
+    Args:
+        start: temperature of the first update.
+        factor: what each update multiplies it by.
+        minimum: what it does not fall below.
+    """
+
+    start: float = 5.0
+    factor: float = 0.9995
+    minimum: float = 0.5
+
+    def __post_init__(self):
+        check_above_zero(self, "start", "factor", "minimum")
+        check_fractions(self, "factor")
+        if self.minimum > self.start:
+            raise ValueError(
+                "`minimum` must be at most `start`. Received: "
+                f"{self.minimum} with `start: {self.start}`"
+            )
 
 
 @dataclass(frozen=True)
@@ -56,6 +136,13 @@ class TrainingRecipe:
         max_shapes: most batch shapes, that is, compilations of the step.
         optimizer: the rule of the update.
         learning_rate: the rate over the updates.
+        initialize_from: folder of another run on the same prepared data; the
+            weights that both models share by name and shape begin with its
+            values.
+        freeze: patterns of weights that do not train, by path, such as
+            `encoder*`.
+        temperature: how the temperature of the layers that have one falls;
+            null leaves it alone.
         label_smoothing: mass of the uniform distribution in the labels.
         strategy: `one_device`; `mirrored`, several devices of one machine; or
             `multi_worker`, the machines in TF_CONFIG: the same command is
@@ -85,6 +172,9 @@ class TrainingRecipe:
     learning_rate: LearningRateRecipe = field(
         default_factory=LearningRateRecipe
     )
+    initialize_from: str | None = None
+    freeze: tuple[str, ...] = ()
+    temperature: TemperatureRecipe | None = None
     label_smoothing: float = 0.1
     strategy: Literal["one_device", "mirrored", "multi_worker"] = "one_device"
     replicas: int | None = None
@@ -108,6 +198,13 @@ class TrainingRecipe:
             "replicas gradient_accumulation_steps".split(),
         )
         check_fractions(self, "label_smoothing")
+        averaged = self.optimizer.average_momentum is not None
+        if averaged and self.average_checkpoints > 1:
+            raise ValueError(
+                "`average_checkpoints` must be 1 with `optimizer."
+                "average_momentum`, which is an average already. Received: "
+                f"{self.average_checkpoints}. Leave one of them out."
+            )
 
 
 def check_above_zero(recipe, *names: str) -> None:
@@ -130,7 +227,7 @@ def check_above_zero(recipe, *names: str) -> None:
 
 
 def check_fractions(recipe, *names: str) -> None:
-    """Checks values that must lie in [0, 1).
+    """Checks values that must lie in [0, 1) where they are given.
 
     Args:
         recipe: a part of a recipe.
@@ -144,5 +241,24 @@ def check_fractions(recipe, *names: str) -> None:
     """
     for name in names:
         value = getattr(recipe, name)
-        if not 0 <= value < 1:
+        if value is not None and not 0 <= value < 1:
             raise ValueError(f"`{name}` must lie in [0, 1). Received: {value}")
+
+
+def _take_keys(recipe, choice, keys):
+    """Fills in what the choice means by default, refuses other kinds' keys."""
+    chosen = getattr(recipe, choice)
+    for name in {name for names in keys.values() for name in names}:
+        value = getattr(recipe, name)
+        if name in keys[chosen]:
+            if value is None:
+                # A run's copy of its recipe says everything outright.
+                object.__setattr__(recipe, name, keys[chosen][name])
+        elif value is not None:
+            owners = " or ".join(
+                k for k, names in keys.items() if name in names
+            )
+            raise ValueError(
+                f"`{name}` belongs to `{choice}: {owners}`. Received: "
+                f"{value} with `{choice}: {chosen}`. Leave it out."
+            )

@@ -1,4 +1,4 @@
-"""Schedules, checkpoints and callbacks for `fit`."""
+"""Schedules, optimizers, checkpoints and callbacks for `fit`."""
 
 from keras_deepnmt.training.callbacks import (
     CheckpointCallback as CheckpointCallback,
@@ -7,10 +7,33 @@ from keras_deepnmt.training.callbacks import EarlyStopping as EarlyStopping
 from keras_deepnmt.training.checkpoints import (
     CheckpointStore as CheckpointStore,
 )
+from keras_deepnmt.training.freezing import freeze as freeze
+from keras_deepnmt.training.optimizers import Adam as Adam
+from keras_deepnmt.training.optimizers import AdamW as AdamW
+from keras_deepnmt.training.optimizers import Nesterov as Nesterov
+from keras_deepnmt.training.optimizers import RateFactor as RateFactor
+from keras_deepnmt.training.plateau import DivideOnPlateau as DivideOnPlateau
 from keras_deepnmt.training.progress import (
     ThroughputProgress as ThroughputProgress,
 )
+from keras_deepnmt.training.schedules import Constant as Constant
 from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
+from keras_deepnmt.training.schedules import WarmUp as WarmUp
+from keras_deepnmt.training.shared_weights import (
+    copy_shared_weights as copy_shared_weights,
+)
 from keras_deepnmt.training.strategies import make_strategy as make_strategy
+from keras_deepnmt.training.temperature import (
+    TemperatureDecay as TemperatureDecay,
+)
+from keras_deepnmt.training.weight_average import (
+    ValidateAverage as ValidateAverage,
+)
+from keras_deepnmt.training.weight_average import (
+    WeightAverage as WeightAverage,
+)
+from keras_deepnmt.training.weight_average import (
+    averaged_weights as averaged_weights,
+)

@@ -8,15 +8,22 @@ import subprocess
 import sys
 import time
 
-import h5py
 import numpy as np
 import pytest
+from broken_runs import checkpoint
 from digit_run import environment
 
 TWO = ("training.strategy=mirrored", "training.replicas=2")
-
-
-WORKERS = ("training.strategy=multi_worker",)
+# All that a checkpoint must hold beside the weights.
+STATEFUL = (
+    "training.optimizer.average_momentum=0.5",
+    "training.average_checkpoints=1",
+    "training.learning_rate.schedule=plateau",
+    "training.learning_rate.peak=0.3",
+    "training.learning_rate.divide_by=2",
+    "training.validate_every=2",
+    "training.freeze=[encoder_block_1/attention/*]",
+)
 
 
 def start(recipe_file, run_dir, *changes, **variables):
@@ -51,7 +58,8 @@ def start_workers(recipe_file, run_dir):
         start(
             recipe_file,
             run_dir,
-            *WORKERS,
+            "training.strategy=multi_worker",
+            *STATEFUL,
             TF_CONFIG=json.dumps(
                 {
                     "cluster": {"worker": names},
@@ -78,26 +86,6 @@ def kill_after_a_checkpoint(run_dir, *processes):
     assert not (run_dir / "run.json").exists()
 
 
-def arrays(file):
-    """All arrays of a weights file, the optimizer's among them."""
-    found = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset):
-            found[name] = item[()]
-
-    with h5py.File(file) as opened:
-        opened.visititems(visit)
-    return found
-
-
-def checkpoint(run_dir, step):
-    folder = run_dir / "checkpoints" / f"step-{step:08d}"
-    with np.load(folder / "state.npz") as states:
-        seeds = {name: states[name] for name in states.files}
-    return {**arrays(folder / "model.weights.h5"), **seeds}
-
-
 def bleu_of(run_dir):
     """All validations of a run."""
     with open(run_dir / "log.csv", encoding="utf-8", newline="") as file:
@@ -120,7 +108,7 @@ def test_two_replicas_end_where_one_device_ends(recipe_file, tmp_path):
 def whole_run(recipe_file, tmp_path_factory):
     """A run on two replicas of one process, with dropout."""
     run_dir = tmp_path_factory.mktemp("whole") / "run"
-    finish(start(recipe_file, run_dir, *TWO))
+    finish(start(recipe_file, run_dir, *TWO, *STATEFUL))
     return run_dir
 
 
@@ -128,8 +116,10 @@ def test_a_run_killed_on_two_replicas_ends_bit_identical(
     whole_run, recipe_file, tmp_path
 ):
     run_dir = tmp_path / "killed"
-    kill_after_a_checkpoint(run_dir, start(recipe_file, run_dir, *TWO))
-    finish(start(recipe_file, run_dir, *TWO))
+    kill_after_a_checkpoint(
+        run_dir, start(recipe_file, run_dir, *TWO, *STATEFUL)
+    )
+    finish(start(recipe_file, run_dir, *TWO, *STATEFUL))
     whole, killed = (checkpoint(run, 6) for run in (whole_run, run_dir))
     assert whole.keys() == killed.keys()
     for name in whole:

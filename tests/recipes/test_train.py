@@ -14,6 +14,7 @@ import json
 
 import numpy as np
 import pytest
+from broken_runs import fails_at
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.average import average
@@ -33,26 +34,6 @@ def finished(recipe_file, prepared_dir, tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("runs") / "whole"
     train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
-
-
-@pytest.fixture
-def train_in(recipe_file, prepared_dir, tmp_path):
-    """Trains in a folder of this test, with changes to the recipe."""
-
-    def run(changes=None, **options):
-        recipe = load_recipe(recipe_file, changes)
-        options = {"prepared_dir": prepared_dir, "quiet": True} | options
-        return train(recipe, tmp_path / "run", **options)
-
-    return run
-
-
-@pytest.fixture
-def without_search(monkeypatch):
-    """Spares the compilation of a search whose result does not matter."""
-    monkeypatch.setattr(
-        Translator, "translate", lambda self, texts: list(texts)
-    )
 
 
 def final_weights(run_dir):
@@ -86,23 +67,6 @@ def assert_same_run(first, second):
     ):
         assert one["val_loss"] == two["val_loss"]
         assert two["val_bleu"] > 0
-
-
-class fails_at:
-    """Makes a checkpoint fail before it is written, once."""
-
-    def __init__(self, monkeypatch, step, error):
-        self.save, self.step, self.error = CheckpointStore.save, step, error
-        monkeypatch.setattr(CheckpointStore, "save", self.replace())
-
-    def replace(self):
-        def save(store, model, step):
-            if step == self.step and self.error is not None:
-                error, self.error = self.error, None
-                raise error
-            return self.save(store, model, step)
-
-        return save
 
 
 def test_a_finished_run_holds_all_that_was_promised(finished, recipe_file):
@@ -303,7 +267,7 @@ def test_early_stopping_ends_the_run_and_stays_ended(
         "training.steps": 30,
         "training.checkpoint_every": 4,
     }
-    finish = "keras_deepnmt.recipes.train.average_into"
+    finish = "keras_deepnmt.recipes.train.final_model"
     with monkeypatch.context() as patch:
         patch.setattr(finish, None)
         with pytest.raises(TypeError):

@@ -1,0 +1,92 @@
+"""A temperature that falls while a model trains."""
+
+import keras
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.training.update_count import update_count
+
+
+class TemperatureDecay(keras.callbacks.Callback):
+    """Lowers the temperature of every layer that has one, update by update.
+
+    A relaxed sample (Gumbel-softmax) is smooth at a high temperature, where
+    all choices get gradients, and nearly one-hot at a low one. Fine-tuning of
+    role-interactive layers (Weissenborn et al., 2019) goes from one to the
+    other; with `k` updates made:
+        temperature(k) = max(minimum, start * factor ** k)
+    The defaults are theirs. It is a function of the updates made alone, so
+    that a restart is exact. Validation has the temperature of the last update.
+
+    A layer has a temperature if it has a scalar weight of that name that does
+    not train: `self.add_weight(name="temperature", shape=(),
+    initializer="ones", trainable=False)`. It is saved with the model.
+
+    Args:
+        start: float. Temperature of the first update.
+        factor: float in (0, 1). What an update multiplies it by.
+        minimum: float. What it does not fall below.
+
+    Raises:
+        ValueError: if `start` or `minimum` is not above zero, `minimum` is
+            above `start`, or `factor` is not between 0 and 1.
+        UserError: when training begins, if no layer has a temperature.
+
+    Example:
+    >>> decay = keras_deepnmt.training.TemperatureDecay(5.0, 0.9995, 0.5)
+    >>> [round(decay.temperature(k), 4) for k in (0, 1000, 9999)]
+    [5.0, 3.0323, 0.5]
+    """
+
+    def __init__(self, start=5.0, factor=0.9995, minimum=0.5):
+        if not 0 < minimum <= start:
+            raise ValueError(
+                "`minimum` must be above zero and at most `start`. Received: "
+                f"start={start}, minimum={minimum}"
+            )
+        if not 0 < factor < 1:
+            raise ValueError(
+                f"`factor` must lie between 0 and 1. Received: factor={factor}"
+            )
+        super().__init__()
+        self.start = start
+        self.factor = factor
+        self.minimum = minimum
+        self._step = 0
+        self._weights = []
+
+    def temperature(self, step: int) -> float:
+        """Computes the temperature of one update.
+
+        Args:
+            step: number of updates made before it.
+
+        Returns:
+            The temperature.
+        """
+        return max(self.minimum, self.start * self.factor**step)
+
+    def on_train_begin(self, logs=None):
+        self._step = update_count(self.model)
+        self._weights = [
+            weight
+            for weight in self.model.non_trainable_weights
+            if weight.name == "temperature" and not tuple(weight.shape)
+        ]
+        if not self._weights:
+            raise UserError(
+                "a falling temperature needs a layer with a scalar weight "
+                '"temperature" that does not train. Received: '
+                f"{self.model.name}, which has none. Leave "
+                "`training.temperature` out, or choose such a layer."
+            )
+
+    def on_train_batch_begin(self, batch, logs=None):
+        now = self.temperature(self._step)
+        self._step += 1
+        if batch and now == self.temperature(self._step - 2):
+            return
+        # On JAX `fit` holds the weights aside; it takes up what was synced.
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
+        for weight in self._weights:
+            weight.assign(now)

@@ -1,0 +1,101 @@
+"""What must be true of the average of the weights.
+
+* it is the moving average of the weights after each update, on two devices and
+  on JAX, and training is that of an optimizer without one, bit by bit
+* `fit` validates the average and goes on with the raw weights, also when it
+  was broken off, and a checkpoint holds both
+* before the first update, and without averages, nothing changes
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from digit_run import environment
+
+from keras_deepnmt.training.optimizers import Adam, Nesterov
+from keras_deepnmt.training.weight_average import (
+    ValidateAverage,
+    averaged_weights,
+    take_averages,
+)
+
+
+@pytest.mark.parametrize(
+    "strategy, backend", [("mirrored", "tensorflow"), ("one_device", "jax")]
+)
+def test_is_the_moving_average_and_leaves_training_alone(strategy, backend):
+    if backend == "jax":
+        pytest.importorskip("jax")
+    script = Path(__file__).with_name("averages_on_backends.py")
+    result = subprocess.run(
+        [sys.executable, script, strategy],
+        env={**environment(), "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert found["averages"] < 1e-6 and found["validation"] < 1e-6
+    assert found["distance"] > 1e-3
+    same = ("raw", "raw after", "resumed", "resumed loss")
+    assert {name: found[name] for name in same} == dict.fromkeys(same, 0.0)
+
+
+@pytest.fixture
+def model():
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile(Nesterov(0.1, 0.5, average_momentum=0.5), "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def fit(model, *callbacks):
+    ones = np.ones((3, 2)), np.ones((3, 1))
+    return model.fit(
+        *ones, validation_data=ones, callbacks=list(callbacks), verbose=0
+    )
+
+
+def test_a_validation_that_is_broken_off_leaves_the_raw_weights(model):
+    class Interrupt(keras.callbacks.Callback):
+        def on_test_batch_begin(self, batch, logs=None):
+            raise KeyboardInterrupt
+
+    fit(model, ValidateAverage())
+    fit(model, ValidateAverage())
+    before = model.get_weights()
+    validate = ValidateAverage()
+    validate.set_model(model)
+    with pytest.raises(KeyboardInterrupt):
+        model.evaluate(
+            np.ones((3, 2)), callbacks=[validate, Interrupt()], verbose=0
+        )
+    assert np.any(before[0] != model.get_weights()[0])
+    validate.on_train_end()
+    np.testing.assert_equal(model.get_weights(), before)
+
+
+def test_without_an_update_or_an_average_nothing_changes(model):
+    before = model.get_weights()
+    with averaged_weights(model):
+        np.testing.assert_equal(model.get_weights(), before)
+    model.compile(Adam(0.1), "mse")
+    fit(model, ValidateAverage())
+    after = model.get_weights()
+    assert take_averages(model) == [] and not model.optimizer.averages
+    np.testing.assert_equal(model.get_weights(), after)
+
+
+def test_survives_serialization_and_refuses_what_is_no_share(model):
+    config = keras.optimizers.serialize(model.optimizer)
+    again = keras.optimizers.deserialize(config)
+    assert again.average_momentum == 0.5
+    for momentum in (0.0, 1.0, -0.5):
+        with pytest.raises(ValueError, match=f"average_momentum={momentum}"):
+            Adam(0.1, average_momentum=momentum)
