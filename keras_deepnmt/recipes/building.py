@@ -11,6 +11,10 @@ from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.recipes.robust_training import (
+    compile_options,
+    planned_lengths,
+)
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.schedules import InverseSquareRoot
@@ -46,12 +50,18 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
 
 
-def compile_model(recipe: Recipe, model: keras.Model) -> None:
-    """Gives a model the optimizer, schedule and loss of a recipe.
+def compile_model(
+    recipe: Recipe, model: keras.Model, data: PreparedData
+) -> None:
+    """Gives a model the optimizer, schedule and objective of a recipe.
 
     Args:
         recipe: the recipe.
         model: the model.
+        data: the corpus.
+
+    Raises:
+        UserError: if the recipe's teacher cannot be used.
     """
     training = recipe.training
     optimizer = _optimizer(training)
@@ -60,6 +70,7 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
         loss=LabelSmoothedCrossEntropy(training.label_smoothing),
         jit_compile=training.jit_compile,
         gradient_accumulation_steps=training.gradient_accumulation_steps,
+        **compile_options(recipe, data),
     )
     optimizer.build(model.trainable_variables)
 
@@ -88,7 +99,7 @@ def plan_batches(
     Returns:
         The plan.
     """
-    lengths = data.store("train").lengths
+    lengths = planned_lengths(recipe, data)
     training = recipe.training
     cells = choose_cells(
         lengths,

@@ -47,6 +47,47 @@ class LearningRateRecipe:
 
 
 @dataclass(frozen=True)
+class ScheduledSamplingRecipe:
+    """Target inputs replaced by the model's own predictions.
+
+    Args:
+        probability: the largest share that is replaced.
+        start_step: update from which on the share grows linearly.
+        end_step: update from which on it stays.
+    """
+
+    probability: float
+    start_step: int = 0
+    end_step: int = 0
+
+    def __post_init__(self):
+        check_shares(self, "probability")
+        if not 0 <= self.start_step <= self.end_step:
+            raise ValueError(
+                "`end_step` must not be before `start_step`, nor that below "
+                f"zero. Received: start_step {self.start_step}, end_step "
+                f"{self.end_step}"
+            )
+
+
+@dataclass(frozen=True)
+class DistillationRecipe:
+    """Learning from the distributions of a finished run's model.
+
+    Args:
+        run: the teacher's run folder; its tokenizers must be those of the
+            data.
+        weight: share of the teacher's term in the loss.
+    """
+
+    run: str
+    weight: float = 0.5
+
+    def __post_init__(self):
+        check_shares(self, "weight")
+
+
+@dataclass(frozen=True)
 class TrainingRecipe:
     """How the network is trained.
 
@@ -57,6 +98,15 @@ class TrainingRecipe:
         optimizer: the rule of the update.
         learning_rate: the rate over the updates.
         label_smoothing: mass of the uniform distribution in the labels.
+        r_drop: weight of the divergence between two forwards with different
+            dropout (Liang et al., 2021); 0 makes one forward.
+        scheduled_sampling: target inputs replaced by predictions.
+        distillation: a teacher from another run.
+        word_dropout: probability with which a word that the model reads, on
+            either side, becomes the unknown word.
+        subword_sampling: draws each segmentation anew: the exponent alpha of
+            a unigram tokenizer, the merge dropout of a BPE one; null keeps the
+            stored ones.
         strategy: `one_device`; or `mirrored`, several devices of one machine.
         replicas: devices of `mirrored`; null takes all accelerators.
         gradient_accumulation_steps: parts of a batch that are computed one
@@ -82,6 +132,11 @@ class TrainingRecipe:
         default_factory=LearningRateRecipe
     )
     label_smoothing: float = 0.1
+    r_drop: float = 0.0
+    scheduled_sampling: ScheduledSamplingRecipe | None = None
+    distillation: DistillationRecipe | None = None
+    word_dropout: float = 0.0
+    subword_sampling: float | None = None
     strategy: Literal["one_device", "mirrored"] = "one_device"
     replicas: int | None = None
     gradient_accumulation_steps: int = 1
@@ -101,7 +156,12 @@ class TrainingRecipe:
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
-        check_fractions(self, "label_smoothing")
+        check_fractions(self, "label_smoothing", "word_dropout")
+        check_shares(self, "subword_sampling")
+        if not self.r_drop >= 0:
+            raise ValueError(
+                f"`r_drop` must not be negative. Received: {self.r_drop}"
+            )
 
 
 def check_above_zero(recipe, *names: str) -> None:
@@ -140,3 +200,22 @@ def check_fractions(recipe, *names: str) -> None:
         value = getattr(recipe, name)
         if not 0 <= value < 1:
             raise ValueError(f"`{name}` must lie in [0, 1). Received: {value}")
+
+
+def check_shares(recipe, *names: str) -> None:
+    """Checks values that must lie in [0, 1] where they are given.
+
+    Args:
+        recipe: a part of a recipe.
+        *names: its keys.
+
+    Raises:
+        ValueError: if one does not.
+
+    Example:
+    >>> check_shares(DistillationRecipe("runs/teacher"), "weight")
+    """
+    for name in names:
+        value = getattr(recipe, name)
+        if value is not None and not 0 <= value <= 1:
+            raise ValueError(f"`{name}` must lie in [0, 1]. Received: {value}")
