@@ -1,6 +1,8 @@
 """From text files to batches: corpora, tokenizers, shards, shapes, datasets."""
 
 from keras_deepnmt.data.batch_source import grain_batches as grain_batches
+from keras_deepnmt.data.batch_transforms import BatchTransform as BatchTransform
+from keras_deepnmt.data.batch_transforms import WordDropout as WordDropout
 from keras_deepnmt.data.batching import BatchPlan as BatchPlan
 from keras_deepnmt.data.cells import Cell as Cell
 from keras_deepnmt.data.cells import choose_cells as choose_cells
@@ -17,6 +19,9 @@ from keras_deepnmt.data.prepare_options import PrepareOptions as PrepareOptions
 from keras_deepnmt.data.prepared_data import PreparedData as PreparedData
 from keras_deepnmt.data.shards import PairStore as PairStore
 from keras_deepnmt.data.shards import ShardWriter as ShardWriter
+from keras_deepnmt.data.subword_sampling import (
+    SubwordSampling as SubwordSampling,
+)
 from keras_deepnmt.data.tokenizer_training import (
     train_tokenizer as train_tokenizer,
 )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import grain.python as grain
 import numpy as np
 
+from keras_deepnmt.data.batch_transforms import BatchTransform
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell
 from keras_deepnmt.data.pair_store import PairStore
@@ -62,6 +63,26 @@ def make_batch(
     return {"source_ids": source_ids, "target_ids": target_ids}, labels
 
 
+def read_pairs(
+    store: PairStore, plan: BatchPlan, step: int
+) -> tuple[Cell, list[tuple[np.ndarray, np.ndarray]]]:
+    """Reads what the batch of a step is made of.
+
+    Args:
+        store: Where the pairs are.
+        plan: Which rows make which batch.
+        step: Number of the update.
+
+    Returns:
+        The cell and its pairs of ids, without special ids.
+
+    Example:
+    >>> cell, pairs = read_pairs(store, plan, step=5)
+    """
+    cell, rows = plan.batch(step)
+    return cell, store.read(rows)
+
+
 class BatchSource:
     """A Grain random-access source whose element is a whole batch.
 
@@ -73,6 +94,7 @@ class BatchSource:
         plan: Which rows make which batch.
         start_step: Step of the first element.
         num_steps: Number of elements. Defaults to endlessly many.
+        transforms: What is done to each batch, in this order.
 
     Example:
     >>> inputs, labels = BatchSource(store, plan)[0]
@@ -84,18 +106,26 @@ class BatchSource:
         plan: BatchPlan,
         start_step: int = 0,
         num_steps: int | None = None,
+        transforms: Sequence[BatchTransform] = (),
     ):
         self.store = store
         self.plan = plan
         self.start_step = start_step
+        self.transforms = tuple(transforms)
         self.num_steps = _ENDLESS if num_steps is None else num_steps
 
     def __len__(self) -> int:
         return self.num_steps
 
     def __getitem__(self, index: int):
-        cell, rows = self.plan.batch(self.start_step + int(index))
-        return make_batch(cell, self.store.read(rows))
+        step = self.start_step + int(index)
+        cell, pairs = read_pairs(self.store, self.plan, step)
+        for transform in self.transforms:
+            pairs = transform.change_pairs(pairs, cell, step)
+        inputs, labels = make_batch(cell, pairs)
+        for transform in self.transforms:
+            inputs = transform.change_inputs(inputs, step)
+        return inputs, labels
 
 
 def grain_batches(
@@ -105,6 +135,7 @@ def grain_batches(
     num_steps: int | None = None,
     num_threads: int = 4,
     prefetch_batches: int = 16,
+    transforms: Sequence[BatchTransform] = (),
 ) -> grain.IterDataset:
     """Reads the batches of a plan ahead of their use.
 
@@ -116,6 +147,7 @@ def grain_batches(
         num_steps: Number of batches. Defaults to endlessly many.
         num_threads: Threads that read.
         prefetch_batches: Batches read ahead.
+        transforms: What is done to each batch, in this order.
 
     Returns:
         A Grain dataset; each element is what `make_batch` returns.
@@ -124,7 +156,7 @@ def grain_batches(
     >>> for inputs, labels in grain_batches(store, plan, num_steps=10):
     ...     pass
     """
-    source = BatchSource(store, plan, start_step, num_steps)
+    source = BatchSource(store, plan, start_step, num_steps, transforms)
     return grain.MapDataset.source(source).to_iter_dataset(
         grain.ReadOptions(
             num_threads=num_threads, prefetch_buffer_size=prefetch_batches

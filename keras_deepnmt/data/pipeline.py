@@ -11,6 +11,7 @@ import numpy as np
 from keras_deepnmt.data.batch_source import BatchSource as BatchSource
 from keras_deepnmt.data.batch_source import grain_batches as grain_batches
 from keras_deepnmt.data.batch_source import make_batch as make_batch
+from keras_deepnmt.data.batch_transforms import BatchTransform
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell, assign_cells, rows_for
 from keras_deepnmt.data.pair_store import PairStore
@@ -47,6 +48,7 @@ def training_dataset(
     plan: BatchPlan,
     start_step: int = 0,
     num_steps: int | None = None,
+    transforms: Sequence[BatchTransform] = (),
 ):
     """Gives `fit` the batches from a step on.
 
@@ -55,6 +57,8 @@ def training_dataset(
         plan: Which rows make which batch.
         start_step: Step of the first batch.
         num_steps: Number of batches. Defaults to endlessly many.
+        transforms: What is done to each batch, in this order, for instance
+            `SubwordSampling` and `WordDropout`.
 
     Returns:
         A `tf.data.Dataset` on TensorFlow, else a Grain dataset.
@@ -62,7 +66,9 @@ def training_dataset(
     Example:
     >>> model.fit(training_dataset(store, plan, start_step=500, num_steps=100))
     """
-    batches = grain_batches(store, plan, start_step, num_steps)
+    batches = grain_batches(
+        store, plan, start_step, num_steps, transforms=transforms
+    )
     return _for_backend(batches, num_steps)
 
 

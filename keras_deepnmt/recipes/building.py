@@ -11,8 +11,10 @@ from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.recipes.robust_training import planned_lengths
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.training.checkpoint_files import WEIGHTS_FILE
 from keras_deepnmt.training.freezing import freeze
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import (
@@ -53,12 +55,15 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
 
 
-def compile_model(recipe: Recipe, model: keras.Model) -> list[str]:
-    """Gives a model the optimizer, schedule and loss of a recipe.
+def compile_model(
+    recipe: Recipe, model: keras.Model, **options: Any
+) -> list[str]:
+    """Gives a model the optimizer, schedule and objective of a recipe.
 
     Args:
         recipe: the recipe.
         model: the model.
+        **options: what `robust_training.compile_options` gave.
 
     Returns:
         The paths of the weights that the recipe freezes.
@@ -79,6 +84,7 @@ def compile_model(recipe: Recipe, model: keras.Model) -> list[str]:
         loss=LabelSmoothedCrossEntropy(training.label_smoothing),
         jit_compile=training.jit_compile,
         gradient_accumulation_steps=training.gradient_accumulation_steps,
+        **options,
     )
     optimizer.build(model.trainable_variables)
     return frozen
@@ -135,7 +141,7 @@ def plan_batches(
     Returns:
         The plan.
     """
-    lengths = data.store("train").lengths
+    lengths = planned_lengths(recipe, data)
     training = recipe.training
     cells = choose_cells(
         lengths,
@@ -196,9 +202,10 @@ def final_model(
         return average_into(recipe, run, sizes, last)
     trained = build_model(recipe, sizes)
     compile_model(recipe, trained)
-    step = store.restore(trained)
+    step = store.latest()
     if step is None:
         raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
+    trained.load_weights(store.path(step) / WEIGHTS_FILE)
     take_averages(trained)
     # Without the optimizer, which would be saved with the model.
     model = build_model(recipe, sizes)

@@ -11,6 +11,7 @@ from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.recipes.initializing import initialize
+from keras_deepnmt.recipes.robust_training import batch_transforms
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
@@ -116,12 +117,17 @@ class Fit:
     def _fit(self, start, callbacks):
         training = self.recipe.training
         train = self.data.store("train")
+        transforms = batch_transforms(self.recipe, self.data)
         for stretch in stretches(
             start, training.steps, training.validate_every
         ):
             self.model.fit(
                 training_dataset(
-                    train, self.plan, stretch.start_step, stretch.num_steps
+                    train,
+                    self.plan,
+                    stretch.start_step,
+                    stretch.num_steps,
+                    transforms,
                 ),
                 steps_per_epoch=stretch.steps_per_epoch,
                 initial_epoch=stretch.first_epoch,

@@ -23,6 +23,11 @@ from keras_deepnmt.recipes.building import (
 from keras_deepnmt.recipes.fitting import Fit
 from keras_deepnmt.recipes.initializing import find_source
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.recipes.robust_training import (
+    compile_options,
+    describe_sampling,
+    read_teacher,
+)
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.strategies import make_strategy
@@ -73,6 +78,8 @@ def train(
         recipe = load_recipe(recipe)
     run = RunFolder(run_dir)
     _check_preset(recipe)
+    if not run.run_file.is_file():
+        read_teacher(recipe)
     # Before anything starts TensorFlow: its devices cannot be divided later.
     training = recipe.training
     if training.strategy == "multi_worker":
@@ -116,10 +123,11 @@ def _help(recipe, run, prepared_dir, strategy, workers):
 def _fit(recipe, run, data, strategy, workers, quiet):
     keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
-    _say(quiet, _describe(recipe, data, plan))
+    if not quiet:
+        _say(quiet, _describe(recipe, data, plan))
     with strategy.scope():
         model = build_model(recipe, data.manifest)
-        frozen = compile_model(recipe, model)
+        frozen = compile_model(recipe, model, **compile_options(recipe, data))
     if frozen:
         _say(quiet, _describe_frozen(model, frozen))
     # Outside the scope, where a variable of the chief alone (TensorBoard makes
@@ -158,12 +166,22 @@ def _record(recipe, run, data):
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
+    teacher = read_teacher(recipe)
+    if teacher is not None:
+        resolved["teacher_sha256"] = teacher.weights_sha256
     if run.recipe_file.is_file():
-        before = run.recipe().resolved.get("tokenizer")
-        if before and before != resolved["tokenizer"]:
+        before = run.recipe().resolved
+        tokenizer = before.get("tokenizer")
+        if tokenizer and tokenizer != resolved["tokenizer"]:
             raise UserError(
                 f"{data.directory}: its tokenizers are not those "
                 f"{run.recipe_file} was started with. Use that data, or "
+                "another run folder."
+            )
+        if before.get("teacher_sha256") != resolved.get("teacher_sha256"):
+            raise UserError(
+                f"{teacher.directory}: its weights are not those "
+                f"{run.recipe_file} was started with. Use that teacher, or "
                 "another run folder."
             )
         return
@@ -183,6 +201,7 @@ def _describe(recipe, data, plan):
             plan.describe(),
             f"{recipe.training.steps:,} updates of {tokens:,.0f} target tokens "
             f"on average, {epochs:.1f} epochs.",
+            *describe_sampling(recipe, data, plan),
         ]
     )
 

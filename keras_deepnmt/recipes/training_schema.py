@@ -57,7 +57,7 @@ class OptimizerRecipe:
     average_momentum: float | None = None
 
     def __post_init__(self):
-        _take_keys(self, "name", _OPTIMIZER_KEYS)
+        take_keys(self, "name", _OPTIMIZER_KEYS)
         check_above_zero(
             self,
             *"epsilon weight_decay global_clipnorm average_momentum".split(),
@@ -94,7 +94,7 @@ class LearningRateRecipe:
     keep_dividing: bool | None = None
 
     def __post_init__(self):
-        _take_keys(self, "schedule", _SCHEDULE_KEYS)
+        take_keys(self, "schedule", _SCHEDULE_KEYS)
         check_above_zero(self, "peak", "warmup_steps", "minimum")
         if self.divide_by is not None and not self.divide_by > 1:
             raise ValueError(
@@ -127,6 +127,47 @@ class TemperatureRecipe:
 
 
 @dataclass(frozen=True)
+class ScheduledSamplingRecipe:
+    """Target inputs replaced by the model's own predictions.
+
+    Args:
+        probability: the largest share that is replaced.
+        start_step: update from which on the share grows linearly.
+        end_step: update from which on it stays.
+    """
+
+    probability: float
+    start_step: int = 0
+    end_step: int = 0
+
+    def __post_init__(self):
+        check_shares(self, "probability")
+        if not 0 <= self.start_step <= self.end_step:
+            raise ValueError(
+                "`end_step` must not be before `start_step`, nor that below "
+                f"zero. Received: start_step {self.start_step}, end_step "
+                f"{self.end_step}"
+            )
+
+
+@dataclass(frozen=True)
+class DistillationRecipe:
+    """Learning from the distributions of a finished run's model.
+
+    Args:
+        run: the teacher's run folder; its tokenizers must be those of the
+            data.
+        weight: share of the teacher's term in the loss.
+    """
+
+    run: str
+    weight: float = 0.5
+
+    def __post_init__(self):
+        check_shares(self, "weight")
+
+
+@dataclass(frozen=True)
 class TrainingRecipe:
     """How the network is trained.
 
@@ -144,6 +185,15 @@ class TrainingRecipe:
         temperature: how the temperature of the layers that have one falls;
             null leaves it alone.
         label_smoothing: mass of the uniform distribution in the labels.
+        r_drop: weight of the divergence between two forwards with different
+            dropout (Liang et al., 2021); 0 makes one forward.
+        scheduled_sampling: target inputs replaced by predictions.
+        distillation: a teacher from another run.
+        word_dropout: probability with which a word that the model reads, on
+            either side, becomes the unknown word.
+        subword_sampling: draws each segmentation anew: the exponent alpha of
+            a unigram tokenizer, the merge dropout of a BPE one; null keeps the
+            stored ones.
         strategy: `one_device`; `mirrored`, several devices of one machine; or
             `multi_worker`, the machines in TF_CONFIG: the same command is
             started on each, with a run folder that all of them can read.
@@ -176,6 +226,11 @@ class TrainingRecipe:
     freeze: tuple[str, ...] = ()
     temperature: TemperatureRecipe | None = None
     label_smoothing: float = 0.1
+    r_drop: float = 0.0
+    scheduled_sampling: ScheduledSamplingRecipe | None = None
+    distillation: DistillationRecipe | None = None
+    word_dropout: float = 0.0
+    subword_sampling: float | None = None
     strategy: Literal["one_device", "mirrored", "multi_worker"] = "one_device"
     replicas: int | None = None
     gradient_accumulation_steps: int = 1
@@ -197,68 +252,16 @@ class TrainingRecipe:
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
-        check_fractions(self, "label_smoothing")
+        check_fractions(self, "label_smoothing", "word_dropout")
+        check_shares(self, "subword_sampling")
+        if not self.r_drop >= 0:
+            raise ValueError(
+                f"`r_drop` must not be negative. Received: {self.r_drop}"
+            )
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
             raise ValueError(
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
-            )
-
-
-def check_above_zero(recipe, *names: str) -> None:
-    """Checks values that must be above zero where they are given.
-
-    Args:
-        recipe: a part of a recipe.
-        *names: its keys.
-
-    Raises:
-        ValueError: if one is zero or below.
-
-    Example:
-    >>> check_above_zero(LearningRateRecipe(), "peak", "warmup_steps")
-    """
-    for name in names:
-        value = getattr(recipe, name)
-        if value is not None and not value > 0:
-            raise ValueError(f"`{name}` must be above zero. Received: {value}")
-
-
-def check_fractions(recipe, *names: str) -> None:
-    """Checks values that must lie in [0, 1) where they are given.
-
-    Args:
-        recipe: a part of a recipe.
-        *names: its keys.
-
-    Raises:
-        ValueError: if one does not.
-
-    Example:
-    >>> check_fractions(OptimizerRecipe(), "beta_1", "beta_2")
-    """
-    for name in names:
-        value = getattr(recipe, name)
-        if value is not None and not 0 <= value < 1:
-            raise ValueError(f"`{name}` must lie in [0, 1). Received: {value}")
-
-
-def _take_keys(recipe, choice, keys):
-    """Fills in what the choice means by default, refuses other kinds' keys."""
-    chosen = getattr(recipe, choice)
-    for name in {name for names in keys.values() for name in names}:
-        value = getattr(recipe, name)
-        if name in keys[chosen]:
-            if value is None:
-                # A run's copy of its recipe says everything outright.
-                object.__setattr__(recipe, name, keys[chosen][name])
-        elif value is not None:
-            owners = " or ".join(
-                k for k, names in keys.items() if name in names
-            )
-            raise ValueError(
-                f"`{name}` belongs to `{choice}: {owners}`. Received: "
-                f"{value} with `{choice}: {chosen}`. Leave it out."
             )

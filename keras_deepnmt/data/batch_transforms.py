@@ -1,0 +1,109 @@
+"""Changes to training batches that are functions of (seed, update) alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.epoch_order import raw_bits
+from keras_deepnmt.data.tokenizers import (
+    BEGIN_ID,
+    END_ID,
+    PADDING_ID,
+    UNKNOWN_ID,
+)
+
+# Names the bits of word dropout. Streams of four numbers are the transforms':
+# the order of batches has shorter ones.
+_STREAM = 101
+
+Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+class BatchTransform:
+    """Base of what `training_dataset` may do to each batch.
+
+    Both methods must depend on their arguments and a seed alone: batches are
+    made by several threads, and any update may come first after a resume.
+
+    Example:
+    >>> BatchTransform().change_pairs([([7], [8])], Cell(1, 3, 3), step=5)
+    [([7], [8])]
+    """
+
+    def change_pairs(self, pairs: Pairs, cell: Cell, step: int) -> Pairs:
+        """Changes the pairs of ids before they are padded.
+
+        Args:
+            pairs: Pairs of ids without special ids.
+            cell: The shape they must fit in.
+            step: Number of the update.
+
+        Returns:
+            As many pairs.
+        """
+        return pairs
+
+    def change_inputs(
+        self, inputs: dict[str, np.ndarray], step: int
+    ) -> dict[str, np.ndarray]:
+        """Changes what the model reads; labels stay.
+
+        Args:
+            inputs: `{"source_ids", "target_ids"}`, `(B, S)` and `(B, T)`.
+            step: Number of the update.
+
+        Returns:
+            Inputs of the same shapes.
+        """
+        return inputs
+
+
+class WordDropout(BatchTransform):
+    """Replaces words that the model reads by the unknown word.
+
+    Each source token and each target input becomes id 1 with the probability
+    p, independently; begin, end and padding stay, and so do the labels. On the
+    target side a decoder that cannot see the last word must use the source and
+    its own plan (Bowman et al., 2016).
+    Differs from the paper: the source side is treated alike. Gal and Ghahramani
+    (2016) drop a word's embedding wherever it stands in a sentence; here every
+    place is drawn for itself.
+
+    Args:
+        probability: The share p, in [0, 1).
+        seed: Non-negative integer.
+
+    Raises:
+        ValueError: if `probability` is outside [0, 1).
+
+    Example:
+    >>> ids = np.full((1, 3), 7)
+    >>> dropout = WordDropout(0.999999)
+    >>> dropout.change_inputs({"source_ids": ids}, step=5)
+    {'source_ids': array([[1, 1, 1]])}
+
+    Reference:
+        - [Bowman et al., 2016](https://arxiv.org/abs/1511.06349).
+    """
+
+    def __init__(self, probability: float, seed: int = 0):
+        if not 0.0 <= probability < 1.0:
+            raise ValueError(
+                "`probability` must lie in [0, 1). "
+                f"Received: probability={probability}."
+            )
+        self.probability = probability
+        self.seed = seed
+
+    def change_inputs(self, inputs, step):
+        return {
+            name: self._drop(ids, step, side)
+            for side, (name, ids) in enumerate(sorted(inputs.items()))
+        }
+
+    def _drop(self, ids, step, side):
+        bits = raw_bits(ids.size, self.seed, _STREAM, side, step, 0)
+        dropped = (bits >> 11).reshape(ids.shape) < self.probability * 2**53
+        stays = np.isin(ids, (PADDING_ID, BEGIN_ID, END_ID))
+        return np.where(dropped & ~stays, ids.dtype.type(UNKNOWN_ID), ids)
