@@ -20,6 +20,7 @@ class StatelessStep:
     def compile(self, *args, **kwargs):
         self._token_sum = keras.metrics.Sum(name="tokens")
         self._loss_mean = keras.metrics.Mean(name="token_loss")
+        self.training_shapes, self.evaluation_shapes = set(), set()
         super().compile(*args, **kwargs)
 
     def _keras_jit_compile(self):
@@ -35,6 +36,14 @@ class StatelessStep:
 
     def _batches(self, x, y, batch_size, steps, shuffle=False):
         return x, y
+
+    @property
+    def num_compilations(self):
+        """Number of batch shapes that the training step has met so far.
+
+        XLA compiles the step once for each of them.
+        """
+        return len(self.training_shapes)
 
     @property
     def metrics(self):
@@ -71,6 +80,7 @@ class StatelessStep:
                 "not count. Received: sample_weight of shape "
                 f"{sample_weight.shape}."
             )
+        self._note_shape(x, y, training)
         loss, tokens = self.sum_token_losses(y, y_pred, training)
         loss = loss / ops.maximum(tokens, 1.0)
         self._loss_mean.update_state(loss, sample_weight=tokens)
@@ -87,3 +97,10 @@ class StatelessStep:
         results = {metric.name: metric.result() for metric in self.metrics}
         results["loss"] = results.pop("token_loss")
         return results
+
+    def _note_shape(self, inputs, labels, training):
+        # Python runs once a compilation, and before that on symbolic tensors.
+        if isinstance(labels, keras.KerasTensor):
+            return
+        shapes = self.training_shapes if training else self.evaluation_shapes
+        shapes.add((*inputs["source_ids"].shape, labels.shape[1]))

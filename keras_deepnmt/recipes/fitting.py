@@ -5,7 +5,11 @@ import sys
 import keras
 
 from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
+from keras_deepnmt.data.pipeline import (
+    training_dataset,
+    validation_dataset,
+    validation_plan,
+)
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
@@ -13,6 +17,7 @@ from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
+from keras_deepnmt.training.compilation_limit import CompilationLimit
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
@@ -118,7 +123,7 @@ class Fit:
 
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder
-        callbacks = []
+        callbacks = [self._compilation_limit()]
         if self.validation is not None:
             bleu = self._bleu()
             callbacks += [bleu, _report_time_of(bleu)]
@@ -143,6 +148,13 @@ class Fit:
             )
         )
         return callbacks
+
+    def _compilation_limit(self):
+        if self.validation is None:
+            return CompilationLimit(self.plan.cells)
+        lengths = self.data.store("valid").lengths
+        plan = validation_plan(lengths, self.plan.cells)
+        return CompilationLimit(self.plan.cells, plan.cells)
 
     def _bleu(self):
         sources, references = self.data.texts("valid")

@@ -7,6 +7,9 @@ from keras_deepnmt.training.callbacks import EarlyStopping as EarlyStopping
 from keras_deepnmt.training.checkpoints import (
     CheckpointStore as CheckpointStore,
 )
+from keras_deepnmt.training.compilation_limit import (
+    CompilationLimit as CompilationLimit,
+)
 from keras_deepnmt.training.progress import (
     ThroughputProgress as ThroughputProgress,
 )

@@ -142,6 +142,9 @@ class ThroughputProgress(keras.callbacks.Callback):
         if compiled is not None:
             expected = self.expected_compilations or "?"
             parts.append(f"compilations {compiled}/{expected}")
+            evaluated = len(getattr(self.model, "evaluation_shapes", ()))
+            if evaluated:
+                parts[-1] += f" and {evaluated} for validation"
         return ", ".join(parts)
 
     def _print(self, description):
