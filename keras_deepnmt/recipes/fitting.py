@@ -120,6 +120,17 @@ class Fit:
             )
             if self.model.stop_training:
                 return
+            self._check_updates(stretch.start_step + stretch.num_steps)
+
+    def _check_updates(self, expected):
+        # An error that TensorFlow calls "out of range" ends `fit` in silence.
+        if self.step != expected:
+            raise UserError(
+                f"{self.run_folder.directory}: training broke off at update "
+                f"{self.step} of {expected}; the checkpoints are kept. Delete "
+                "the folder xla_cache in it, which may be damaged, and run "
+                "the same command to continue."
+            )
 
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder

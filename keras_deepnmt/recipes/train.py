@@ -19,6 +19,10 @@ from keras_deepnmt.recipes.building import (
     compile_model,
     plan_batches,
 )
+from keras_deepnmt.recipes.compilation_cache import (
+    cache_asked_for,
+    open_cache,
+)
 from keras_deepnmt.recipes.fitting import Fit
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
@@ -68,8 +72,14 @@ def train(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
-    run = RunFolder(run_dir)
     _check_preset(recipe)
+    with cache_asked_for(run_dir, recipe.training.jit_compile):
+        return _train(
+            recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
+        )
+
+
+def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     # Before anything starts TensorFlow: its devices cannot be divided later.
     training = recipe.training
     strategy = make_strategy(training.strategy, training.replicas)
@@ -82,6 +92,9 @@ def train(
             return run.run()
         data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
         _record(recipe, run, data)
+        if training.jit_compile:
+            late = open_cache(run.directory, keras.config.backend())
+            _say(quiet or not late, late)
         step = _fit(recipe, run, data, strategy, quiet)
         return _finish(recipe, run, data, step, quiet)
 
@@ -205,6 +218,7 @@ def _speed(logs):
     """Wall time and throughput over all starts of a run, from its log."""
     seconds = sum(row.get("seconds", 0.0) for row in logs)
     tokens = sum(row.get("tokens", 0.0) for row in logs)
+    compiling = sum(row.get("compile_seconds", 0.0) for row in logs)
     busy = sum(
         row["tokens"] / row["tokens_per_second"]
         for row in logs
@@ -214,6 +228,7 @@ def _speed(logs):
         "seconds": round(seconds, 1),
         "target_tokens": int(tokens),
         "target_tokens_per_second": round(tokens / busy, 1) if busy else None,
+        "compile_seconds": round(compiling, 1),
     }
 
 
