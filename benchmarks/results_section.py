@@ -37,6 +37,18 @@ TABLES = {
             "commit",
         ],
     ),
+    "compilation_cache": (
+        "Compiling at the second start of a recipe against the first",
+        [
+            "recipe",
+            "executables",
+            "first_seconds_median",
+            "second_seconds_median",
+            "ratio_median",
+            "machine",
+            "commit",
+        ],
+    ),
     "export_parity": (
         "SavedModel against Python",
         [

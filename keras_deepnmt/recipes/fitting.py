@@ -13,6 +13,7 @@ from keras_deepnmt.data.pipeline import (
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
@@ -185,6 +186,18 @@ class Fit:
             tokenize=self.recipe.evaluation.tokenize,
             lowercase=self.recipe.evaluation.lowercase,
             verbose=0,
+            budget=self._budget(),
+        )
+
+    def _budget(self):
+        training = self.recipe.training
+        if training.validation_budget is None:
+            return None
+        return SentenceBudget(
+            training.validation_budget,
+            training.validate_every,
+            self.recipe.seed,
+            self.run_folder.validation_file,
         )
 
     def _was_validated(self, history):

@@ -65,6 +65,9 @@ class TrainingRecipe:
         jit_compile: whether XLA compiles the step.
         validate_every: updates between two validations.
         validation_beams: beams of the BLEU while training; 1 is greedy.
+        validation_budget: most of the wall time that this BLEU may take; where
+            all sentences take more, seeded ones are drawn at the first
+            validation and kept; null always takes all.
         checkpoint_every: updates between two checkpoints, counted back from
             the last update.
         average_checkpoints: how many of the last checkpoints are averaged into
@@ -89,6 +92,7 @@ class TrainingRecipe:
     jit_compile: bool = True
     validate_every: int = 1000
     validation_beams: int = 1
+    validation_budget: float | None = 0.05
     checkpoint_every: int = 1000
     average_checkpoints: int = 1
     early_stopping_patience: int | None = None
@@ -102,6 +106,9 @@ class TrainingRecipe:
             "replicas gradient_accumulation_steps".split(),
         )
         check_fractions(self, "label_smoothing")
+        if self.validation_budget is not None:
+            check_above_zero(self, "validation_budget")
+            check_fractions(self, "validation_budget")
 
 
 def check_above_zero(recipe, *names: str) -> None:

@@ -139,6 +139,11 @@ class ThroughputProgress(keras.callbacks.Callback):
             for name, digits in (("loss", 3), ("val_loss", 3), ("val_bleu", 2))
             if name in logs
         ]
+        if "val_bleu_interval" in logs:
+            parts[-1] += (
+                f" ± {logs['val_bleu_interval']:.2f} on "
+                f"{logs['val_bleu_sentences']} sentences"
+            )
         if "bleu_share" in logs:
             share = 100 * logs["bleu_share"]
             seconds = logs["bleu_seconds"]
