@@ -13,7 +13,12 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.training.schedules import InverseSquareRoot
+from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
+from keras_deepnmt.training.schedules import (
+    Constant,
+    InverseSquareRoot,
+    WarmUp,
+)
 from keras_deepnmt.zoo import create_model
 
 
@@ -65,14 +70,27 @@ def compile_model(recipe: Recipe, model: keras.Model) -> None:
 
 
 def _optimizer(training):
-    rate, rule = training.learning_rate, training.optimizer
-    return keras.optimizers.Adam(
-        learning_rate=InverseSquareRoot(rate.peak, rate.warmup_steps),
-        beta_1=rule.beta_1,
-        beta_2=rule.beta_2,
-        epsilon=rule.epsilon,
-        global_clipnorm=rule.global_clipnorm,
-    )
+    rule = training.optimizer
+    rate = _schedule(training.learning_rate)
+    if rule.name == "nesterov":
+        return Nesterov(
+            rate, rule.momentum, global_clipnorm=rule.global_clipnorm
+        )
+    options = {
+        "beta_1": rule.beta_1,
+        "beta_2": rule.beta_2,
+        "epsilon": rule.epsilon,
+        "global_clipnorm": rule.global_clipnorm,
+    }
+    if rule.name == "adamw":
+        return AdamW(rate, weight_decay=rule.weight_decay, **options)
+    return Adam(rate, **options)
+
+
+def _schedule(rate):
+    if rate.schedule == "inverse_square_root":
+        return InverseSquareRoot(rate.peak, rate.warmup_steps)
+    return WarmUp(Constant(rate.peak), rate.warmup_steps)
 
 
 def plan_batches(

@@ -19,6 +19,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.compilation_limit import CompilationLimit
+from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
@@ -62,11 +63,8 @@ class Fit:
             self.validation = validation_dataset(
                 data.store("valid"), plan.cells
             )
-        elif training.early_stopping_patience is not None:
-            raise UserError(
-                f"recipe {recipe.name}: `training.early_stopping_patience` "
-                "needs a validation set; `data` has none."
-            )
+        else:
+            _check_unvalidated(recipe)
 
     @property
     def step(self) -> int:
@@ -91,7 +89,7 @@ class Fit:
             with termination_raised():
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
-                if not self._has_stopped(history):
+                if not self._has_stopped():
                     self._fit(start, callbacks)
         except KeyboardInterrupt as stop:
             _close(callbacks)
@@ -146,6 +144,28 @@ class Fit:
                 str(run.tensorboard_dir), write_graph=False
             ),
         ]
+        callbacks += self._stopping(history)
+        callbacks.append(
+            CheckpointCallback(
+                self.store, training.checkpoint_every, training.steps
+            )
+        )
+        return callbacks
+
+    def _stopping(self, history):
+        """Makes the callbacks that may end the run before its last update."""
+        training = self.recipe.training
+        rate = training.learning_rate
+        callbacks = []
+        if rate.schedule == "plateau":
+            callbacks.append(
+                DivideOnPlateau(
+                    rate.divide_by,
+                    rate.minimum,
+                    keep_dividing=rate.keep_dividing,
+                    history=history,
+                )
+            )
         if training.early_stopping_patience is not None:
             callbacks.append(
                 EarlyStopping(
@@ -154,11 +174,6 @@ class Fit:
                     history=history,
                 )
             )
-        callbacks.append(
-            CheckpointCallback(
-                self.store, training.checkpoint_every, training.steps
-            )
-        )
         return callbacks
 
     def _compilation_limit(self):
@@ -223,19 +238,12 @@ class Fit:
         watchers.on_epoch_end(epoch, logs)
         watchers.on_train_end()
 
-    def _has_stopped(self, history):
-        """Whether early stopping had already ended this run."""
-        patience = self.recipe.training.early_stopping_patience
-        if patience is None:
-            return False
-        stopping = EarlyStopping(
-            self.recipe.training.early_stopping_metric,
-            patience,
-            history=self.run_folder.history(),
-        )
-        stopping.set_model(self.model)
+    def _has_stopped(self):
+        """Whether the validations made so far have already ended this run."""
         self.model.stop_training = False
-        stopping.on_train_begin()
+        for callback in self._stopping(self.run_folder.history()):
+            callback.set_model(self.model)
+            callback.on_train_begin()
         return self.model.stop_training
 
     def _save_interrupted(self):
@@ -250,6 +258,21 @@ class Fit:
         return (
             f"interrupted: {text} in {self.run_folder.directory}. Run the same "
             "command to continue."
+        )
+
+
+def _check_unvalidated(recipe):
+    """Refuses what a recipe without validation data cannot have."""
+    training = recipe.training
+    wrong = None
+    if training.early_stopping_patience is not None:
+        wrong = "early_stopping_patience"
+    if training.learning_rate.schedule == "plateau":
+        wrong = "learning_rate.schedule: plateau"
+    if wrong is not None:
+        raise UserError(
+            f"recipe {recipe.name}: `training.{wrong}` needs a validation set; "
+            "`data` has none."
         )
 
 

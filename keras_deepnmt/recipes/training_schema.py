@@ -1,7 +1,30 @@
 """The `training` part of a recipe: every key, its type and its default."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+# The keys that mean something to one kind of optimizer or schedule alone, with
+# the values they then have by default.
+_OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
+    "adam": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
+    "adamw": {
+        "beta_1": 0.9,
+        "beta_2": 0.98,
+        "epsilon": 1e-9,
+        "weight_decay": 0.01,
+    },
+    "nesterov": {"momentum": 0.99},
+}
+_SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
+    "inverse_square_root": {"warmup_steps": 4000},
+    "constant": {"warmup_steps": 1},
+    "plateau": {
+        "warmup_steps": 1,
+        "divide_by": 10.0,
+        "minimum": 1e-4,
+        "keep_dividing": False,
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -9,22 +32,30 @@ class OptimizerRecipe:
     """The rule that turns gradients into updates.
 
     Args:
-        name: `adam`.
-        beta_1: decay of Adam's mean of gradients.
-        beta_2: decay of Adam's mean of squared gradients.
-        epsilon: Adam's epsilon.
+        name: `adam`; `adamw`, whose weights decay, biases and norms excepted;
+            or `nesterov`, accelerated gradient descent.
+        beta_1: decay of the mean of gradients of `adam` and `adamw`, 0.9 by
+            default.
+        beta_2: decay of their mean of squared gradients, 0.98 by default.
+        epsilon: their epsilon, 1e-9 by default.
+        weight_decay: share of the weights, times the rate, that an update of
+            `adamw` takes away; 0.01 by default.
+        momentum: share of the velocity that `nesterov` keeps; 0.99 by default.
         global_clipnorm: largest norm of the whole gradient; unlimited if null.
     """
 
-    name: Literal["adam"] = "adam"
-    beta_1: float = 0.9
-    beta_2: float = 0.98
-    epsilon: float = 1e-9
+    name: Literal["adam", "adamw", "nesterov"] = "adam"
+    beta_1: float | None = None
+    beta_2: float | None = None
+    epsilon: float | None = None
+    weight_decay: float | None = None
+    momentum: float | None = None
     global_clipnorm: float | None = None
 
     def __post_init__(self):
-        check_above_zero(self, "epsilon", "global_clipnorm")
-        check_fractions(self, "beta_1", "beta_2")
+        _take_keys(self, "name", _OPTIMIZER_KEYS)
+        check_above_zero(self, "epsilon", "weight_decay", "global_clipnorm")
+        check_fractions(self, "beta_1", "beta_2", "momentum")
 
 
 @dataclass(frozen=True)
@@ -33,17 +64,33 @@ class LearningRateRecipe:
 
     Args:
         schedule: `inverse_square_root`: from the end of the warm-up the rate
-            falls with the square root of the update.
+            falls with the square root of the update; `constant`: it stays; or
+            `plateau`: it is divided each time the validation loss increases.
         peak: the rate at the end of the warm-up.
-        warmup_steps: updates of the linear rise.
+        warmup_steps: updates of the linear rise; by default 4000 of
+            `inverse_square_root`, and 1, that is none, of the others.
+        divide_by: what `plateau` divides by; 10 by default.
+        minimum: rate under which `plateau` ends the run; 1e-4 by default.
+        keep_dividing: whether `plateau` divides at every validation after the
+            first increase; false by default.
     """
 
-    schedule: Literal["inverse_square_root"] = "inverse_square_root"
+    schedule: Literal["inverse_square_root", "constant", "plateau"] = (
+        "inverse_square_root"
+    )
     peak: float = 0.001
-    warmup_steps: int = 4000
+    warmup_steps: int | None = None
+    divide_by: float | None = None
+    minimum: float | None = None
+    keep_dividing: bool | None = None
 
     def __post_init__(self):
-        check_above_zero(self, "peak", "warmup_steps")
+        _take_keys(self, "schedule", _SCHEDULE_KEYS)
+        check_above_zero(self, "peak", "warmup_steps", "minimum")
+        if self.divide_by is not None and not self.divide_by > 1:
+            raise ValueError(
+                f"`divide_by` must be above 1. Received: {self.divide_by}"
+            )
 
 
 @dataclass(frozen=True)
@@ -131,7 +178,7 @@ def check_above_zero(recipe, *names: str) -> None:
 
 
 def check_fractions(recipe, *names: str) -> None:
-    """Checks values that must lie in [0, 1).
+    """Checks values that must lie in [0, 1) where they are given.
 
     Args:
         recipe: a part of a recipe.
@@ -145,5 +192,24 @@ def check_fractions(recipe, *names: str) -> None:
     """
     for name in names:
         value = getattr(recipe, name)
-        if not 0 <= value < 1:
+        if value is not None and not 0 <= value < 1:
             raise ValueError(f"`{name}` must lie in [0, 1). Received: {value}")
+
+
+def _take_keys(recipe, choice, keys):
+    """Fills in what the choice means by default, refuses other kinds' keys."""
+    chosen = getattr(recipe, choice)
+    for name in {name for names in keys.values() for name in names}:
+        value = getattr(recipe, name)
+        if name in keys[chosen]:
+            if value is None:
+                # A run's copy of its recipe says everything outright.
+                object.__setattr__(recipe, name, keys[chosen][name])
+        elif value is not None:
+            owners = " or ".join(
+                k for k, names in keys.items() if name in names
+            )
+            raise ValueError(
+                f"`{name}` belongs to `{choice}: {owners}`. Received: "
+                f"{value} with `{choice}: {chosen}`. Leave it out."
+            )

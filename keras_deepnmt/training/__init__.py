@@ -1,4 +1,4 @@
-"""Schedules, checkpoints and callbacks for `fit`."""
+"""Schedules, optimizers, checkpoints and callbacks for `fit`."""
 
 from keras_deepnmt.training.callbacks import (
     CheckpointCallback as CheckpointCallback,
@@ -10,10 +10,17 @@ from keras_deepnmt.training.checkpoints import (
 from keras_deepnmt.training.compilation_limit import (
     CompilationLimit as CompilationLimit,
 )
+from keras_deepnmt.training.optimizers import Adam as Adam
+from keras_deepnmt.training.optimizers import AdamW as AdamW
+from keras_deepnmt.training.optimizers import Nesterov as Nesterov
+from keras_deepnmt.training.optimizers import RateFactor as RateFactor
+from keras_deepnmt.training.plateau import DivideOnPlateau as DivideOnPlateau
 from keras_deepnmt.training.progress import (
     ThroughputProgress as ThroughputProgress,
 )
+from keras_deepnmt.training.schedules import Constant as Constant
 from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
+from keras_deepnmt.training.schedules import WarmUp as WarmUp
 from keras_deepnmt.training.strategies import make_strategy as make_strategy

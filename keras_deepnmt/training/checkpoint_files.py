@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import keras
@@ -52,16 +53,19 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
         model: a built and compiled model of the same recipe.
 
     Raises:
-        UserError: if the checkpoint belongs to another model.
+        UserError: if the checkpoint belongs to another model or optimizer.
     """
     optimizer = getattr(model, "optimizer", None)
     if optimizer is not None and not optimizer.built:
         optimizer.build(model.trainable_variables)
     try:
-        model.load_weights(folder / WEIGHTS_FILE)
-    except (ValueError, KeyError) as error:
+        with warnings.catch_warnings():
+            # Keras only warns that it leaves an optimizer as it is.
+            warnings.filterwarnings("error", "Skipping variable loading")
+            model.load_weights(folder / WEIGHTS_FILE)
+    except (ValueError, KeyError, UserWarning) as error:
         raise UserError(
-            f"{folder / WEIGHTS_FILE}: these weights belong to another model "
+            f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
             f"({str(error).splitlines()[0]}) Use the recipe they were "
             "trained with."
         ) from error

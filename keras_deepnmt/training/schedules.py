@@ -85,3 +85,97 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
             "warmup_steps": self.warmup_steps,
             "name": self.name,
         }
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class Constant(keras.optimizers.schedules.LearningRateSchedule):
+    """Keeps one rate, as fine-tuning does.
+
+    A plain number does the same in Keras, but `WarmUp` takes a schedule.
+
+    Args:
+        learning_rate: float. The rate of every update.
+
+    Raises:
+        ValueError: if `learning_rate` is not above zero.
+
+    Example:
+    >>> schedule = keras_deepnmt.training.Constant(0.25)
+    >>> float(schedule(0)), float(schedule(1000))
+    (0.25, 0.25)
+    """
+
+    def __init__(self, learning_rate, name=None):
+        if not learning_rate > 0:
+            raise ValueError(
+                "`learning_rate` must be above zero. "
+                f"Received: learning_rate={learning_rate}"
+            )
+        super().__init__()
+        self.learning_rate = learning_rate
+        self.name = name or "constant"
+
+    def __call__(self, step):
+        return ops.convert_to_tensor(self.learning_rate, "float32")
+
+    def get_config(self):
+        return {"learning_rate": self.learning_rate, "name": self.name}
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
+    """Lets any schedule begin with a linear rise.
+
+    With `n` the number of the update, counted from one:
+        rate(n) = schedule(n) * min(n / warmup_steps, 1)
+
+    Args:
+        schedule: `keras.optimizers.schedules.LearningRateSchedule`. What is
+            followed; it goes on counting during the rise.
+        warmup_steps: int. Updates of the linear rise; 1 means none.
+
+    Raises:
+        TypeError: if `schedule` is not a schedule.
+        ValueError: if `warmup_steps` is below one.
+
+    Example:
+    >>> constant = keras_deepnmt.training.Constant(0.5)
+    >>> schedule = keras_deepnmt.training.WarmUp(constant, warmup_steps=4)
+    >>> [float(schedule(step)) for step in range(5)]
+    [0.125, 0.25, 0.375, 0.5, 0.5]
+    """
+
+    def __init__(self, schedule, warmup_steps, name=None):
+        if not isinstance(
+            schedule, keras.optimizers.schedules.LearningRateSchedule
+        ):
+            raise TypeError(
+                "`schedule` must be a LearningRateSchedule. Received: "
+                f"schedule={schedule!r}. Use Constant(...) for a number."
+            )
+        if not warmup_steps >= 1:
+            raise ValueError(
+                "`warmup_steps` must be at least 1. "
+                f"Received: warmup_steps={warmup_steps}"
+            )
+        super().__init__()
+        self.schedule = schedule
+        self.warmup_steps = warmup_steps
+        self.name = name or "warm_up"
+
+    def __call__(self, step):
+        update = ops.cast(step, "float32") + 1.0
+        rise = ops.minimum(update / float(self.warmup_steps), 1.0)
+        return ops.cast(self.schedule(step), "float32") * rise
+
+    def get_config(self):
+        return {
+            "schedule": keras.optimizers.schedules.serialize(self.schedule),
+            "warmup_steps": self.warmup_steps,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        schedule = keras.optimizers.schedules.deserialize(config["schedule"])
+        return cls(**{**config, "schedule": schedule})

@@ -6,6 +6,8 @@ import pytest
 
 from keras_deepnmt.data.prepare import prepare_corpus
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.train import train
+from keras_deepnmt.translator import Translator
 
 RECIPE = """\
 name: transformer_tiny.letters
@@ -69,3 +71,23 @@ def prepared_dir(recipe_file):
     folder = recipe_file.parent / "prepared"
     prepare_corpus(load_recipe(recipe_file).data, folder, progress=False)
     return folder
+
+
+@pytest.fixture
+def train_in(recipe_file, prepared_dir, tmp_path):
+    """Trains in a folder of this test, with changes to the recipe."""
+
+    def run(changes=None, **options):
+        recipe = load_recipe(recipe_file, changes)
+        options = {"prepared_dir": prepared_dir, "quiet": True} | options
+        return train(recipe, tmp_path / "run", **options)
+
+    return run
+
+
+@pytest.fixture
+def without_search(monkeypatch):
+    """Spares the compilation of a search whose result does not matter."""
+    monkeypatch.setattr(
+        Translator, "translate", lambda self, texts: list(texts)
+    )

@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 
-import h5py
 import numpy as np
+from broken_runs import checkpoint
 from digit_run import environment
 
 TWO = ("training.strategy=mirrored", "training.replicas=2")
@@ -31,26 +31,6 @@ def start(recipe_file, run_dir, *changes):
 def finish(process):
     error = process.communicate()[1]
     assert process.returncode == 0, error
-
-
-def arrays(file):
-    """All arrays of a weights file, the optimizer's among them."""
-    found = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset):
-            found[name] = item[()]
-
-    with h5py.File(file) as opened:
-        opened.visititems(visit)
-    return found
-
-
-def checkpoint(run_dir, step):
-    folder = run_dir / "checkpoints" / f"step-{step:08d}"
-    with np.load(folder / "state.npz") as states:
-        seeds = {name: states[name] for name in states.files}
-    return {**arrays(folder / "model.weights.h5"), **seeds}
 
 
 def test_two_replicas_end_where_one_device_ends(recipe_file, tmp_path):

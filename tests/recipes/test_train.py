@@ -15,6 +15,7 @@ import json
 
 import numpy as np
 import pytest
+from broken_runs import fails_at
 
 from keras_deepnmt.data.batch_source import make_batch
 from keras_deepnmt.errors import UserError
@@ -35,26 +36,6 @@ def finished(recipe_file, prepared_dir, tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("runs") / "whole"
     train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
-
-
-@pytest.fixture
-def train_in(recipe_file, prepared_dir, tmp_path):
-    """Trains in a folder of this test, with changes to the recipe."""
-
-    def run(changes=None, **options):
-        recipe = load_recipe(recipe_file, changes)
-        options = {"prepared_dir": prepared_dir, "quiet": True} | options
-        return train(recipe, tmp_path / "run", **options)
-
-    return run
-
-
-@pytest.fixture
-def without_search(monkeypatch):
-    """Spares the compilation of a search whose result does not matter."""
-    monkeypatch.setattr(
-        Translator, "translate", lambda self, texts: list(texts)
-    )
 
 
 def final_weights(run_dir):
@@ -88,23 +69,6 @@ def assert_same_run(first, second):
     ):
         assert one["val_loss"] == two["val_loss"]
         assert two["val_bleu"] > 0
-
-
-class fails_at:
-    """Makes a checkpoint fail before it is written, once."""
-
-    def __init__(self, monkeypatch, step, error):
-        self.save, self.step, self.error = CheckpointStore.save, step, error
-        monkeypatch.setattr(CheckpointStore, "save", self.replace())
-
-    def replace(self):
-        def save(store, model, step):
-            if step == self.step and self.error is not None:
-                error, self.error = self.error, None
-                raise error
-            return self.save(store, model, step)
-
-        return save
 
 
 def test_a_finished_run_holds_all_that_was_promised(finished, recipe_file):

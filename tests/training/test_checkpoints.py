@@ -158,6 +158,15 @@ def test_weights_of_another_model_are_refused_in_one_line(saved):
     _, store = saved
     other = keras.Sequential([keras.layers.Input((5,)), keras.layers.Dense(2)])
     other.compile("adam", "mse")
-    with pytest.raises(UserError, match="belong to another model") as info:
+    with pytest.raises(UserError, match="belongs to another model") as info:
+        store.restore(other)
+    assert "\n" not in str(info.value)
+
+
+def test_the_state_of_another_optimizer_is_refused_in_one_line(saved):
+    _, store = saved
+    other = make_model()
+    other.compile(keras.optimizers.SGD(momentum=0.5), "mse")
+    with pytest.raises(UserError, match="another model or optim") as info:
         store.restore(other)
     assert "\n" not in str(info.value)

@@ -1,16 +1,21 @@
-"""What must be true of InverseSquareRoot.
+"""What must be true of the learning rate schedules.
 
-* it rises linearly to the peak and falls with the square root afterwards
+* InverseSquareRoot rises linearly to the peak, then falls with the square root
 * the first update has a rate above zero
 * the Noam form is the same curve
-* it survives serialization, alone and inside an optimizer
+* Constant is one rate; WarmUp lets any schedule rise and then follows it
+* they survive serialization, alone and inside an optimizer
 """
 
 import keras
 import numpy as np
 import pytest
 
-from keras_deepnmt.training.schedules import InverseSquareRoot
+from keras_deepnmt.training.schedules import (
+    Constant,
+    InverseSquareRoot,
+    WarmUp,
+)
 
 
 def reference(update, peak, warmup):
@@ -48,3 +53,40 @@ def test_survives_serialization_inside_an_optimizer():
 def test_refuses_rates_and_lengths_of_zero(peak, warmup):
     with pytest.raises(ValueError, match="Received"):
         InverseSquareRoot(peak, warmup)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Constant(0.25),
+        InverseSquareRoot.noam(512, 11),
+        keras.optimizers.schedules.CosineDecay(0.5, 13, alpha=0.1),
+        WarmUp(Constant(0.25), 3),
+    ],
+    ids=lambda schedule: type(schedule).__name__,
+)
+def test_a_warm_up_is_a_share_of_any_schedule(schedule):
+    warmed = WarmUp(schedule, 5)
+    again = keras.optimizers.schedules.deserialize(
+        keras.optimizers.schedules.serialize(warmed)
+    )
+    for update in (1, 2, 4, 5, 6, 29):
+        expected = min(update / 5, 1.0) * float(schedule(update - 1))
+        for found in (warmed, again):
+            np.testing.assert_allclose(
+                float(found(update - 1)), expected, rtol=1e-6
+            )
+
+
+def test_a_constant_is_the_same_at_every_update():
+    rates = {float(Constant(0.25)(step)) for step in (0, 1, 10_000)}
+    assert rates == {0.25}
+
+
+def test_refuses_what_is_no_schedule_or_no_rate():
+    with pytest.raises(TypeError, match="Use Constant"):
+        WarmUp(0.25, 5)
+    with pytest.raises(ValueError, match="warmup_steps=0"):
+        WarmUp(Constant(0.25), 0)
+    with pytest.raises(ValueError, match="learning_rate=0.0"):
+        Constant(0.0)

@@ -1,0 +1,119 @@
+"""Keras' optimizers with a factor on the rate that callbacks may lower."""
+
+import keras
+
+
+class RateFactor:
+    """Gives a Keras optimizer a factor on its learning rate.
+
+    The factor is a variable of the optimizer: saved with it, mirrored by a
+    strategy, and read by the compiled step of every backend. It multiplies
+    whatever the optimizer follows, a number or a schedule `s`:
+        rate(n) = rate_factor * s(n)
+
+    Args:
+        *args: arguments of the Keras optimizer.
+        **kwargs: arguments of the Keras optimizer.
+
+    Attributes:
+        rate_factor: float scalar `keras.Variable`, at first 1; assign to it.
+
+    Example:
+    >>> class Lion(RateFactor, keras.optimizers.Lion):
+    ...     pass
+    >>> optimizer = Lion(keras_deepnmt.training.Constant(0.5))
+    >>> factor = optimizer.rate_factor.assign(0.5)
+    >>> float(optimizer.learning_rate)
+    0.25
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.rate_factor = self.add_variable(
+            (), "ones", aggregation="only_first_replica", name="rate_factor"
+        )
+
+    @property
+    def learning_rate(self):
+        return self.rate_factor * super().learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate):
+        keras.optimizers.Optimizer.learning_rate.fset(self, learning_rate)
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class Adam(RateFactor, keras.optimizers.Adam):
+    """Keras' Adam with a `rate_factor`.
+
+    Args:
+        *args: arguments of `keras.optimizers.Adam`.
+        **kwargs: arguments of `keras.optimizers.Adam`.
+
+    Example:
+    >>> schedule = keras_deepnmt.training.InverseSquareRoot(0.005, 2000)
+    >>> optimizer = keras_deepnmt.training.Adam(schedule, beta_2=0.98)
+    >>> optimizer.beta_2
+    0.98
+    """
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class AdamW(RateFactor, keras.optimizers.AdamW):
+    """Keras' AdamW with a `rate_factor`, whose decay spares biases and norms.
+
+    With rate `r`, decay `d` and Adam's update `a(n)`, a matrix becomes
+        w(n) = (1 - r * d) * w(n - 1) - r * a(n)
+    and a vector, that is, a bias or what scales and shifts a normalised
+    state, `w(n - 1) - r * a(n)`.
+
+    Args:
+        *args: arguments of `keras.optimizers.AdamW`.
+        **kwargs: arguments of `keras.optimizers.AdamW`.
+
+    Example:
+    >>> optimizer = keras_deepnmt.training.AdamW(0.001, weight_decay=0.01)
+    >>> optimizer.weight_decay
+    0.01
+    """
+
+    def build(self, variables):
+        if not self.built:
+            vectors = [v for v in variables if len(v.shape) < 2]
+            self.exclude_from_weight_decay(var_list=vectors)
+        super().build(variables)
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class Nesterov(RateFactor, keras.optimizers.SGD):
+    """Nesterov's accelerated gradient with a `rate_factor`.
+
+    With rate `r`, momentum `m` and the gradient `g(w)`, this is what Keras
+    does:
+        v(n) = m * v(n - 1) - r * g(w(n - 1))
+        w(n) = w(n - 1) + m * v(n) - r * g(w(n - 1))
+    The classic form (Nesterov, 1983; Sutskever et al., 2013, Equations 3, 4)
+    takes the gradient where the momentum alone would lead:
+        v(n) = m * v(n - 1) - r * g(u(n - 1) + m * v(n - 1))
+        u(n) = u(n - 1) + v(n)
+    Both are one walk, `w(n) = u(n) + m * v(n)`: Keras trains and measures the
+    weights that the classic form only looks at. When the rate is lowered the
+    velocity keeps its size and fades over the next `1 / (1 - m)` updates or
+    so; some implementations lower it with the rate.
+
+    Args:
+        learning_rate: float or schedule.
+        momentum: float in [0, 1]. Share of the velocity that is kept.
+        **kwargs: other arguments of `keras.optimizers.SGD`.
+
+    Reference:
+        - [Sutskever et al., 2013](https://proceedings.mlr.press/v28/sutskever13.html).
+
+    Example:
+    >>> keras_deepnmt.training.Nesterov(0.25, momentum=0.99).momentum
+    0.99
+    """
+
+    def __init__(self, learning_rate=0.25, momentum=0.99, **kwargs):
+        kwargs["nesterov"] = True
+        super().__init__(learning_rate, momentum=momentum, **kwargs)

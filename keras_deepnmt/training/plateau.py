@@ -1,0 +1,124 @@
+"""A learning rate that is divided when the validation gets worse."""
+
+import keras
+
+
+class DivideOnPlateau(keras.callbacks.Callback):
+    """Divides the learning rate each time the validation loss increases.
+
+    With `l(e)` the loss after epoch `e`, `f` the factor on the rate:
+        f(e) = f(e - 1) / divide_by   if l(e) > l(e - 1)
+        f(e) = f(e - 1)               otherwise
+    It stops training when a rate that was divided is below `minimum`. So were
+    the convolutional models of DenseNMT trained (Shen et al., 2018):
+    Nesterov's gradient from a rate of 0.25, divided by 10 until 1e-4.
+
+    The model needs an optimizer with a `rate_factor`, such as
+    `keras_deepnmt.training.Nesterov`. Put it before what saves checkpoints,
+    and after what logs the monitored value.
+
+    Args:
+        divide_by: float above 1. What the rate is divided by.
+        minimum: float. Rate under which training stops.
+        monitor: str. What must not increase. Defaults to `"val_loss"`.
+        keep_dividing: bool. Whether every epoch after the first increase
+            divides, as for the larger corpora there.
+        history: list of `(epoch, logs)` of the validations already made. The
+            factor is then what they alone make of 1, whatever the optimizer
+            holds, so that a restart is exact. Defaults to `None`: it goes on
+            from the optimizer's factor.
+
+    Attributes:
+        num_divisions: int. Times the rate was divided.
+
+    Raises:
+        ValueError: if `divide_by` is not above 1 or `minimum` is negative; when
+            training begins, if the optimizer has no `rate_factor`; after an
+            epoch, if `monitor` is not logged.
+
+    Reference:
+        - [Shen et al., 2018](https://aclanthology.org/N18-1117/).
+
+    Example:
+    >>> divide = keras_deepnmt.training.DivideOnPlateau(divide_by=10)
+    >>> divide.num_divisions
+    0
+    """
+
+    def __init__(
+        self,
+        divide_by=10.0,
+        minimum=1e-4,
+        monitor="val_loss",
+        keep_dividing=False,
+        history=None,
+    ):
+        if not divide_by > 1:
+            raise ValueError(
+                f"`divide_by` must be above 1. Received: divide_by={divide_by}"
+            )
+        if minimum < 0:
+            raise ValueError(
+                f"`minimum` must not be negative. Received: minimum={minimum}"
+            )
+        super().__init__()
+        self.divide_by = divide_by
+        self.minimum = minimum
+        self.monitor = monitor
+        self.keep_dividing = keep_dividing
+        self._first_factor = None if history is None else 1.0
+        self._losses = [
+            (epoch, logs[monitor])
+            for epoch, logs in history or ()
+            if monitor in logs
+        ]
+
+    @property
+    def num_divisions(self):
+        count = 0
+        losses = [loss for _, loss in self._losses]
+        for before, loss in zip(losses, losses[1:], strict=False):
+            if loss > before or (self.keep_dividing and count):
+                count += 1
+        return count
+
+    def on_train_begin(self, logs=None):
+        factor = self._variable()
+        if self._first_factor is None:
+            self._first_factor = float(keras.ops.convert_to_numpy(factor))
+        self._set_factor()
+        self._stop_under_minimum()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.monitor not in (logs or {}):
+            raise ValueError(
+                f"`monitor` must be logged after each epoch. Received: "
+                f"monitor={self.monitor!r}, logged: {sorted(logs or {})}"
+            )
+        # A validation that was broken off is made once more.
+        if self._losses and self._losses[-1][0] == epoch:
+            self._losses.pop()
+        self._losses.append((epoch, float(logs[self.monitor])))
+        self._set_factor()
+        self._stop_under_minimum()
+
+    def _stop_under_minimum(self):
+        rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
+        if self.num_divisions and float(rate) < self.minimum:
+            self.model.stop_training = True
+
+    def _set_factor(self):
+        factor = self._first_factor * self.divide_by**-self.num_divisions
+        self._variable().assign(factor)
+
+    def _variable(self):
+        optimizer = self.model.optimizer
+        # An optimizer that scales the loss holds the one that makes updates.
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        if not hasattr(optimizer, "rate_factor"):
+            raise ValueError(
+                "DivideOnPlateau needs an optimizer with a `rate_factor`. "
+                f"Received: {type(optimizer).__name__}. Use Adam, AdamW or "
+                "Nesterov of keras_deepnmt.training."
+            )
+        return optimizer.rate_factor

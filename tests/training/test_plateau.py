@@ -1,0 +1,118 @@
+"""What must be true of DivideOnPlateau.
+
+* the rate is divided at each increase, or at each epoch after the first one
+* training stops when the rate falls under the minimum, not while it warms up
+* a restart at any epoch, with its history, goes on exactly
+* without a history it goes on from the factor the optimizer has
+* it composes with a schedule, and refuses an optimizer without a factor
+"""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt.training.optimizers import Nesterov
+from keras_deepnmt.training.plateau import DivideOnPlateau
+from keras_deepnmt.training.schedules import Constant, WarmUp
+
+LOSSES = [5.0, 4.0, 4.5, 4.2, 4.2, 4.3, 4.1, 4.0]
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile(Nesterov(Constant(0.25)), "mse")
+    return model
+
+
+def rates(model, callback, losses, first=0):
+    """The rate after each epoch, to the end or the stop."""
+    callback.set_model(model)
+    model.stop_training = False
+    callback.on_train_begin()
+    found = []
+    for epoch, loss in enumerate(losses, start=first):
+        if model.stop_training:
+            break
+        callback.on_epoch_end(epoch, {"val_loss": loss})
+        found.append(float(model.optimizer.learning_rate))
+    return found
+
+
+def test_divides_at_each_increase(model):
+    found = rates(model, DivideOnPlateau(10, 0.0, history=[]), LOSSES)
+    tenths = [0, 0, 1, 1, 1, 2, 2, 2]
+    np.testing.assert_allclose(found, 0.25 / 10.0 ** np.array(tenths), 1e-6)
+    assert not model.stop_training
+
+
+def test_divides_at_every_epoch_after_the_first_increase(model):
+    callback = DivideOnPlateau(2, 0.0, keep_dividing=True, history=[])
+    found = rates(model, callback, LOSSES)
+    halves = [0, 0, 1, 2, 3, 4, 5, 6]
+    np.testing.assert_allclose(found, 0.25 / 2.0 ** np.array(halves), 1e-6)
+
+
+def test_stops_when_the_rate_is_under_the_minimum(model):
+    rising = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    found = rates(model, DivideOnPlateau(10, 1e-4, history=[]), rising)
+    np.testing.assert_allclose(found[-1], 2.5e-5, 1e-5)
+    assert len(found) == 5 and model.stop_training
+
+
+def test_a_low_rate_that_was_never_divided_is_no_reason_to_stop():
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile(Nesterov(WarmUp(Constant(0.25), 10_000)), "mse")
+    rates(model, DivideOnPlateau(minimum=1e-3), [3.0, 2.0, 1.0])
+    assert float(model.optimizer.learning_rate) < 1e-3
+    assert not model.stop_training
+
+
+@pytest.mark.parametrize("keep_dividing", [False, True])
+@pytest.mark.parametrize("stop", range(len(LOSSES)))
+def test_a_restart_goes_on_exactly(model, stop, keep_dividing):
+    def callback(history):
+        return DivideOnPlateau(3, 0.0, "val_loss", keep_dividing, history)
+
+    whole = rates(model, callback([]), LOSSES)
+    history = [(e, {"val_loss": loss}) for e, loss in enumerate(LOSSES)]
+    # Whatever is left of an epoch that was broken off.
+    model.optimizer.rate_factor.assign(0.75)
+    rest = rates(model, callback(history[:stop]), LOSSES[stop:], stop)
+    assert whole[stop:] == rest
+
+
+def test_a_validation_made_twice_counts_once(model):
+    callback = DivideOnPlateau(10, 0.0, history=[])
+    rates(model, callback, [1.0, 2.0])
+    callback.on_epoch_end(1, {"val_loss": 2.0})
+    np.testing.assert_allclose(float(model.optimizer.learning_rate), 0.025)
+
+
+def test_fitting_again_goes_on_from_the_factor(model):
+    model.optimizer.rate_factor.assign(0.5)
+    callback = DivideOnPlateau(10, 0.0)
+    np.testing.assert_allclose(rates(model, callback, [1.0]), [0.125])
+    np.testing.assert_allclose(rates(model, callback, [2.0], 1), [0.0125])
+
+
+def test_a_run_that_had_stopped_says_so(model):
+    history = [(epoch, {"val_loss": float(epoch)}) for epoch in range(5)]
+    rates(model, DivideOnPlateau(10, 1e-4, history=history), [])
+    assert model.stop_training
+    rates(model, DivideOnPlateau(10, 1e-4, history=history[:-1]), [])
+    assert not model.stop_training
+
+
+def test_refuses_what_cannot_work(model):
+    with pytest.raises(ValueError, match="divide_by=1"):
+        DivideOnPlateau(1)
+    with pytest.raises(ValueError, match="minimum=-1"):
+        DivideOnPlateau(minimum=-1)
+    callback = DivideOnPlateau(monitor="val_bleu")
+    with pytest.raises(ValueError, match="'val_bleu', logged: .'val_loss'"):
+        rates(model, callback, [1.0])
+    plain = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    plain.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="Received: SGD. Use Adam"):
+        rates(plain, DivideOnPlateau(), [1.0])
