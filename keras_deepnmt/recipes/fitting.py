@@ -12,18 +12,18 @@ from keras_deepnmt.data.pipeline import (
 )
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation.bleu_callback import BleuCallback
-from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
+from keras_deepnmt.recipes.bleu_watch import make_bleu, report_time_of
+from keras_deepnmt.recipes.rollback import Rollbacks
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.compilation_limit import CompilationLimit
+from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
-from keras_deepnmt.translator import Translator
 
 
 class Fit:
@@ -58,6 +58,7 @@ class Fit:
         self.progress = ThroughputProgress(
             training.steps, len(plan.cells), plan.padding_fraction, quiet
         )
+        self.rollbacks = Rollbacks(run, training.divergence)
         self.validation = None
         if "valid" in data.splits:
             self.validation = validation_dataset(
@@ -80,8 +81,14 @@ class Fit:
             Terminated: on SIGTERM, likewise.
         """
         start = self.store.restore(self.model) or 0
-        if start and not self.quiet:
-            print(f"Going on from update {start:,}.", file=sys.stderr)
+        if start:
+            self.rollbacks.take_up(self.model, start)
+            self._say(f"Going on from update {start:,}.")
+        while not self._is_done(start):
+            start = self.step
+
+    def _is_done(self, start):
+        """Trains to the end, or until a rollback leaves work to do."""
         self.run_folder.forget_after(start)
         history = self.run_folder.history()
         callbacks = self._callbacks(history)
@@ -91,13 +98,23 @@ class Fit:
                     self._validate(callbacks)
                 if not self._has_stopped():
                     self._fit(start, callbacks)
+            return True
         except KeyboardInterrupt as stop:
             _close(callbacks)
             # Ctrl-C and SIGTERM differ in the exit code alone.
             raise type(stop)(self._save_interrupted()) from None
+        except Diverged as trouble:
+            _close(callbacks)
+            told = self.rollbacks.roll_back(self.model, self.store, trouble)
+            self._say(told)
+            return False
         except BaseException:
             _close(callbacks)
             raise
+
+    def _say(self, text):
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
 
     def _fit(self, start, callbacks):
         training = self.recipe.training
@@ -133,10 +150,10 @@ class Fit:
 
     def _callbacks(self, history):
         training, run = self.recipe.training, self.run_folder
-        callbacks = [self._compilation_limit()]
+        callbacks = [self._compilation_limit(), self.rollbacks.detector]
         if self.validation is not None:
             bleu = self._bleu()
-            callbacks += [bleu, _report_time_of(bleu)]
+            callbacks += [bleu, report_time_of(bleu)]
         callbacks.append(self.progress)
         callbacks += [
             keras.callbacks.CSVLogger(str(run.log_file), append=True),
@@ -147,7 +164,10 @@ class Fit:
         callbacks += self._stopping(history)
         callbacks.append(
             CheckpointCallback(
-                self.store, training.checkpoint_every, training.steps
+                self.store,
+                training.checkpoint_every,
+                training.steps,
+                self.rollbacks.remember,
             )
         )
         return callbacks
@@ -164,6 +184,7 @@ class Fit:
                     rate.minimum,
                     keep_dividing=rate.keep_dividing,
                     history=history,
+                    first_factor=self.rollbacks.rate_factor,
                 )
             )
         if training.early_stopping_patience is not None:
@@ -184,36 +205,7 @@ class Fit:
         return CompilationLimit(self.plan.cells, plan.cells)
 
     def _bleu(self):
-        sources, references = self.data.texts("valid")
-        translator = Translator(
-            self.model,
-            self.data.source_tokenizer,
-            self.data.target_tokenizer,
-            num_beams=self.recipe.training.validation_beams,
-            length_penalty=self.recipe.decoding.length_penalty,
-            batch_size=self.recipe.decoding.batch_size,
-            compiled=self.recipe.training.jit_compile,
-        )
-        return BleuCallback(
-            translator.translate,
-            sources,
-            references,
-            tokenize=self.recipe.evaluation.tokenize,
-            lowercase=self.recipe.evaluation.lowercase,
-            verbose=0,
-            budget=self._budget(),
-        )
-
-    def _budget(self):
-        training = self.recipe.training
-        if training.validation_budget is None:
-            return None
-        return SentenceBudget(
-            training.validation_budget,
-            training.validate_every,
-            self.recipe.seed,
-            self.run_folder.validation_file,
-        )
+        return make_bleu(self.recipe, self.run_folder, self.data, self.model)
 
     def _was_validated(self, history):
         """Whether the epoch that ends at this step, if one does, is logged."""
@@ -249,6 +241,7 @@ class Fit:
     def _save_interrupted(self):
         step = self.step
         if step and step not in self.store.steps():
+            self.rollbacks.remember(step)
             self.store.save(self.model, step)
         kept = self.store.latest()
         if kept is None:
@@ -274,16 +267,6 @@ def _check_unvalidated(recipe):
             f"recipe {recipe.name}: `training.{wrong}` needs a validation set; "
             "`data` has none."
         )
-
-
-def _report_time_of(bleu):
-    """Adds the seconds of a BLEU, and the share of all of them, to the logs."""
-
-    def on_epoch_end(epoch, logs):
-        logs["bleu_seconds"] = bleu.seconds
-        logs["bleu_share"] = bleu.share
-
-    return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
 
 
 def _close(callbacks):

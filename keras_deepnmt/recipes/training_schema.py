@@ -94,6 +94,39 @@ class LearningRateRecipe:
 
 
 @dataclass(frozen=True)
+class DivergenceRecipe:
+    """What is done about a loss that is no number, or far too high.
+
+    Args:
+        threshold: times its running mean that a loss is too high; null looks
+            only for a loss that is not finite.
+        patience: updates one after another whose loss is too high.
+        decay: decay of the running mean.
+        rate_factor: what a rollback multiplies the learning rate by.
+        most_rollbacks: rollbacks after which the run ends.
+    """
+
+    threshold: float | None = None
+    patience: int = 10
+    decay: float = 0.99
+    rate_factor: float = 0.5
+    most_rollbacks: int = 3
+
+    def __post_init__(self):
+        check_above_zero(self, "patience", "decay", "rate_factor")
+        check_fractions(self, "decay", "rate_factor")
+        if self.threshold is not None and not self.threshold > 1:
+            raise ValueError(
+                f"`threshold` must be above 1. Received: {self.threshold}"
+            )
+        if self.most_rollbacks < 0:
+            raise ValueError(
+                "`most_rollbacks` must not be negative. "
+                f"Received: {self.most_rollbacks}"
+            )
+
+
+@dataclass(frozen=True)
 class TrainingRecipe:
     """How the network is trained.
 
@@ -122,6 +155,7 @@ class TrainingRecipe:
         early_stopping_patience: validations without a better value before the
             run stops; null never stops early.
         early_stopping_metric: what must get better.
+        divergence: what is done about a loss that is no number.
     """
 
     steps: int
@@ -144,6 +178,7 @@ class TrainingRecipe:
     average_checkpoints: int = 1
     early_stopping_patience: int | None = None
     early_stopping_metric: Literal["val_bleu", "val_loss"] = "val_bleu"
+    divergence: DivergenceRecipe = field(default_factory=DivergenceRecipe)
 
     def __post_init__(self):
         check_above_zero(
