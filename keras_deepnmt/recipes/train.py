@@ -13,6 +13,7 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes import provenance
+from keras_deepnmt.recipes.batch_search import find_batch, with_parts
 from keras_deepnmt.recipes.building import (
     average_into,
     build_model,
@@ -80,9 +81,12 @@ def train(
 
 
 def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
-    # Before anything starts TensorFlow: its devices cannot be divided later.
     training = recipe.training
-    strategy = make_strategy(training.strategy, training.replicas)
+    strategy = None
+    if training.batch_tokens != "auto":
+        # Before anything starts TensorFlow: its devices cannot be divided
+        # later. Trials come before, since it keeps an accelerator's memory.
+        strategy = make_strategy(training.strategy, training.replicas)
     run.claim(recipe, resume)
     with run.alone():
         if run.recipe_file.is_file():
@@ -91,7 +95,12 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
             _say(quiet, f"{run.directory}: this run is finished.")
             return run.run()
         data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
-        _record(recipe, run, data)
+        found = find_batch(recipe, run, data, lambda text: _say(quiet, text))
+        _record(recipe, run, data, found)
+        if strategy is None:
+            strategy = make_strategy(training.strategy, training.replicas)
+        if found is not None:
+            recipe = with_parts(recipe, found["gradient_accumulation_steps"])
         if training.jit_compile:
             late = open_cache(run.directory, keras.config.backend())
             _say(quiet or not late, late)
@@ -129,7 +138,7 @@ def _prepared(recipe, run, data_dir, prepared_dir, quiet):
     return PreparedData(prepared_dir)
 
 
-def _record(recipe, run, data):
+def _record(recipe, run, data, found):
     """Writes what the recipe means here, or checks that it still does."""
     manifest = (data.directory / "manifest.json").read_bytes()
     resolved = {
@@ -140,6 +149,8 @@ def _record(recipe, run, data):
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
+    if found is not None:
+        resolved["batch"] = found
     if run.recipe_file.is_file():
         before = run.recipe().resolved.get("tokenizer")
         if before and before != resolved["tokenizer"]:

@@ -132,7 +132,10 @@ class TrainingRecipe:
 
     Args:
         steps: updates of the whole run.
-        batch_tokens: most tokens, padding included, on either side of a batch.
+        batch_tokens: most tokens, padding included, on either side of a batch;
+            or `auto`: those of `effective_batch_tokens`, computed in as few
+            parts as fit in memory, which is found by trying.
+        effective_batch_tokens: with `auto`, tokens of the batch of an update.
         max_shapes: most batch shapes, that is, compilations of the step.
         optimizer: the rule of the update.
         learning_rate: the rate over the updates.
@@ -159,7 +162,8 @@ class TrainingRecipe:
     """
 
     steps: int
-    batch_tokens: int = 4096
+    batch_tokens: int | Literal["auto"] = 4096
+    effective_batch_tokens: int | None = None
     max_shapes: int = 8
     optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
     learning_rate: LearningRateRecipe = field(
@@ -183,14 +187,38 @@ class TrainingRecipe:
     def __post_init__(self):
         check_above_zero(
             self,
-            *"steps batch_tokens max_shapes validate_every validation_beams "
+            *"steps effective_batch_tokens max_shapes validate_every "
+            "validation_beams "
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
         check_fractions(self, "label_smoothing")
+        self._check_batch()
         if self.validation_budget is not None:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
+
+    def _check_batch(self):
+        effective = self.effective_batch_tokens
+        if self.batch_tokens != "auto":
+            check_above_zero(self, "batch_tokens")
+            if effective is not None:
+                raise ValueError(
+                    "`effective_batch_tokens` belongs to `batch_tokens: auto`. "
+                    f"Received: {effective} with `batch_tokens: "
+                    f"{self.batch_tokens}`. Leave it out."
+                )
+        elif effective is None:
+            raise ValueError(
+                "`effective_batch_tokens` must be given with `batch_tokens: "
+                "auto`. Received: null. Give the tokens of an update's batch."
+            )
+        elif self.gradient_accumulation_steps != 1:
+            raise ValueError(
+                "`gradient_accumulation_steps` is found by `batch_tokens: "
+                f"auto`. Received: {self.gradient_accumulation_steps}. Leave "
+                "it out."
+            )
 
 
 def check_above_zero(recipe, *names: str) -> None:
