@@ -49,6 +49,18 @@ TABLES = {
             "commit",
         ],
     ),
+    "input_pipeline": (
+        "Step time with prepared data against cached batches",
+        [
+            "recipe",
+            "shapes",
+            "real_ms_median",
+            "cached_ms_median",
+            "ratio_median",
+            "machine",
+            "commit",
+        ],
+    ),
     "export_parity": (
         "SavedModel against Python",
         [
