@@ -37,6 +37,30 @@ TABLES = {
             "commit",
         ],
     ),
+    "compilation_cache": (
+        "Compiling at the second start of a recipe against the first",
+        [
+            "recipe",
+            "executables",
+            "first_seconds_median",
+            "second_seconds_median",
+            "ratio_median",
+            "machine",
+            "commit",
+        ],
+    ),
+    "input_pipeline": (
+        "Step time with prepared data against cached batches",
+        [
+            "recipe",
+            "shapes",
+            "real_ms_median",
+            "cached_ms_median",
+            "ratio_median",
+            "machine",
+            "commit",
+        ],
+    ),
     "export_parity": (
         "SavedModel against Python",
         [

@@ -65,6 +65,9 @@ def run(options: Namespace) -> None:
     recipe = load_recipe(RECIPE, recipe_overrides(corpus, options.scale))
     prepare_corpus(recipe.data, folder / "prepared", progress=not options.quiet)
     console.stage("Training (the first updates wait for the compiler)")
+    from keras_deepnmt.recipes.compilation_cache import ask_for_cache
+
+    ask_for_cache(folder / "run")
     import_backend()
     from keras_deepnmt.recipes.train import train
 

@@ -3,3 +3,6 @@
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback as BleuCallback
 from keras_deepnmt.evaluation.scores import Score as Score
 from keras_deepnmt.evaluation.scores import corpus_scores as corpus_scores
+from keras_deepnmt.evaluation.sentence_budget import (
+    SentenceBudget as SentenceBudget,
+)

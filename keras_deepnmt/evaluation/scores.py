@@ -1,5 +1,6 @@
 """Corpus scores as sacreBLEU counts them, each with its signature."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,13 +16,17 @@ class Score:
             per 100 words of the reference (less is better).
         signature: What sacreBLEU says was counted; only scores of equal
             signatures may be compared.
+        interval: Half the width of the 95 % confidence interval over drawn
+            sentences, or `None` where none was asked for.
     """
 
     value: float
     signature: str
+    interval: float | None = None
 
     def __str__(self):
-        return f"{self.value:.2f} ({self.signature})"
+        interval = "" if self.interval is None else f" ± {self.interval:.2f}"
+        return f"{self.value:.2f}{interval} ({self.signature})"
 
 
 def corpus_scores(
@@ -30,6 +35,7 @@ def corpus_scores(
     metrics: Sequence[str] = METRICS,
     tokenize: str = "13a",
     lowercase: bool = False,
+    num_resamples: int = 1,
 ) -> dict[str, Score]:
     """Scores a corpus of translations against one reference each.
 
@@ -41,6 +47,9 @@ def corpus_scores(
             tokenised already.
         lowercase: Whether BLEU and chrF ignore case. TER always does, as
             sacreBLEU's default.
+        num_resamples: Corpora drawn with replacement from this one, for the
+            confidence interval (sacreBLEU's bootstrap, whose seed the
+            signature names); 1 gives none.
 
     Returns:
         One `Score` per metric, in the order of `metrics`.
@@ -69,10 +78,16 @@ def corpus_scores(
     scores = {}
     for name in metrics:
         metric = _metric(name, tokenize, lowercase)
-        score = metric.corpus_score(list(hypotheses), [list(references)])
-        scores[name] = Score(
-            float(score.score), metric.get_signature().format()
+        score = metric.corpus_score(
+            list(hypotheses), [list(references)], n_bootstrap=num_resamples
         )
+        signature = metric.get_signature().format()
+        interval = None
+        if num_resamples > 1:
+            told = score.format(width=4, signature=signature, is_json=True)
+            # It is left out where every corpus drawn scores nothing.
+            interval = float(json.loads(told).get("confidence_var", 0.0))
+        scores[name] = Score(float(score.score), signature, interval)
     return scores
 
 

@@ -35,6 +35,7 @@ class StatelessStep:
         self._token_sum = keras.metrics.Sum(name="tokens")
         self._loss_mean = keras.metrics.Mean(name="token_loss")
         self.distribution = keras.distribution.distribution()
+        self.training_shapes, self.evaluation_shapes = set(), set()
         super().compile(*args, **kwargs)
 
     def _devices(self):
@@ -62,6 +63,14 @@ class StatelessStep:
         if y is None:
             return filled_batches(x, multiple), None
         return ArrayBatches(x, y, batch_size or 32, multiple, shuffle), None
+
+    @property
+    def num_compilations(self):
+        """Number of batch shapes that the training step has met so far.
+
+        XLA compiles the step once for each of them.
+        """
+        return len(self.training_shapes)
 
     @property
     def metrics(self):
@@ -150,6 +159,7 @@ class StatelessStep:
                 "not count. Received: sample_weight of shape "
                 f"{sample_weight.shape}."
             )
+        self._note_shape(x, y, training)
         if not training:
             loss, tokens = self.sum_token_losses(y, y_pred, False)
             return self._note(loss, tokens)
@@ -183,3 +193,10 @@ class StatelessStep:
         results = {metric.name: metric.result() for metric in self.metrics}
         results["loss"] = results.pop("token_loss")
         return results
+
+    def _note_shape(self, inputs, labels, training):
+        # Python runs once a compilation, and before that on symbolic tensors.
+        if isinstance(labels, keras.KerasTensor):
+            return
+        shapes = self.training_shapes if training else self.evaluation_shapes
+        shapes.add((*inputs["source_ids"].shape, labels.shape[1]))

@@ -40,7 +40,7 @@ class TensorFlowStep:
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="loss")
         self._token_sum = keras.metrics.Sum(name="tokens")
-        self._compiled_shapes = set()
+        self.training_shapes, self.evaluation_shapes = set(), set()
         super().compile(*args, **kwargs)
         # An unbuilt optimizer would trace its first loss scale as a constant.
         self.optimizer.build(self.trainable_variables)
@@ -145,7 +145,7 @@ class TensorFlowStep:
 
         XLA compiles the step once for each of them.
         """
-        return len(self._compiled_shapes)
+        return len(self.training_shapes)
 
     def train_step(self, data):
         """Runs one update on one replica's batch; called by `fit`.
@@ -157,7 +157,7 @@ class TensorFlowStep:
             Dict of the running `loss` (nats a real token) and `tokens`.
         """
         inputs, labels = data
-        self._note_shape(inputs)
+        self._note_shape(inputs, self.training_shapes)
         counts = self._global_counts(inputs["source_ids"], labels)
         loss, tokens, gradients = self._accumulate(inputs, labels, counts)
         apply_sum_of_gradients(
@@ -175,6 +175,7 @@ class TensorFlowStep:
             Dict of the running `loss` (nats a real token) and `tokens`.
         """
         inputs, labels = data
+        self._note_shape(inputs, self.evaluation_shapes)
         return self._update_metrics(*self._evaluation_function(inputs, labels))
 
     def forward_again(self, inputs):
@@ -267,11 +268,11 @@ class TensorFlowStep:
             "target": tf.maximum(target, 1.0),
         }
 
-    def _note_shape(self, inputs):
-        shapes = [
-            tf.shape(inputs[name]) for name in ("source_ids", "target_ids")
-        ]
-        tf.numpy_function(self._add_shape, [tf.concat(shapes, 0)], [])
+    def _note_shape(self, inputs, shapes):
+        def add(rows, source_length, target_length):
+            shapes.add((int(rows), int(source_length), int(target_length)))
 
-    def _add_shape(self, shape):
-        self._compiled_shapes.add(tuple(int(size) for size in shape))
+        source, target = (
+            tf.shape(inputs[name]) for name in ("source_ids", "target_ids")
+        )
+        tf.numpy_function(add, [source[0], source[1], target[1]], [])

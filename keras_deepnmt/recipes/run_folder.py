@@ -40,6 +40,8 @@ class RunFolder:
         self.run_file = self.directory / "run.json"
         self.scores_file = self.directory / "scores.json"
         self.log_file = self.directory / "log.csv"
+        self.divergence_file = self.directory / "divergence.json"
+        self.validation_file = self.directory / "validation.json"
         self.tensorboard_dir = self.directory / "tensorboard"
         self.model_dir = self.directory / "model"
         self.data_dir = self.directory / "data"

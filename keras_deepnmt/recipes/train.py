@@ -1,6 +1,5 @@
 """From a recipe to a trained run folder."""
 
-import hashlib
 import math
 import sys
 from pathlib import Path
@@ -9,30 +8,31 @@ from typing import Any
 import keras
 
 from keras_deepnmt.data.manifest import describe_manifest
-from keras_deepnmt.data.prepare import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.recipes import provenance
+from keras_deepnmt.recipes.batch_search import find_batch, with_parts
 from keras_deepnmt.recipes.building import (
     build_model,
     compile_model,
-    final_model,
     plan_batches,
 )
+from keras_deepnmt.recipes.compilation_cache import (
+    cache_asked_for,
+    open_cache,
+)
+from keras_deepnmt.recipes.finishing import finish
 from keras_deepnmt.recipes.fitting import Fit
-from keras_deepnmt.recipes.initializing import find_source
-from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.recording import prepared_data, record
 from keras_deepnmt.recipes.robust_training import (
     compile_options,
     describe_sampling,
     read_teacher,
 )
-from keras_deepnmt.recipes.run_folder import RunFolder, write_json
+from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.strategies import make_strategy
 from keras_deepnmt.training.workers import Workers
-from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo.registry import get_preset
 
 
@@ -76,15 +76,22 @@ def train(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
-    run = RunFolder(run_dir)
     _check_preset(recipe)
+    with cache_asked_for(run_dir, recipe.training.jit_compile):
+        return _train(
+            recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
+        )
+
+
+def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
+    training = recipe.training
     if not run.run_file.is_file():
         read_teacher(recipe)
-    # Before anything starts TensorFlow: its devices cannot be divided later.
-    training = recipe.training
-    if training.strategy == "multi_worker":
-        _say(quiet, "Waiting for the other workers of TF_CONFIG ...")
-    strategy = make_strategy(training.strategy, training.replicas)
+    strategy = None
+    if training.batch_tokens != "auto":
+        # Before anything starts TensorFlow: its devices cannot be divided
+        # later. Trials come before, since it keeps an accelerator's memory.
+        strategy = _strategy(training, quiet)
     workers = Workers(strategy)
     if not workers.is_chief:
         return _help(recipe, run, prepared_dir, strategy, workers)
@@ -95,13 +102,28 @@ def train(
         if workers.say(run.run_file.is_file()):
             _say(quiet, f"{run.directory}: this run is finished.")
             return run.run()
-        data = _prepared(recipe, run, data_dir, prepared_dir, quiet)
-        _record(recipe, run, data)
+        data = prepared_data(recipe, run, data_dir, prepared_dir, quiet)
+        found = find_batch(recipe, run, data, lambda text: _say(quiet, text))
+        record(recipe, run, data, found)
         workers.wait()
+        if strategy is None:
+            strategy = _strategy(training, quiet)
+        if found is not None:
+            recipe = with_parts(recipe, found["gradient_accumulation_steps"])
+        if training.jit_compile:
+            late = open_cache(run.directory, keras.config.backend())
+            _say(quiet or not late, late)
         step = _fit(recipe, run, data, strategy, workers, quiet)
-        content = _finish(recipe, run, data, step, quiet)
+        content = finish(recipe, run, data, step)
+        _say(quiet or not content["valid"], _describe_scores(content))
         workers.wait()
     return content
+
+
+def _strategy(training, quiet):
+    if training.strategy == "multi_worker":
+        _say(quiet, "Waiting for the other workers of TF_CONFIG ...")
+    return make_strategy(training.strategy, training.replicas)
 
 
 def _help(recipe, run, prepared_dir, strategy, workers):
@@ -146,51 +168,6 @@ def _check_preset(recipe):
         ) from error
 
 
-def _prepared(recipe, run, data_dir, prepared_dir, quiet):
-    if prepared_dir is None:
-        prepare_corpus(
-            recipe.data, run.data_dir, data_dir=data_dir, progress=not quiet
-        )
-        prepared_dir = run.data_dir
-    return PreparedData(prepared_dir)
-
-
-def _record(recipe, run, data):
-    """Writes what the recipe means here, or checks that it still does."""
-    manifest = (data.directory / "manifest.json").read_bytes()
-    resolved = {
-        "prepared": str(data.directory.resolve()),
-        "manifest_sha256": hashlib.sha256(manifest).hexdigest(),
-        "tokenizer": dict(data.manifest["tokenizer"]),
-        "corpora": data.manifest["corpora"],
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
-    }
-    teacher = read_teacher(recipe)
-    if teacher is not None:
-        resolved["teacher_sha256"] = teacher.weights_sha256
-    if run.recipe_file.is_file():
-        before = run.recipe().resolved
-        tokenizer = before.get("tokenizer")
-        if tokenizer and tokenizer != resolved["tokenizer"]:
-            raise UserError(
-                f"{data.directory}: its tokenizers are not those "
-                f"{run.recipe_file} was started with. Use that data, or "
-                "another run folder."
-            )
-        if before.get("teacher_sha256") != resolved.get("teacher_sha256"):
-            raise UserError(
-                f"{teacher.directory}: its weights are not those "
-                f"{run.recipe_file} was started with. Use that teacher, or "
-                "another run folder."
-            )
-        return
-    if recipe.training.initialize_from is not None:
-        resolved["initialize_from"] = find_source(recipe, data)
-    run.copy_tokenizers(data.directory)
-    save_recipe(recipe, run.recipe_file, resolved)
-
-
 def _describe(recipe, data, plan):
     target_tokens = int(data.store("train").lengths[:, 1].sum())
     tokens = target_tokens / plan.batches_per_epoch
@@ -215,88 +192,13 @@ def _describe_frozen(model, frozen):
     )
 
 
-def _finish(recipe, run, data, step, quiet):
-    """Averages, measures on the validation set, and seals the run."""
-    manifest = data.manifest
-    model, steps = final_model(recipe, run, manifest)
-    logs = [logs for _, logs in run.history()]
-    content = {
-        "name": recipe.name,
-        "preset": recipe.model.preset,
-        "overrides": recipe.model.overrides,
-        "source_vocabulary_size": manifest["source_vocabulary_size"],
-        "target_vocabulary_size": manifest["target_vocabulary_size"],
-        "tokenizer": dict(manifest["tokenizer"]),
-        "weights_sha256": run.write_model(model),
-        "steps": step,
-        "averaged_steps": steps,
-        "decoding": {
-            "num_beams": recipe.decoding.num_beams,
-            "length_penalty": recipe.decoding.length_penalty,
-            "batch_size": recipe.decoding.batch_size,
-        },
-        "evaluation": {
-            "tokenize": recipe.evaluation.tokenize,
-            "lowercase": recipe.evaluation.lowercase,
-            "metrics": list(recipe.evaluation.metrics),
-        },
-        "seed": recipe.seed,
-        "parameters": model.count_params(),
-        "training": _speed(logs),
-        "valid": _valid_scores(recipe, data, model),
-        "device": provenance.device(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
-    }
-    write_json(run.run_file, content)
-    for name, score in content["valid"].items():
-        _say(
-            quiet,
-            f"valid {name} {score['value']:.2f} ({score['signature']}), mean "
-            f"of {len(steps)} checkpoints",
-        )
-    return content
-
-
-def _speed(logs):
-    """Wall time and throughput over all starts of a run, from its log."""
-    seconds = sum(row.get("seconds", 0.0) for row in logs)
-    tokens = sum(row.get("tokens", 0.0) for row in logs)
-    busy = sum(
-        row["tokens"] / row["tokens_per_second"]
-        for row in logs
-        if row.get("tokens_per_second")
+def _describe_scores(content):
+    steps = content["averaged_steps"]
+    return "\n".join(
+        f"valid {name} {score['value']:.2f} ({score['signature']}), mean "
+        f"of {len(steps)} checkpoints"
+        for name, score in content["valid"].items()
     )
-    return {
-        "seconds": round(seconds, 1),
-        "target_tokens": int(tokens),
-        "target_tokens_per_second": round(tokens / busy, 1) if busy else None,
-    }
-
-
-def _valid_scores(recipe, data, model):
-    if "valid" not in data.splits:
-        return {}
-    sources, references = data.texts("valid")
-    translator = Translator(
-        model,
-        data.source_tokenizer,
-        data.target_tokenizer,
-        num_beams=recipe.decoding.num_beams,
-        length_penalty=recipe.decoding.length_penalty,
-        batch_size=recipe.decoding.batch_size,
-    )
-    scores = corpus_scores(
-        translator.translate(sources),
-        references,
-        metrics=("bleu",),
-        tokenize=recipe.evaluation.tokenize,
-        lowercase=recipe.evaluation.lowercase,
-    )
-    return {
-        name: {"value": score.value, "signature": score.signature}
-        for name, score in scores.items()
-    }
 
 
 def _say(quiet, text):

@@ -1,170 +1,21 @@
 """The `training` part of a recipe: every key, its type and its default."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-# The keys that mean something to one kind of optimizer or schedule alone, with
-# the values they then have by default.
-_OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
-    "adam": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
-    "adamw": {
-        "beta_1": 0.9,
-        "beta_2": 0.98,
-        "epsilon": 1e-9,
-        "weight_decay": 0.01,
-    },
-    "nesterov": {"momentum": 0.99},
-}
-_SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
-    "inverse_square_root": {"warmup_steps": 4000},
-    "constant": {"warmup_steps": 1},
-    "plateau": {
-        "warmup_steps": 1,
-        "divide_by": 10.0,
-        "minimum": 1e-4,
-        "keep_dividing": False,
-    },
-}
-
-
-@dataclass(frozen=True)
-class OptimizerRecipe:
-    """The rule that turns gradients into updates.
-
-    Args:
-        name: `adam`; `adamw`, whose weights decay, biases and norms excepted;
-            or `nesterov`, accelerated gradient descent.
-        beta_1: decay of the mean of gradients of `adam` and `adamw`, 0.9 by
-            default.
-        beta_2: decay of their mean of squared gradients, 0.98 by default.
-        epsilon: their epsilon, 1e-9 by default.
-        weight_decay: share of the weights, times the rate, that an update of
-            `adamw` takes away; 0.01 by default.
-        momentum: share of the velocity that `nesterov` keeps; 0.99 by default.
-        global_clipnorm: largest norm of the whole gradient; unlimited if null.
-        average_momentum: if given, an exponential moving average of the
-            weights is validated and becomes the final model; 0.999 averages
-            the last thousand updates or so.
-    """
-
-    name: Literal["adam", "adamw", "nesterov"] = "adam"
-    beta_1: float | None = None
-    beta_2: float | None = None
-    epsilon: float | None = None
-    weight_decay: float | None = None
-    momentum: float | None = None
-    global_clipnorm: float | None = None
-    average_momentum: float | None = None
-
-    def __post_init__(self):
-        take_keys(self, "name", _OPTIMIZER_KEYS)
-        check_above_zero(
-            self,
-            *"epsilon weight_decay global_clipnorm average_momentum".split(),
-        )
-        check_fractions(
-            self, "beta_1", "beta_2", "momentum", "average_momentum"
-        )
-
-
-@dataclass(frozen=True)
-class LearningRateRecipe:
-    """The learning rate over the updates.
-
-    Args:
-        schedule: `inverse_square_root`: from the end of the warm-up the rate
-            falls with the square root of the update; `constant`: it stays; or
-            `plateau`: it is divided each time the validation loss increases.
-        peak: the rate at the end of the warm-up.
-        warmup_steps: updates of the linear rise; by default 4000 of
-            `inverse_square_root`, and 1, that is none, of the others.
-        divide_by: what `plateau` divides by; 10 by default.
-        minimum: rate under which `plateau` ends the run; 1e-4 by default.
-        keep_dividing: whether `plateau` divides at every validation after the
-            first increase; false by default.
-    """
-
-    schedule: Literal["inverse_square_root", "constant", "plateau"] = (
-        "inverse_square_root"
-    )
-    peak: float = 0.001
-    warmup_steps: int | None = None
-    divide_by: float | None = None
-    minimum: float | None = None
-    keep_dividing: bool | None = None
-
-    def __post_init__(self):
-        take_keys(self, "schedule", _SCHEDULE_KEYS)
-        check_above_zero(self, "peak", "warmup_steps", "minimum")
-        if self.divide_by is not None and not self.divide_by > 1:
-            raise ValueError(
-                f"`divide_by` must be above 1. Received: {self.divide_by}"
-            )
-
-
-@dataclass(frozen=True)
-class TemperatureRecipe:
-    """A temperature of relaxed samples that falls with the updates.
-
-    Args:
-        start: temperature of the first update.
-        factor: what each update multiplies it by.
-        minimum: what it does not fall below.
-    """
-
-    start: float = 5.0
-    factor: float = 0.9995
-    minimum: float = 0.5
-
-    def __post_init__(self):
-        check_above_zero(self, "start", "factor", "minimum")
-        check_fractions(self, "factor")
-        if self.minimum > self.start:
-            raise ValueError(
-                "`minimum` must be at most `start`. Received: "
-                f"{self.minimum} with `start: {self.start}`"
-            )
-
-
-@dataclass(frozen=True)
-class ScheduledSamplingRecipe:
-    """Target inputs replaced by the model's own predictions.
-
-    Args:
-        probability: the largest share that is replaced.
-        start_step: update from which on the share grows linearly.
-        end_step: update from which on it stays.
-    """
-
-    probability: float
-    start_step: int = 0
-    end_step: int = 0
-
-    def __post_init__(self):
-        check_shares(self, "probability")
-        if not 0 <= self.start_step <= self.end_step:
-            raise ValueError(
-                "`end_step` must not be before `start_step`, nor that below "
-                f"zero. Received: start_step {self.start_step}, end_step "
-                f"{self.end_step}"
-            )
-
-
-@dataclass(frozen=True)
-class DistillationRecipe:
-    """Learning from the distributions of a finished run's model.
-
-    Args:
-        run: the teacher's run folder; its tokenizers must be those of the
-            data.
-        weight: share of the teacher's term in the loss.
-    """
-
-    run: str
-    weight: float = 0.5
-
-    def __post_init__(self):
-        check_shares(self, "weight")
+from keras_deepnmt.recipes.training_parts import (
+    DistillationRecipe,
+    DivergenceRecipe,
+    LearningRateRecipe,
+    OptimizerRecipe,
+    ScheduledSamplingRecipe,
+    TemperatureRecipe,
+)
+from keras_deepnmt.recipes.value_checks import (
+    check_above_zero,
+    check_fractions,
+    check_shares,
+)
 
 
 @dataclass(frozen=True)
@@ -173,7 +24,10 @@ class TrainingRecipe:
 
     Args:
         steps: updates of the whole run.
-        batch_tokens: most tokens, padding included, on either side of a batch.
+        batch_tokens: most tokens, padding included, on either side of a batch;
+            or `auto`: those of `effective_batch_tokens`, computed in as few
+            parts as fit in memory, which is found by trying.
+        effective_batch_tokens: with `auto`, tokens of the batch of an update.
         max_shapes: most batch shapes, that is, compilations of the step.
         optimizer: the rule of the update.
         learning_rate: the rate over the updates.
@@ -206,6 +60,9 @@ class TrainingRecipe:
         jit_compile: whether XLA compiles the step.
         validate_every: updates between two validations.
         validation_beams: beams of the BLEU while training; 1 is greedy.
+        validation_budget: most of the wall time that this BLEU may take; where
+            all sentences take more, seeded ones are drawn at the first
+            validation and kept; null, and `multi_worker`, always take all.
         checkpoint_every: updates between two checkpoints, counted back from
             the last update.
         average_checkpoints: how many of the last checkpoints are averaged into
@@ -213,10 +70,13 @@ class TrainingRecipe:
         early_stopping_patience: validations without a better value before the
             run stops; null never stops early.
         early_stopping_metric: what must get better.
+        divergence: what is done about a loss that is no number; with
+            `multi_worker` the run ends without a rollback.
     """
 
     steps: int
-    batch_tokens: int = 4096
+    batch_tokens: int | Literal["auto"] = 4096
+    effective_batch_tokens: int | None = None
     max_shapes: int = 8
     optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
     learning_rate: LearningRateRecipe = field(
@@ -240,20 +100,27 @@ class TrainingRecipe:
     jit_compile: bool = True
     validate_every: int = 1000
     validation_beams: int = 1
+    validation_budget: float | None = 0.05
     checkpoint_every: int = 1000
     average_checkpoints: int = 1
     early_stopping_patience: int | None = None
     early_stopping_metric: Literal["val_bleu", "val_loss"] = "val_bleu"
+    divergence: DivergenceRecipe = field(default_factory=DivergenceRecipe)
 
     def __post_init__(self):
         check_above_zero(
             self,
-            *"steps batch_tokens max_shapes validate_every validation_beams "
+            *"steps effective_batch_tokens max_shapes validate_every "
+            "validation_beams "
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
         check_fractions(self, "label_smoothing", "word_dropout")
         check_shares(self, "subword_sampling")
+        self._check_batch()
+        if self.validation_budget is not None:
+            check_above_zero(self, "validation_budget")
+            check_fractions(self, "validation_budget")
         if not self.r_drop >= 0:
             raise ValueError(
                 f"`r_drop` must not be negative. Received: {self.r_drop}"
@@ -264,4 +131,31 @@ class TrainingRecipe:
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
+            )
+
+    def _check_batch(self):
+        effective = self.effective_batch_tokens
+        if self.batch_tokens != "auto":
+            check_above_zero(self, "batch_tokens")
+            if effective is not None:
+                raise ValueError(
+                    "`effective_batch_tokens` belongs to `batch_tokens: auto`. "
+                    f"Received: {effective} with `batch_tokens: "
+                    f"{self.batch_tokens}`. Leave it out."
+                )
+        elif effective is None:
+            raise ValueError(
+                "`effective_batch_tokens` must be given with `batch_tokens: "
+                "auto`. Received: null. Give the tokens of an update's batch."
+            )
+        elif self.strategy == "multi_worker":
+            raise ValueError(
+                "`batch_tokens` must be a number with `strategy: "
+                "multi_worker`. Received: auto. Find it on one machine."
+            )
+        elif self.gradient_accumulation_steps != 1:
+            raise ValueError(
+                "`gradient_accumulation_steps` is found by `batch_tokens: "
+                f"auto`. Received: {self.gradient_accumulation_steps}. Leave "
+                "it out."
             )

@@ -7,6 +7,14 @@ from keras_deepnmt.training.callbacks import EarlyStopping as EarlyStopping
 from keras_deepnmt.training.checkpoints import (
     CheckpointStore as CheckpointStore,
 )
+from keras_deepnmt.training.compilation_limit import (
+    CompilationLimit as CompilationLimit,
+)
+from keras_deepnmt.training.divergence import Diverged as Diverged
+from keras_deepnmt.training.divergence import (
+    DivergenceDetector as DivergenceDetector,
+)
+from keras_deepnmt.training.divergence import lower_rate as lower_rate
 from keras_deepnmt.training.freezing import freeze as freeze
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW

@@ -1,5 +1,7 @@
 """Keras callbacks that keep a run: checkpoints, and a stop that resumes."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_deepnmt.training.checkpoints import CheckpointStore
@@ -22,6 +24,8 @@ class CheckpointCallback(keras.callbacks.Callback):
         store: where checkpoints go.
         every: int. Updates between two checkpoints.
         total_steps: int. Updates of the whole run.
+        before_save: called with the number of updates made, for what is to be
+            on disk before the checkpoint that needs it.
 
     Raises:
         ValueError: if `every` is below one.
@@ -33,7 +37,13 @@ class CheckpointCallback(keras.callbacks.Callback):
     [100, 400, 700, 1000]
     """
 
-    def __init__(self, store: CheckpointStore, every: int, total_steps: int):
+    def __init__(
+        self,
+        store: CheckpointStore,
+        every: int,
+        total_steps: int,
+        before_save: Callable[[int], None] = lambda step: None,
+    ):
         super().__init__()
         if every < 1:
             raise ValueError(
@@ -42,6 +52,7 @@ class CheckpointCallback(keras.callbacks.Callback):
         self.store = store
         self.every = every
         self.total_steps = total_steps
+        self.before_save = before_save
         self._step = 0
 
     def is_due(self, step: int) -> bool:
@@ -72,6 +83,7 @@ class CheckpointCallback(keras.callbacks.Callback):
         # On JAX `fit` holds the weights aside until the epoch's end.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
+        self.before_save(self._step)
         self.store.save(self.model, self._step)
         for step in self.store.steps():
             if step < self._step and not self.is_due(step):

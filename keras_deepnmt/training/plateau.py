@@ -24,9 +24,10 @@ class DivideOnPlateau(keras.callbacks.Callback):
         keep_dividing: bool. Whether every epoch after the first increase
             divides, as for the larger corpora there.
         history: list of `(epoch, logs)` of the validations already made. The
-            factor is then what they alone make of 1, whatever the optimizer
-            holds, so that a restart is exact. Defaults to `None`: it goes on
-            from the optimizer's factor.
+            factor is then what they alone make of `first_factor`, whatever the
+            optimizer holds, so that a restart is exact. Defaults to `None`: it
+            goes on from the optimizer's factor.
+        first_factor: float. Factor of no division, where `history` is given.
 
     Attributes:
         num_divisions: int. Times the rate was divided.
@@ -52,6 +53,7 @@ class DivideOnPlateau(keras.callbacks.Callback):
         monitor="val_loss",
         keep_dividing=False,
         history=None,
+        first_factor=1.0,
     ):
         if not divide_by > 1:
             raise ValueError(
@@ -66,7 +68,7 @@ class DivideOnPlateau(keras.callbacks.Callback):
         self.minimum = minimum
         self.monitor = monitor
         self.keep_dividing = keep_dividing
-        self._first_factor = None if history is None else 1.0
+        self._first_factor = None if history is None else first_factor
         self._losses = [
             (epoch, logs[monitor])
             for epoch, logs in history or ()

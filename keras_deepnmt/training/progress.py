@@ -21,9 +21,11 @@ class ThroughputProgress(keras.callbacks.Callback):
     """Shows updates, loss, rate, tokens per second, padding, compilations.
 
     A live bar in a terminal; elsewhere one plain line per epoch and at most
-    one a minute between. It adds `step`, `learning_rate`, `seconds` and
-    `tokens_per_second` (real target tokens, training time alone) to the logs
-    of an epoch, so that callbacks after it (CSV, TensorBoard) record them.
+    one a minute between. It adds `step`, `learning_rate`, `seconds`,
+    `tokens_per_second` (real target tokens, training time alone) and
+    `compile_seconds` (of updates that met a new shape: tracing, compiling, and
+    the update itself) to the logs of an epoch, so that callbacks after it
+    (CSV, TensorBoard) record them.
 
     Args:
         total_steps: int. Updates of the whole run.
@@ -78,14 +80,20 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch_time = self._mark_time = time.monotonic()
-        self._train_seconds = 0.0
+        self._train_seconds = self._compile_seconds = 0.0
         self._epoch_tokens = self._mark_tokens = 0.0
         self._rate = None
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self._batch_time = time.monotonic()
+        self._compilations = getattr(self.model, "num_compilations", None)
 
     def on_train_batch_end(self, batch, logs=None):
         logs = logs or {}
         self._step += 1
         now = time.monotonic()
+        if getattr(self.model, "num_compilations", None) != self._compilations:
+            self._compile_seconds += now - self._batch_time
         self._train_seconds = now - self._epoch_time
         self._epoch_tokens = logs.get("tokens", 0.0)
         if now - self._mark_time >= 2.0 or self._rate is None:
@@ -109,6 +117,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         logs["learning_rate"] = self._learning_rate()
         logs["seconds"] = time.monotonic() - self._epoch_time
         logs["tokens_per_second"] = rate
+        logs["compile_seconds"] = self._compile_seconds
         self._print(description)
 
     def on_train_end(self, logs=None):
@@ -130,6 +139,11 @@ class ThroughputProgress(keras.callbacks.Callback):
             for name, digits in (("loss", 3), ("val_loss", 3), ("val_bleu", 2))
             if name in logs
         ]
+        if "val_bleu_interval" in logs:
+            parts[-1] += (
+                f" ± {logs['val_bleu_interval']:.2f} on "
+                f"{logs['val_bleu_sentences']} sentences"
+            )
         if "bleu_share" in logs:
             share = 100 * logs["bleu_share"]
             seconds = logs["bleu_seconds"]
@@ -141,7 +155,12 @@ class ThroughputProgress(keras.callbacks.Callback):
         compiled = getattr(self.model, "num_compilations", None)
         if compiled is not None:
             expected = self.expected_compilations or "?"
-            parts.append(f"compilations {compiled}/{expected}")
+            text = f"compilations {compiled}/{expected}"
+            if evaluated := len(getattr(self.model, "evaluation_shapes", ())):
+                text += f" and {evaluated} for validation"
+            if self._compile_seconds:
+                text += f", {self._compile_seconds:.1f} s"
+            parts.append(text)
         return ", ".join(parts)
 
     def _print(self, description):

@@ -14,6 +14,7 @@ class Workers:
 
     Attributes:
         is_chief: whether this process writes; true where it is the only one.
+        are_several: whether there are others.
 
     Example:
     >>> Workers(make_strategy("one_device")).is_chief
@@ -29,7 +30,7 @@ class Workers:
             or resolver.task_type == "chief"
             or ("chief" not in workers and resolver.task_id == 0)
         )
-        self._are_several = sum(map(len, workers.values())) > 1
+        self.are_several = sum(map(len, workers.values())) > 1
 
     def wait(self) -> None:
         """Waits until every process has come here."""
@@ -55,7 +56,7 @@ class Workers:
         Returns:
             The sum, the same in every process.
         """
-        if not self._are_several:
+        if not self.are_several:
             return value
         import tensorflow as tf
 

@@ -66,6 +66,7 @@ def test_a_model_gives_the_same_and_trains(results, distinct_entry):
     assert found["compiled"] < 1e-5
     assert found["step by step"] < 1e-5
     assert found["loss is finite"]
+    assert found["compilations"] == 1
     assert found["weights that stood still"] == []
 
 

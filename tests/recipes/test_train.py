@@ -7,6 +7,7 @@
 * a folder of another recipe, or of other data, is refused in one line
 * a full disk is told in one line, and costs no checkpoint
 * early stopping holds over restarts
+* a batch of a shape that was not planned ends it in one line
 """
 
 import errno
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from broken_runs import fails_at
 
+from keras_deepnmt.data.batch_source import make_batch
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.average import average
 from keras_deepnmt.recipes.evaluate import evaluate
@@ -309,6 +311,24 @@ def test_mixed_precision_trains_and_keeps_float32_weights(
     assert len(translator.translate(["a b", "c"])) == 2
     model = translator.model
     assert all(weight.dtype == "float32" for weight in model.trainable_weights)
+
+
+def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
+    train_in, without_search, tmp_path, monkeypatch
+):
+    def wider(cell, pairs):
+        inputs, labels = make_batch(cell, pairs)
+        pad = [(0, 0), (0, 1)]
+        source_ids = np.pad(inputs["source_ids"], pad)
+        return {**inputs, "source_ids": source_ids}, labels
+
+    assert train_in({"training.steps": 3})["steps"] == 3
+    monkeypatch.setattr("keras_deepnmt.data.batch_source.make_batch", wider)
+    said = "none of the 2 shapes planned"
+    with pytest.raises(UserError, match=said) as info:
+        train_in()
+    assert "\n" not in str(info.value)
+    assert CheckpointStore(tmp_path / "run/checkpoints").latest() == 3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,206 @@
+"""Keeps what XLA compiled in the run folder, for the next start."""
+
+import contextlib
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+_VARIABLE = "TF_XLA_FLAGS"
+_FLAG = "--tf_xla_persistent_cache_directory"
+MOST_BYTES = 2 * 2**30
+_LENGTH_DELIMITED = 2
+
+
+def ask_for_cache(run_dir: str | Path) -> None:
+    """Asks TensorFlow to keep what it compiles in a run folder.
+
+    TensorFlow reads its flags when it first looks for devices: call this
+    before anything else, importing TensorFlow excepted. A cache that the
+    environment names already stays; other flags in it too.
+
+    Args:
+        run_dir: the run folder; nothing is written yet.
+
+    Example:
+    >>> ask_for_cache("runs/demo")
+    """
+    flags = os.environ.get(_VARIABLE, "")
+    if _FLAG not in flags:
+        folder = cache_dir(run_dir, "tensorflow").absolute()
+        os.environ[_VARIABLE] = f'{flags} {_FLAG}="{folder}"'.strip()
+
+
+@contextlib.contextmanager
+def cache_asked_for(run_dir: str | Path, wanted: bool) -> Iterator[None]:
+    """Asks as `ask_for_cache` does, and puts the environment back.
+
+    Other runs of this process have caches of their own.
+
+    Args:
+        run_dir: the run folder; nothing is written yet.
+        wanted: whether to ask at all.
+
+    Example:
+    >>> with cache_asked_for("runs/demo", wanted=True):
+    ...     pass
+    """
+    before = os.environ.get(_VARIABLE)
+    try:
+        if wanted:
+            ask_for_cache(run_dir)
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_VARIABLE, None)
+        else:
+            os.environ[_VARIABLE] = before
+
+
+def cache_dir(run_dir: str | Path, backend: str) -> Path:
+    """Names the folder of this backend, its version and this processor.
+
+    Compiled code holds instructions that another processor may not have.
+
+    Args:
+        run_dir: the run folder.
+        backend: the package: `"tensorflow"` or `"jax"`.
+
+    Returns:
+        The folder, which need not exist.
+
+    Example:
+    >>> cache_dir("runs/demo", "tensorflow").parent.name
+    'xla_cache'
+    """
+    processor = hashlib.sha256(_processor().encode()).hexdigest()[:12]
+    name = f"{backend}-{metadata.version(backend)}-{processor}"
+    return Path(run_dir) / "xla_cache" / name
+
+
+def open_cache(run_dir: str | Path, backend: str) -> str | None:
+    """Makes a run folder's cache safe to use, and sees that it is used.
+
+    Entries that were cut short go, since TensorFlow would end training at
+    them without an error; so do leftovers of writing, and the oldest entries
+    of a cache larger than `MOST_BYTES`, those of other processors and
+    versions first.
+
+    Args:
+        run_dir: the run folder.
+        backend: `"tensorflow"` or `"jax"`; others keep nothing.
+
+    Returns:
+        What to tell a person if the cache came too late, else `None`.
+    """
+    if backend == "jax":
+        return _open_for_jax(cache_dir(run_dir, "jax"))
+    folder = cache_dir(run_dir, "tensorflow")
+    if f'"{folder.absolute()}"' not in os.environ.get(_VARIABLE, ""):
+        return None
+    _tidy(folder)
+    if _is_in_use(folder):
+        return None
+    return (
+        f"{folder.parent}: compilations are not kept, since TensorFlow ran in "
+        "this process before. Call `train` first in a fresh process, or use "
+        "`deepnmt train`, and the next start will compile less."
+    )
+
+
+def is_whole(file: Path) -> bool:
+    """Says whether a TensorFlow cache entry was written to its end.
+
+    An entry is one protocol buffer; each of its fields says how long it is.
+
+    Args:
+        file: the entry.
+
+    Returns:
+        Whether its fields end where the file does.
+    """
+    size = file.stat().st_size
+    with open(file, "rb") as stream:
+        try:
+            while stream.tell() < size:
+                if _number(stream) % 8 == _LENGTH_DELIMITED:
+                    stream.seek(_number(stream), os.SEEK_CUR)
+                else:
+                    _number(stream)
+            return 0 < size == stream.tell()
+        except EOFError:
+            return False
+
+
+def _number(stream):
+    """Reads a variable-length number of a protocol buffer."""
+    value, shift = 0, 0
+    while byte := stream.read(1):
+        value |= (byte[0] & 127) << shift
+        shift += 7
+        if byte[0] < 128:
+            return value
+    raise EOFError
+
+
+def _tidy(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in list(_entries(folder)):
+        if folder.name.startswith("tensorflow") and not (
+            file.suffix == ".pb" and is_whole(file)
+        ):
+            file.unlink()
+    entries = sorted(
+        _entries(folder.parent),
+        key=lambda file: (folder in file.parents, file.stat().st_mtime),
+    )
+    total = sum(file.stat().st_size for file in entries)
+    for file in entries:
+        if total <= MOST_BYTES:
+            return
+        total -= file.stat().st_size
+        file.unlink()
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    return (file for file in folder.rglob("*") if file.is_file())
+
+
+def _is_in_use(folder):
+    """Compiles something new and looks whether it was kept."""
+    import tensorflow as tf
+
+    before = set(_entries(folder))
+    number = float(time.time_ns() % 2**24)
+    # Must be new each time: an entry that is there is not written again.
+    product = tf.function(
+        lambda x: x * number, jit_compile=True, autograph=False
+    )
+    product(tf.constant(1.0))
+    new = set(_entries(folder)) - before
+    for file in new:
+        file.unlink()
+    return bool(new)
+
+
+def _open_for_jax(folder):
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        _tidy(folder)
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+
+
+def _processor():
+    words = {platform.machine(), platform.processor()}
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith(("model name", "flags", "Features")):
+                    words.add(line.strip())
+    except OSError:
+        pass
+    return "\n".join(sorted(words))
