@@ -7,7 +7,8 @@ from keras_deepnmt.data.batch_transforms import BatchTransform
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.epoch_order import raw_bits
 from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.tokenizers import UNKNOWN_ID, Tokenizer
+from keras_deepnmt.data.segmentation import RandomSegmentation
+from keras_deepnmt.data.tokenizers import Tokenizer
 
 _STREAM = 103
 _LONG = 2**31
@@ -29,8 +30,7 @@ class SubwordSampling(BatchTransform):
     known; `stored_share` counts both.
     Differs from the papers: a drawn segmentation never makes a batch longer
     than its shape.
-    Cost: two SentencePiece passes a sentence, by one thread at a time. For one
-    version of SentencePiece the result depends on seed and step alone.
+    Cost: Python at each character, see `RandomSegmentation`.
 
     Args:
         tokenizers: Tokenizers of the source and of the target.
@@ -67,7 +67,7 @@ class SubwordSampling(BatchTransform):
             raise ValueError(
                 f"`tries` must be at least 1. Received: tries={tries}."
             )
-        self.tokenizers = tokenizers
+        self._cuts = [RandomSegmentation(t, alpha) for t in tokenizers]
         self.alpha = alpha
         self.seed = seed
         self.tries = tries
@@ -98,9 +98,9 @@ class SubwordSampling(BatchTransform):
         )
         pairs = store.read(rows)
         room = np.array(store.lengths)
-        for side, tokenizer in enumerate(self.tokenizers):
+        for side in (0, 1):
             stored = [pair[side] for pair in pairs]
-            drawn = self._sample_side(tokenizer, stored, _LONG, (side, 0, 1))
+            drawn = self._sample_side(side, stored, _LONG, 0, 1)
             sizes = np.array(
                 [
                     (len(old) + 1, len(new) + 1)
@@ -137,11 +137,9 @@ class SubwordSampling(BatchTransform):
         """Gives the new pairs and how many sentences stayed as stored."""
         sides, kept = [], 0
         lengths = (cell.source_length, cell.target_length)
-        for side, tokenizer in enumerate(self.tokenizers):
+        for side, length in enumerate(lengths):
             stored = [pair[side] for pair in pairs]
-            drawn = self._sample_side(
-                tokenizer, stored, lengths[side], (side, step, 0)
-            )
+            drawn = self._sample_side(side, stored, length, step, 0)
             kept += sum(ids is None for ids in drawn)
             sides.append(
                 [
@@ -151,24 +149,18 @@ class SubwordSampling(BatchTransform):
             )
         return list(zip(*sides, strict=True)), kept
 
-    def _sample_side(self, tokenizer, stored, length, stream):
+    def _sample_side(self, side, stored, length, *stream):
         drawn = [None] * len(stored)
-        # Without its text a sentence with an unknown word cannot be cut anew.
-        rows = [n for n, ids in enumerate(stored) if UNKNOWN_ID not in ids]
-        texts = tokenizer.decode([stored[n] for n in rows])
         for attempt in range(self.tries):
-            if not rows:
-                break
-            bits = raw_bits(1, self.seed, _STREAM, *stream, attempt)
-            found = tokenizer.sample(texts, self.alpha, int(bits[0] >> 33))
-            again = []
-            for n, text, ids in zip(rows, texts, found, strict=True):
-                # One place is for the begin or end of the sentence.
-                if 0 < len(ids) < length and UNKNOWN_ID not in ids:
-                    drawn[n] = ids
-                else:
-                    again.append((n, text))
-            rows, texts = [n for n, _ in again], [text for _, text in again]
+            seeds = raw_bits(
+                len(stored), self.seed, _STREAM, side, *stream, attempt
+            ).tolist()
+            for row, ids in enumerate(stored):
+                if drawn[row] is None:
+                    new = self._cuts[side].draw(ids, seeds[row])
+                    # One place is for the begin or end of the sentence.
+                    if new is not None and len(new) < length:
+                        drawn[row] = new
         return drawn
 
 

@@ -6,7 +6,6 @@ same way here, in a training graph and in an exported one.
 
 import hashlib
 import os
-import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from keras_deepnmt.data.special_ids import with_our_special_ids
 from keras_deepnmt.errors import UserError
 
 PADDING_ID, UNKNOWN_ID, BEGIN_ID, END_ID = 0, 1, 2, 3
-_SAMPLING = threading.Lock()
 
 
 class Tokenizer:
@@ -78,35 +76,6 @@ class Tokenizer:
         # One thread: SentencePiece starts its threads anew at every call, and
         # who has much text calls `encode` from several threads (no GIL held).
         rows = self._processor.encode(list(texts), num_threads=1)
-        return [np.array(row, "int32") for row in rows]
-
-    def sample(
-        self, texts: Sequence[str], alpha: float, seed: int
-    ) -> list[np.ndarray]:
-        """Cuts texts at random, as a function of the seed.
-
-        Args:
-            texts: Texts, one sentence each.
-            alpha: For a unigram model, the exponent of a segmentation's
-                probability; for BPE, the probability of leaving out a merge.
-            seed: Integer in 0..2^31 - 1.
-
-        Returns:
-            One int32 array per text, without special ids.
-
-        Example:
-        >>> tokenizer.sample(["kleiner Hund"], alpha=0.1, seed=7)
-        """
-        # SentencePiece has one generator for the whole process.
-        with _SAMPLING:
-            sentencepiece.set_random_generator_seed(seed)
-            rows = self._processor.encode(
-                list(texts),
-                num_threads=1,
-                enable_sampling=True,
-                alpha=alpha,
-                nbest_size=-1,
-            )
         return [np.array(row, "int32") for row in rows]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:

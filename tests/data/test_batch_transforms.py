@@ -8,7 +8,11 @@
   any number of threads.
 """
 
+import itertools
 import random
+import subprocess
+import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -18,6 +22,7 @@ from keras_deepnmt.data.batch_transforms import WordDropout
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell, choose_cells
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.segmentation import RandomSegmentation
 from keras_deepnmt.data.shards import ShardWriter
 from keras_deepnmt.data.subword_sampling import SubwordSampling
 from keras_deepnmt.data.tokenizer_training import train_tokenizer
@@ -60,7 +65,13 @@ def plan(store):
 
 @pytest.fixture
 def sampling(tokenizers):
-    return SubwordSampling(tokenizers, alpha=0.2, seed=5)
+    # Much chance for either: left-out merges, or a flat distribution.
+    alpha = 0.3 if is_bpe(tokenizers) else 0.03
+    return SubwordSampling(tokenizers, alpha, seed=5)
+
+
+def is_bpe(tokenizers):
+    return "bpe" in str(tokenizers[0].model_file)
 
 
 def batch_of(store, plan, step, *transforms):
@@ -136,8 +147,7 @@ def test_a_sampled_batch_holds_the_same_texts(
     assert changed > plan.batches_per_epoch
 
 
-def test_a_sentence_is_cut_anew_in_each_epoch(store, tokenizers):
-    sampling = SubwordSampling(tokenizers, alpha=0.2)
+def test_a_sentence_is_cut_anew_in_each_epoch(store, sampling):
     pairs, cell = store.read([12]), Cell(1, 101, 103)
     cuts = {
         tuple(sampling.change_pairs(pairs, cell, step)[0][0].tolist())
@@ -147,12 +157,74 @@ def test_a_sentence_is_cut_anew_in_each_epoch(store, tokenizers):
 
 
 def test_bpe_without_dropout_is_what_is_stored(store, plan, tokenizers):
-    if "bpe" not in str(tokenizers[0].model_file):
+    if not is_bpe(tokenizers):
         pytest.skip("With a unigram model 0 is the uniform distribution.")
     sampling = SubwordSampling(tokenizers, alpha=0.0)
     assert_same_batch(
         batch_of(store, plan, 2, sampling), batch_of(store, plan, 2)
     )
+
+
+def cuts_of(word, tokenizer, alpha, draws):
+    ids = tokenizer.encode([word])[0]
+    cut = RandomSegmentation(tokenizer, alpha)
+    return Counter(
+        " ".join(tokenizer.pieces(cut.draw(ids, seed))) for seed in range(draws)
+    )
+
+
+def test_bpe_leaves_out_a_merge_with_its_probability(tmp_path):
+    # One word of two merges: "ab", and the space before it.
+    tokenizer = train_tokenizer(["ab"] * 9, tmp_path / "ab.model", 9, "bpe")
+    assert tokenizer.pieces(tokenizer.encode(["ab"])[0]) == ["▁ab"]
+    found = cuts_of("ab", tokenizer, 0.3, 2003)
+    # Two letters are merged first, then these with the third.
+    assert abs(found["▁ a b"] / 2003 - 0.3) < 0.052
+    assert abs(found["▁ab"] / 2003 - 0.7**2) < 0.056
+    assert cuts_of("ab", tokenizer, 1.0, 7) == {"▁ a b": 7}
+    assert cuts_of("ab", tokenizer, 0.0, 7) == {"▁ab": 7}
+
+
+def test_unigram_draws_from_the_smoothed_distribution(tmp_path):
+    draw = random.Random(1)
+    words = ["".join(draw.choices("abc", k=n % 6 + 1)) for n in range(997)]
+    tokenizer = train_tokenizer(words, tmp_path / "u.model", 41, "unigram")
+    scores = {
+        tokenizer.pieces([n])[0]: tokenizer._processor.get_score(n)
+        for n in range(4, tokenizer.vocabulary_size)
+    }
+    alpha, word = 0.4, "▁abcabc"
+    weights = {}
+    for ends in itertools.product([True, False], repeat=len(word) - 1):
+        pieces = word[0]
+        for end, letter in zip(ends, word[1:], strict=True):
+            pieces += " " * end + letter
+        if all(piece in scores for piece in pieces.split(" ")):
+            total = sum(scores[piece] for piece in pieces.split(" "))
+            weights[pieces] = np.exp(alpha * total)
+    found = cuts_of(word[1:], tokenizer, alpha, 4001)
+    assert len(weights) > 3 and found.keys() <= weights.keys()
+    for pieces, weight in weights.items():
+        p = weight / sum(weights.values())
+        # Five standard deviations.
+        room = 5 * np.sqrt(p * (1 - p) / 4001) + 1e-3
+        assert abs(found[pieces] / 4001 - p) < room
+
+
+def test_another_process_draws_the_same(tokenizers):
+    text = sentences(13, 2)[12]
+    cut = RandomSegmentation(tokenizers[1], 0.3)
+    here = cut.draw(tokenizers[1].encode([text])[0], 77).tolist()
+    program = (
+        "import sys; from keras_deepnmt.data.tokenizers import Tokenizer;"
+        "from keras_deepnmt.data.segmentation import RandomSegmentation;"
+        "tokenizer = Tokenizer(sys.argv[1]);"
+        "cut = RandomSegmentation(tokenizer, 0.3);"
+        "print(cut.draw(tokenizer.encode([sys.argv[2]])[0], 77).tolist())"
+    )
+    command = [sys.executable, "-c", program, tokenizers[1].model_file, text]
+    there = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == str(here)
 
 
 def test_what_does_not_fit_stays_as_it_was_stored(store, tokenizers):
@@ -161,7 +233,7 @@ def test_what_does_not_fit_stays_as_it_was_stored(store, tokenizers):
     tight, wide = Cell(31, source, target), Cell(31, 211, 223)
     # Characters alone: the longest sentence fits in no shape made for pieces.
     sampling = SubwordSampling(tokenizers, alpha=0.0, tries=1)
-    if "bpe" in str(tokenizers[0].model_file):
+    if is_bpe(tokenizers):
         sampling = SubwordSampling(tokenizers, alpha=1.0, tries=1)
     found = sampling.change_pairs(pairs, tight, step=5)
     free = sampling.change_pairs(pairs, wide, step=5)
@@ -200,11 +272,11 @@ def test_shapes_with_room_let_most_sentences_change(store, tokenizers):
 
 def test_a_sentence_with_an_unknown_word_stays(tokenizers, sampling):
     source = np.array([*tokenizers[0].encode(["abcde abcde"])[0], 1], "int32")
-    target = tokenizers[1].encode(["abcde edcba"])[0]
+    target = tokenizers[1].encode(sentences(13, 2)[12:])[0]
     pairs = [(source, target)] * 17
-    found = sampling.change_pairs(pairs, Cell(17, 41, 43), step=5)
+    found = sampling.change_pairs(pairs, Cell(17, 101, 103), step=5)
     assert all(new is source for new, _ in found)
-    assert any(len(new) != len(target) for _, new in found)
+    assert any(new.tolist() != target.tolist() for _, new in found)
 
 
 def test_any_step_is_reached_directly_by_any_number_of_threads(
