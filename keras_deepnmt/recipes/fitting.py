@@ -1,26 +1,30 @@
 """Fits a model to a recipe, from whatever update it is at."""
 
+import sys
 from dataclasses import replace
 
 import keras
 
 from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.pipeline import (
-    validation_dataset,
-)
+from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.fit_callbacks import (
     check_unvalidated,
     make_callbacks,
+    stopping_callbacks,
 )
 from keras_deepnmt.recipes.initializing import initialize
+from keras_deepnmt.recipes.robust_training import batch_transforms
 from keras_deepnmt.recipes.rollback import Rollbacks
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.stretches import stretches
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
 from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.training.weight_average import averaged_weights
 from keras_deepnmt.training.workers import Workers
 
 
@@ -125,6 +129,81 @@ class Fit:
         except BaseException:
             _close(callbacks)
             raise
+
+    def _say(self, text):
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def _fit(self, start, callbacks):
+        training = self.recipe.training
+        train = self.data.store("train")
+        transforms = batch_transforms(self.recipe, self.data)
+        for stretch in stretches(
+            start, training.steps, training.validate_every
+        ):
+            self.model.fit(
+                training_dataset(
+                    train,
+                    self.plan,
+                    stretch.start_step,
+                    stretch.num_steps,
+                    transforms,
+                ),
+                steps_per_epoch=stretch.steps_per_epoch,
+                initial_epoch=stretch.first_epoch,
+                epochs=stretch.last_epoch,
+                validation_data=self.validation,
+                shuffle=False,
+                callbacks=callbacks,
+                verbose=0,
+            )
+            if self.model.stop_training:
+                return
+            self._check_updates(stretch.start_step + stretch.num_steps)
+
+    def _check_updates(self, expected):
+        # An error that TensorFlow calls "out of range" ends `fit` in silence.
+        if self.step != expected:
+            raise UserError(
+                f"{self.run_folder.directory}: training broke off at update "
+                f"{self.step} of {expected}; the checkpoints are kept. Delete "
+                "the folder xla_cache in it, which may be damaged, and run "
+                "the same command to continue."
+            )
+
+    def _was_validated(self, history):
+        """Whether the epoch that ends at this step, if one does, is logged."""
+        every = self.recipe.training.validate_every
+        return self.step % every or (
+            history and history[-1][0] == self.step // every - 1
+        )
+
+    def _validate(self, callbacks):
+        """Makes up for a validation that Ctrl-C broke off."""
+        epoch = self.step // self.recipe.training.validate_every - 1
+        # The columns of the log stay; what was not measured is no number.
+        logs = {"loss": float("nan"), "tokens": 0.0}
+        if self.validation is not None:
+            with averaged_weights(self.model):
+                scores = self.model.evaluate(
+                    self.validation, return_dict=True, verbose=0
+                )
+            logs |= {f"val_{name}": value for name, value in scores.items()}
+        watchers = keras.callbacks.CallbackList(callbacks, model=self.model)
+        watchers.on_train_begin()
+        watchers.on_epoch_begin(epoch)
+        watchers.on_epoch_end(epoch, logs)
+        watchers.on_train_end()
+
+    def _has_stopped(self):
+        """Whether the validations made so far have already ended this run."""
+        self.model.stop_training = False
+        # The chief has written down the validation made up for.
+        self.workers.wait()
+        for callback in stopping_callbacks(self, self.run_folder.history()):
+            callback.set_model(self.model)
+            callback.on_train_begin()
+        return self.model.stop_training
 
     def _save_interrupted(self):
         step = self.step

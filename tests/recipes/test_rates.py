@@ -92,22 +92,25 @@ def test_the_optimizer_is_the_recipes(recipe_file, changes, expected):
 def undisturbed(recipe_file, prepared_dir, tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("runs") / "plateau"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Fit, "_bleu", no_bleu)
+        patch.setattr(MADE, no_bleu)
         recipe = load_recipe(recipe_file, PLATEAU)
         train(recipe, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
 
 
-def no_bleu(fit):
+MADE = "keras_deepnmt.recipes.fit_callbacks.make_bleu"
+
+
+def no_bleu(recipe, run, data, model, are_several):
     """A BLEU that costs no search."""
     from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 
-    return BleuCallback(list, *fit.data.texts("valid"), verbose=0)
+    return BleuCallback(list, *data.texts("valid"), verbose=0)
 
 
 @pytest.fixture
 def train_without_bleu(train_in, without_search, monkeypatch):
-    monkeypatch.setattr(Fit, "_bleu", no_bleu)
+    monkeypatch.setattr(MADE, no_bleu)
     return train_in
 
 
@@ -140,7 +143,7 @@ def test_a_rate_under_the_minimum_ends_the_run_and_it_stays_ended(
     train_without_bleu, tmp_path, monkeypatch
 ):
     changes = {**PLATEAU, f"{RATE}.minimum": 19.0, "training.steps": 30}
-    finish = "keras_deepnmt.recipes.train.final_model"
+    finish = "keras_deepnmt.recipes.finishing.final_model"
     with monkeypatch.context() as patch:
         patch.setattr(finish, None)
         with pytest.raises(TypeError):

@@ -269,7 +269,7 @@ def test_early_stopping_ends_the_run_and_stays_ended(
         "training.steps": 30,
         "training.checkpoint_every": 4,
     }
-    finish = "keras_deepnmt.recipes.train.final_model"
+    finish = "keras_deepnmt.recipes.finishing.final_model"
     with monkeypatch.context() as patch:
         patch.setattr(finish, None)
         with pytest.raises(TypeError):
