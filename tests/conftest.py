@@ -1,4 +1,4 @@
-"""The real corpora, where they are; slow tests wait for `-m slow`."""
+"""The real corpora, where they are; some tests wait to be asked for."""
 
 import os
 import signal
@@ -29,5 +29,7 @@ def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
     for item in items:
-        if item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.skip("Slow; runs with -m slow."))
+        for name in ("slow", "thorough"):
+            if item.get_closest_marker(name):
+                reason = f"{name.capitalize()}; runs with -m {name}."
+                item.add_marker(pytest.mark.skip(reason))

@@ -5,6 +5,8 @@ import re
 import pytest
 from digit_run import deepnmt_process
 
+pytestmark = pytest.mark.thorough
+
 WAYS = ["", ", XLA", ", accumulation", ", killed and resumed"]
 
 

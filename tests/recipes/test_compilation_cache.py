@@ -135,6 +135,7 @@ def test_updates_that_were_not_made_are_noticed(recipe_file, tmp_path):
         fit._check_updates(6)
 
 
+@pytest.mark.thorough
 def test_the_next_start_takes_up_what_was_compiled(recipe_file, tmp_path):
     def start(name):
         changes = ("training.jit_compile=true", "training.steps=3")

@@ -17,6 +17,8 @@ from digit_run import environment
 from keras_deepnmt.recipes.run_folder import RunFolder
 from keras_deepnmt.recipes.train import train
 
+pytestmark = pytest.mark.thorough
+
 FIRST, SECOND = sorted(random.SystemRandom().sample(range(1, 6), 2))
 
 

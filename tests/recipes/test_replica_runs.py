@@ -13,6 +13,8 @@ import pytest
 from broken_runs import checkpoint
 from digit_run import environment
 
+pytestmark = pytest.mark.thorough
+
 TWO = ("training.strategy=mirrored", "training.replicas=2")
 # All that a checkpoint must hold beside the weights.
 STATEFUL = (

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_replica_runs import checkpoint
+from broken_runs import checkpoint
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.subword_sampling import SubwordSampling
@@ -92,6 +92,7 @@ def breaks_off_once(monkeypatch, step):
     monkeypatch.setattr(CheckpointStore, "save", failing)
 
 
+@pytest.mark.thorough
 def test_all_options_broken_off_end_as_if_they_had_not(
     train_in, recipe, prepared_dir, tmp_path, monkeypatch
 ):

@@ -35,6 +35,7 @@ def test_the_rate_itself_can_still_be_set():
     assert float(optimizer.learning_rate) == 0.125
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "strategy, backend",
     [

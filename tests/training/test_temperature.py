@@ -27,6 +27,7 @@ def test_is_the_schedule_of_role_interaction():
     assert decay.temperature(4605) == decay.temperature(100_000) == 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "strategy, backend", [("mirrored", "tensorflow"), ("one_device", "jax")]
 )

@@ -25,6 +25,7 @@ from keras_deepnmt.training.weight_average import (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "strategy, backend", [("mirrored", "tensorflow"), ("one_device", "jax")]
 )
