@@ -132,7 +132,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             jit_compile: bool. Whether the step is compiled by XLA.
             gradient_accumulation_steps: int. Parts of a batch whose gradients
                 are computed one after another: the same update from a fraction
-                of the memory. TensorFlow only.
+                of the memory.
             r_drop: float. Weight of the divergence between two forwards with
                 different dropout, the paper's alpha; see `models.Objective`.
             scheduled_sampling: `models.ScheduledSampling`: target inputs
@@ -142,11 +142,14 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             **kwargs: other arguments of `keras.Model.compile`.
 
         Raises:
-            ValueError: if `gradient_accumulation_steps` is below 1, or above
-                it on a backend other than TensorFlow; `r_drop` is negative; or
-                the teacher has other vocabularies.
+            ValueError: if `gradient_accumulation_steps` is below 1, `r_drop`
+                is negative, or the teacher has other vocabularies.
         """
-        self._check_accumulation(gradient_accumulation_steps)
+        if gradient_accumulation_steps < 1:
+            raise ValueError(
+                "`gradient_accumulation_steps` must be at least 1. Received: "
+                f"gradient_accumulation_steps={gradient_accumulation_steps}."
+            )
         self.objective = Objective(r_drop, scheduled_sampling, distillation)
         if distillation is not None:
             distillation.check(self)

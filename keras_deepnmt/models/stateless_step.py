@@ -10,6 +10,7 @@ from keras_deepnmt.models.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
 )
+from keras_deepnmt.models.jax_accumulation import accumulated_step
 from keras_deepnmt.models.shared_batches import (
     ArrayBatches,
     filled_batches,
@@ -30,6 +31,8 @@ class StatelessStep:
     _seeds_are_spread = True
     # What it was compiled under.
     distribution = None
+    # Real tokens of the batch whose parts are computed.
+    _batch_counts = None
 
     def compile(self, *args, **kwargs):
         self._token_sum = keras.metrics.Sum(name="tokens")
@@ -47,17 +50,9 @@ class StatelessStep:
     def _keras_jit_compile(self):
         return self.step_jit_compile
 
-    def _check_accumulation(self, steps):
-        if steps != 1:
-            raise ValueError(
-                "`gradient_accumulation_steps` must be 1 on this backend. "
-                f"Received: gradient_accumulation_steps={steps}. Use smaller "
-                "batches, or KERAS_BACKEND=tensorflow."
-            )
-
     def _batches(self, x, y, batch_size, steps, shuffle=False):
         with self._devices():
-            multiple = num_devices()
+            multiple = num_devices() * self.gradient_accumulation_steps
         if x is None or multiple == 1:
             return x, y
         if y is None:
@@ -99,10 +94,15 @@ class StatelessStep:
         paths = [id(variable) for variable in self.optimizer.variables]
         count = paths.index(id(self.optimizer.iterations))
         self._updates_made = state[2][count]
+        parts = self.gradient_accumulation_steps
         try:
-            return super().train_step(state, data)
+            if parts == 1:
+                return super().train_step(state, data)
+            inputs, labels, *_ = data
+            self._batch_counts = _count_tokens(inputs["source_ids"], labels)
+            return accumulated_step(self, state, data, parts)
         finally:
-            self._updates_made = None
+            self._updates_made = self._batch_counts = None
 
     def updates_made(self):
         """Counts the updates before this one, inside a step.
@@ -140,6 +140,8 @@ class StatelessStep:
     ):
         """Means the token losses of a batch; called by Keras' step.
 
+        For a part of a batch it is the part's share in the mean.
+
         Args:
             x: the inputs.
             y: labels `(B, T)`.
@@ -163,24 +165,19 @@ class StatelessStep:
         if not training:
             loss, tokens = self.sum_token_losses(y, y_pred, False)
             return self._note(loss, tokens)
-        sides = {"source": x["source_ids"], "target": y}
-        counts = {
-            side: ops.maximum(
-                ops.sum(ops.cast(padding_mask(ids), "float32")), 1.0
-            )
-            for side, ids in sides.items()
-        }
+        counts = self._batch_counts or _count_tokens(x["source_ids"], y)
         loss, tokens, auxiliary = self.objective.sum_losses(
             self,
             x,
             y,
             y_pred,
             lambda tokens: sum_auxiliary_losses(
-                self._layer_losses, 1.0, counts
+                self._layer_losses, tokens / counts["target"], counts
             ),
         )
         self._layer_losses = ()
-        return self._note(loss, tokens) + auxiliary
+        self._note(loss, tokens)
+        return loss / counts["target"] + auxiliary
 
     def _note(self, loss, tokens):
         loss = loss / ops.maximum(tokens, 1.0)
@@ -199,4 +196,16 @@ class StatelessStep:
         if isinstance(labels, keras.KerasTensor):
             return
         shapes = self.training_shapes if training else self.evaluation_shapes
-        shapes.add((*inputs["source_ids"].shape, labels.shape[1]))
+        rows, source_length = inputs["source_ids"].shape
+        if self._batch_counts:
+            rows *= self.gradient_accumulation_steps
+        shapes.add((rows, source_length, labels.shape[1]))
+
+
+def _count_tokens(source_ids, labels):
+    """Counts the real tokens of both sides."""
+    sides = {"source": source_ids, "target": labels}
+    return {
+        side: ops.maximum(ops.sum(ops.cast(padding_mask(ids), "float32")), 1.0)
+        for side, ids in sides.items()
+    }

@@ -92,13 +92,6 @@ class TensorFlowStep:
         # Keras' own compilation would wrap `strategy.run`.
         return False
 
-    def _check_accumulation(self, steps):
-        if steps < 1:
-            raise ValueError(
-                "`gradient_accumulation_steps` must be at least 1. "
-                f"Received: gradient_accumulation_steps={steps}."
-            )
-
     def _batches(self, x, y, batch_size, steps, shuffle=False):
         """Makes what `fit` takes a dataset that every replica has a part of."""
         if x is None:

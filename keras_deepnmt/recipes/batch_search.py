@@ -175,28 +175,13 @@ def find_batch(
     tokens = training.effective_batch_tokens
     longest = int(data.store("train").lengths.max())
     rows = tokens // longest // (training.replicas or 1)
-    most = max(1, rows) if can_accumulate() else 1
+    most = max(1, rows)
     return {
         "batch_tokens": tokens,
         "gradient_accumulation_steps": find_parts(
             recipe, data.directory, most, say
         ),
     }
-
-
-def can_accumulate() -> bool:
-    """Says whether this backend computes a batch in parts.
-
-    Returns:
-        Whether it does.
-
-    Example:
-    >>> can_accumulate()
-    True
-    """
-    import keras
-
-    return keras.config.backend() == "tensorflow"
 
 
 def run_trial(command: Sequence[str], limit: float) -> int | None:

@@ -118,10 +118,12 @@ class Fit:
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
+            self._take_back_weights()
             _close(callbacks)
             # Ctrl-C and SIGTERM differ in the exit code alone.
             raise type(stop)(self._save_interrupted()) from None
         except Diverged as trouble:
+            self._take_back_weights()
             _close(callbacks)
             told = self.rollbacks.roll_back(self.model, self.store, trouble)
             self._say(told)
@@ -129,6 +131,11 @@ class Fit:
         except BaseException:
             _close(callbacks)
             raise
+
+    def _take_back_weights(self):
+        # On JAX `fit` holds them aside, and an error leaves them there.
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
 
     def _say(self, text):
         if not self.quiet:

@@ -114,16 +114,19 @@ def check_options(folder):
     }
 
 
-def train_on(num_replicas, folder):
+def train_on(num_replicas, folder, dropout=0.3, parts=1):
     """Trains, resumes and translates; rows do not divide by the devices."""
     entry = catalog.MODELS[1]
     keras.utils.set_random_seed(7)
     kind = "mirrored" if num_replicas > 1 else "one_device"
     with make_strategy(kind, num_replicas).scope():
-        model = entry.make(dropout=0.3)
-        model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=0.5))
+        model = entry.make(dropout=dropout)
+        model.compile(
+            keras.optimizers.Adam(1e-3, global_clipnorm=0.5),
+            gradient_accumulation_steps=parts,
+        )
     inputs, labels = entry.example(rows=7)
-    store = CheckpointStore(folder / f"{num_replicas} devices")
+    store = CheckpointStore(folder / f"{num_replicas} devices, {parts} parts")
 
     def more():
         history = model.fit(
@@ -150,8 +153,16 @@ def train_on(num_replicas, folder):
 
 
 def check_devices(folder):
-    two, one = train_on(2, folder), train_on(1, folder)
+    """Two devices against one, with dropout; in parts against at once."""
+    two = train_on(2, folder)
+    one = train_on(1, folder)
+    parts = train_on(2, folder, dropout=0.0, parts=3)
+    whole = train_on(1, folder, dropout=0.0)
     return {
+        "weights in parts": max(
+            map(difference, parts["weights"], whole["weights"])
+        ),
+        "losses in parts": difference(parts["losses"], whole["losses"]),
         "devices": [one["devices"], two["devices"]],
         "resumed": one["resumed"] and two["resumed"],
         "losses": difference(one["losses"], two["losses"]),

@@ -83,3 +83,5 @@ def test_two_devices_train_resume_and_translate_as_one(results):
     assert found["losses"] < 1e-5
     assert found["weights"] < 1e-6
     assert found["same translations"]
+    assert found["losses in parts"] < 1e-5
+    assert found["weights in parts"] < 1e-6

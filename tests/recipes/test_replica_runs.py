@@ -73,7 +73,7 @@ def start_workers(recipe_file, run_dir):
     ]
 
 
-def kill_after_a_checkpoint(run_dir, *processes):
+def wait_for_a_checkpoint(run_dir, *processes):
     first = run_dir / "checkpoints" / "step-00000002"
     end = time.monotonic() + 200
     while not first.exists():
@@ -81,6 +81,10 @@ def kill_after_a_checkpoint(run_dir, *processes):
             assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def kill_after_a_checkpoint(run_dir, *processes):
+    wait_for_a_checkpoint(run_dir, *processes)
     for process in processes:
         process.send_signal(signal.SIGKILL)
     for process in processes:
@@ -127,6 +131,24 @@ def test_a_run_killed_on_two_replicas_ends_bit_identical(
     for name in whole:
         np.testing.assert_array_equal(whole[name], killed[name])
     assert bleu_of(run_dir) == bleu_of(whole_run)
+
+
+def test_a_run_on_jax_interrupted_on_two_devices_ends_bit_identical(
+    recipe_file, tmp_path
+):
+    jax = {"KERAS_BACKEND": "jax"}
+    finish(start(recipe_file, tmp_path / "whole", *TWO, *STATEFUL, **jax))
+    run_dir = tmp_path / "interrupted"
+    process = start(recipe_file, run_dir, *TWO, *STATEFUL, **jax)
+    wait_for_a_checkpoint(run_dir, process)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    finish(start(recipe_file, run_dir, *TWO, *STATEFUL, **jax))
+    whole, again = (checkpoint(run, 6) for run in (tmp_path / "whole", run_dir))
+    assert whole.keys() == again.keys()
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], again[name])
+    assert bleu_of(run_dir) == bleu_of(tmp_path / "whole")
 
 
 def test_two_workers_killed_and_resumed_end_where_two_replicas_end(
