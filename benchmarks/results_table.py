@@ -1,8 +1,11 @@
 """Rows of measurements: appended to a CSV, never typed."""
 
 import csv
+import datetime
 import os
+import platform
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 
@@ -26,6 +29,36 @@ def git_commit():
     return commit + ("+" if changed else "")
 
 
+def machine():
+    """Names the processor: its family decides how wide its arithmetic is."""
+    names = ("model name", "cpu family", "model")
+    found = {}
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    words = [f"{name} {found[name]}" for name in names if name in found]
+    return ", ".join([platform.machine(), *words, f"{os.cpu_count()} cores"])
+
+
+def origin(*packages):
+    """Says when, of what, where and with what a row was measured.
+
+    Args:
+        *packages: installed packages whose versions matter.
+
+    Returns:
+        Dict of the first columns of a row.
+    """
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": git_commit(),
+        "machine": machine(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }
+
+
 def append_row(path, row):
     """Adds one row to a CSV, and its header if it is new.
 
@@ -36,21 +69,37 @@ def append_row(path, row):
     Raises:
         ValueError: if the file has other columns.
     """
+    append_rows(path, [row])
+
+
+def append_rows(path, rows):
+    """Adds rows to a CSV, and its header if it is new.
+
+    Columns that the file does not have yet stay empty in its old rows.
+
+    Args:
+        path: the CSV file.
+        rows: list of dicts of the same columns.
+
+    Raises:
+        ValueError: if the file has a column that the rows do not have.
+    """
     path = Path(path)
-    rows = []
+    columns = list(rows[0])
+    old = []
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
-            if reader.fieldnames != list(row):
+            old = list(reader)
+            if not set(reader.fieldnames) <= set(columns):
                 raise ValueError(
                     f"{path} has other columns than the row. Received: "
-                    f"{list(row)}, the file has {reader.fieldnames}."
+                    f"{columns}, the file has {reader.fieldnames}."
                 )
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".partial")
     with temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer = csv.DictWriter(file, columns, "", lineterminator="\n")
         writer.writeheader()
-        writer.writerows([*rows, row])
+        writer.writerows([*old, *rows])
     os.replace(temporary, path)

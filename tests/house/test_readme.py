@@ -89,3 +89,10 @@ def test_measured_numbers_are_the_rows_of_the_results():
     file = REPOSITORY / "benchmarks" / "results_section.py"
     results_section = runpy.run_path(str(file))["section"]
     assert results_section() in (REPOSITORY / "README.md").read_text("utf-8")
+
+
+def test_numbers_on_many_machines_are_the_rows_of_the_results(monkeypatch):
+    folder = REPOSITORY / "benchmarks"
+    monkeypatch.syspath_prepend(folder)  # the script imports others
+    section = runpy.run_path(str(folder / "scaling_section.py"))["section"]
+    assert section() in (folder / "README.md").read_text("utf-8")

@@ -1,0 +1,185 @@
+"""The training steps that `training_throughput.py` times."""
+
+import os
+
+CONFIGURATIONS = {
+    "3+3x256": dict(
+        hidden_dim=256,
+        intermediate_dim=1024,
+        num_heads=4,
+        num_layers=3,
+        vocabulary_size=10_000,
+        batch_size=128,
+        length=32,
+    ),
+    "6+6x512": dict(
+        hidden_dim=512,
+        intermediate_dim=2048,
+        num_heads=8,
+        num_layers=6,
+        vocabulary_size=32_000,
+        batch_size=128,
+        length=32,
+    ),
+}
+# Our step in several ways; the global batch is the same.
+VARIANTS = {
+    "plain": dict(),
+    "1 replica": dict(replicas=1),
+    "2 replicas": dict(replicas=2),
+    "2 parts": dict(parts=2),
+    "bfloat16": dict(dtype="mixed_bfloat16"),
+}
+DROPOUT = 0.1
+PEAK_SIZE = 2048
+
+
+def step_flops(c):
+    """Counts the floating-point operations of a step's matrix products.
+
+    Two per multiply-add; the backward pass costs twice the forward. Per layer:
+    projections and feed-forward of both stacks, and the two products of each
+    of the three attentions; then the output matrix.
+    """
+    width, inner, length = c["hidden_dim"], c["intermediate_dim"], c["length"]
+    encoder = 4 * width**2 + 2 * width * inner
+    decoder = 8 * width**2 + 2 * width * inner
+    attention = 3 * 2 * length * width
+    per_token = c["num_layers"] * (encoder + decoder + attention)
+    per_token += width * c["vocabulary_size"]
+    return 3 * 2 * per_token * c["batch_size"] * length
+
+
+def random_batch(c):
+    """Draws source ids, target ids and labels without padding."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    shape = (3, c["batch_size"], c["length"])
+    return random.integers(4, c["vocabulary_size"], shape).astype("int32")
+
+
+def keras_steps(c, replicas=0, parts=1, dtype="float32"):
+    """Makes the functions that run our step, and a product under XLA.
+
+    Args:
+        c: dict of the dimensions.
+        replicas: logical devices of a mirrored strategy; 0 for no strategy.
+        parts: parts of a batch whose gradients are accumulated.
+        dtype: policy of the layers.
+
+    Returns:
+        Dict of functions without arguments.
+    """
+    import contextlib
+
+    import keras
+    import tensorflow as tf
+
+    from keras_deepnmt.models import Transformer
+    from keras_deepnmt.training.strategies import make_strategy
+
+    strategy = make_strategy("mirrored", replicas) if replicas else None
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        model = Transformer(
+            c["vocabulary_size"],
+            c["vocabulary_size"],
+            c["hidden_dim"],
+            c["intermediate_dim"],
+            c["num_heads"],
+            c["num_layers"],
+            c["num_layers"],
+            share_embeddings=True,
+            dropout=DROPOUT,
+            dtype=dtype,
+        )
+        model.compile(
+            keras.optimizers.Adam(1e-4), gradient_accumulation_steps=parts
+        )
+    source, target, labels = map(tf.constant, random_batch(c))
+    data = ({"source_ids": source, "target_ids": target}, labels)
+    if strategy:
+        step = _replica_step(model, strategy, data, c["batch_size"])
+    else:
+        train_step = tf.function(model.train_step, autograph=False)
+
+        def step():
+            return float(train_step(data)["loss"])
+
+    number = keras.dtype_policies.get(dtype).compute_dtype
+    matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), number)
+    product = tf.function(lambda a: a @ a, jit_compile=True, autograph=False)
+    return {"step": step, "product": lambda: float(product(matrix)[0, 0])}
+
+
+def _replica_step(model, strategy, data, batch_size):
+    """Makes the function that `fit` calls for each batch under a strategy."""
+    from keras_deepnmt.models.tensorflow_batches import array_dataset, pad_rows
+    from keras_deepnmt.models.tensorflow_loop import function_of_batches
+
+    dataset = pad_rows(
+        array_dataset(*data, batch_size).repeat(),
+        strategy.num_replicas_in_sync,
+    )
+    batches = iter(strategy.experimental_distribute_dataset(dataset))
+    run = function_of_batches(model, model.train_step)
+    model.spread_seeds()
+    return lambda: float(run(batches)["loss"])
+
+
+def torch_steps(c):
+    """Makes the function that runs the same step in PyTorch."""
+    import torch
+
+    torch.set_num_threads(os.cpu_count())
+
+    class Translator(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            width = c["hidden_dim"]
+            self.embedding = torch.nn.Embedding(c["vocabulary_size"], width)
+            torch.nn.init.normal_(self.embedding.weight, std=width**-0.5)
+            self.register_buffer(
+                "positions", torch.randn(1, c["length"], width)
+            )
+            self.dropout = torch.nn.Dropout(DROPOUT)
+            self.transformer = torch.nn.Transformer(
+                width,
+                c["num_heads"],
+                c["num_layers"],
+                c["num_layers"],
+                c["intermediate_dim"],
+                DROPOUT,
+                batch_first=True,
+            )
+
+        def embed(self, ids):
+            x = self.embedding(ids) * c["hidden_dim"] ** 0.5
+            return self.dropout(x + self.positions)
+
+        def forward(self, source, target):
+            mask = torch.nn.Transformer.generate_square_subsequent_mask(
+                c["length"]
+            )
+            states = self.transformer(
+                self.embed(source),
+                self.embed(target),
+                tgt_mask=mask,
+                tgt_is_causal=True,
+            )
+            return states @ self.embedding.weight.T
+
+    model = Translator()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-4)
+    criterion = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+    source, target, labels = torch.tensor(random_batch(c)).long()
+
+    def step():
+        optimizer.zero_grad()
+        scores = model(source, target)
+        loss = criterion(scores.flatten(0, 1), labels.flatten())
+        loss.backward()
+        optimizer.step()
+        return float(loss)
+
+    return {"step": step}
