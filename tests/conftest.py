@@ -1,5 +1,6 @@
 """The real corpora, where they are; some tests wait to be asked for."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -7,6 +8,16 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
+LONG_FILES = (
+    "tests/test_notebooks.py",
+    "tests/conformance/test_replicas.py",
+    "tests/conformance/test_second_backend.py",
+    "tests/system/",
+    "tests/cli/",
+    "tests/recipes/",
+    "tests/house/test_readme.py",
+    "tests/house/test_docstrings.py",
+)
 
 # A shell's background job ignores Ctrl-C, and so would every process that a
 # test starts in order to interrupt it.
@@ -25,7 +36,21 @@ def corpora_dir():
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen_garbage():
+    """Keeps what a file leaves behind out of the next ones' collections.
+
+    Graphs and models are millions of objects, and each collection would walk
+    through those of all files before.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(config, items):
+    # Files of few, long tests first: at the end one process would wait.
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
     if config.option.markexpr:
         return
     for item in items:

@@ -35,7 +35,6 @@ class StatelessStep:
     _batch_counts = None
 
     def compile(self, *args, **kwargs):
-        self._token_sum = keras.metrics.Sum(name="tokens")
         self._loss_mean = keras.metrics.Mean(name="token_loss")
         self.distribution = keras.distribution.distribution()
         self.training_shapes, self.evaluation_shapes = set(), set()
@@ -66,12 +65,6 @@ class StatelessStep:
         XLA compiles the step once for each of them.
         """
         return len(self.training_shapes)
-
-    @property
-    def metrics(self):
-        if not self.compiled:
-            return super().metrics
-        return [*super().metrics, self._loss_mean, self._token_sum]
 
     def call(self, inputs, training=None, **kwargs):
         outputs = super().call(inputs, training=training, **kwargs)
@@ -182,14 +175,15 @@ class StatelessStep:
     def _note(self, loss, tokens):
         loss = loss / ops.maximum(tokens, 1.0)
         self._loss_mean.update_state(loss, sample_weight=tokens)
-        self._token_sum.update_state(tokens)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         # Keras' own "loss" weighs batches by rows; ours by real tokens.
-        results = {metric.name: metric.result() for metric in self.metrics}
-        results["loss"] = results.pop("token_loss")
-        return results
+        _, tokens = self._loss_mean.variables
+        return {
+            "loss": self._loss_mean.result(),
+            "tokens": ops.convert_to_tensor(tokens),
+        }
 
     def _note_shape(self, inputs, labels, training):
         # Python runs once a compilation, and before that on symbolic tensors.

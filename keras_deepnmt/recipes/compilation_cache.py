@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import shutil
 import time
 from collections.abc import Iterator
 from importlib import metadata
@@ -12,6 +13,7 @@ from pathlib import Path
 _VARIABLE = "TF_XLA_FLAGS"
 _FLAG = "--tf_xla_persistent_cache_directory"
 MOST_BYTES = 2 * 2**30
+LEAST_ROOM = 2**28
 _LENGTH_DELIMITED = 2
 
 
@@ -20,7 +22,8 @@ def ask_for_cache(run_dir: str | Path) -> None:
 
     TensorFlow reads its flags when it first looks for devices: call this
     before anything else, importing TensorFlow excepted. A cache that the
-    environment names already stays; other flags in it too.
+    environment names already stays; other flags in it too. On a disk that is
+    nearly full nothing is asked for.
 
     Args:
         run_dir: the run folder; nothing is written yet.
@@ -29,9 +32,35 @@ def ask_for_cache(run_dir: str | Path) -> None:
     >>> ask_for_cache("runs/demo")
     """
     flags = os.environ.get(_VARIABLE, "")
-    if _FLAG not in flags:
+    if _FLAG not in flags and has_room(run_dir):
         folder = cache_dir(run_dir, "tensorflow").absolute()
         os.environ[_VARIABLE] = f'{flags} {_FLAG}="{folder}"'.strip()
+
+
+def has_room(run_dir: str | Path) -> bool:
+    """Says whether a cache may grow: one cut short ends training.
+
+    Args:
+        run_dir: the run folder, which need not exist.
+
+    Returns:
+        Whether `LEAST_ROOM` bytes are free, and a file may be as large.
+
+    Example:
+    >>> has_room("runs/demo")
+    True
+    """
+    folder = Path(run_dir).absolute()
+    while not folder.is_dir():
+        folder = folder.parent
+    if shutil.disk_usage(folder).free < LEAST_ROOM:
+        return False
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return True
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return limit in (resource.RLIM_INFINITY, -1) or limit >= LEAST_ROOM
 
 
 @contextlib.contextmanager
@@ -94,12 +123,14 @@ def open_cache(run_dir: str | Path, backend: str) -> str | None:
         backend: `"tensorflow"` or `"jax"`; others keep nothing.
 
     Returns:
-        What to tell a person if the cache came too late, else `None`.
+        What to tell a person if nothing will be kept, else `None`.
     """
     if backend == "jax":
         return _open_for_jax(cache_dir(run_dir, "jax"))
     folder = cache_dir(run_dir, "tensorflow")
     if f'"{folder.absolute()}"' not in os.environ.get(_VARIABLE, ""):
+        if not has_room(run_dir):
+            return f"{folder.parent}: compilations are not kept, no room."
         return None
     _tidy(folder)
     if _is_in_use(folder):
@@ -190,6 +221,8 @@ def _open_for_jax(folder):
     import jax
 
     if jax.config.jax_compilation_cache_dir is None:
+        if not has_room(folder):
+            return f"{folder.parent}: compilations are not kept, no room."
         _tidy(folder)
         jax.config.update("jax_compilation_cache_dir", str(folder))
 

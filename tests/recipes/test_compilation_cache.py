@@ -8,6 +8,7 @@
 """
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -75,6 +76,15 @@ def test_flags_of_the_environment_stay_and_come_back(monkeypatch, tmp_path):
         pass
     assert VARIABLE not in os.environ
     assert not list(tmp_path.iterdir())
+
+
+def test_on_a_full_disk_nothing_is_asked_for(monkeypatch, tmp_path):
+    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
+    full = shutil.disk_usage(tmp_path)._replace(free=2**20)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: full)
+    with cache_asked_for(tmp_path / "run", wanted=True):
+        assert "TF_XLA_FLAGS" not in os.environ
+        assert "no room" in open_cache(tmp_path / "run", "tensorflow")
 
 
 def test_what_was_cut_short_or_left_over_goes(opened):
