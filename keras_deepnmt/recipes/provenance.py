@@ -65,7 +65,10 @@ def device() -> dict[str, Any]:
     """
     import keras
 
-    accelerators = keras.distribution.list_devices("gpu")
+    try:
+        accelerators = keras.distribution.list_devices("gpu")
+    except RuntimeError:  # on JAX, where there are none
+        accelerators = []
     cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count()))
     return {
         "processor": _processor(),

@@ -32,10 +32,10 @@ def slow(rows):
 
 
 def test_the_sentences_take_their_share_of_the_time():
-    rows = budget().choose(2000, slow)
+    rows = budget(share=0.25).choose(2000, slow)
     training, translating = 0.1 * 500, 0.01 * len(rows)
     share = translating / (training + translating)
-    assert share <= 0.1 and share == pytest.approx(0.1, abs=1e-3)
+    assert share <= 0.25 and share == pytest.approx(0.25, abs=1e-3)
     assert len(set(rows)) == len(rows) and max(rows) < 2000
     assert list(rows) == sorted(rows)
 
@@ -83,7 +83,8 @@ def test_a_run_that_goes_on_takes_up_the_choice(tmp_path):
 
 def test_a_pace_outlives_a_validation_that_was_broken_off(tmp_path):
     file = tmp_path / "validation.json"
-    budget(file)
+    # The first counts: what another process measures may be slower.
+    budget(file).note_pace(9.0)
     rows = budget(file, pace=None).choose(2000, slow)
     np.testing.assert_array_equal(rows, budget().choose(2000, slow))
 

@@ -125,3 +125,18 @@ def test_a_checkpoint_of_what_went_wrong_is_not_taken(tmp_path):
     assert store.steps() == [1, 2]
     np.testing.assert_array_equal(kernel, np.full((2, 1), 2.0))
     assert float(model.optimizer.learning_rate) == 0.25
+
+
+def test_the_running_mean_of_a_checkpoint_is_taken_up_with_it(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(Adam(0.5))
+    recipe = DivergenceRecipe(threshold=2.0)
+    before = Rollbacks(RunFolder(tmp_path), recipe)
+    for step, state in ((2, [3.5, 1]), (4, [3.25, 0])):
+        before.detector.state = state
+        before.remember(step)
+    after = Rollbacks(RunFolder(tmp_path), recipe)
+    after.take_up(model, 2)
+    assert after.detector.state == [3.5, 1]
+    after.take_up(model, 4)
+    assert after.detector.state == [3.25, 0]
