@@ -78,7 +78,7 @@ def compile_model(
         frozen = freeze(model, training.freeze)
     except UserError as error:
         raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
-    optimizer = _optimizer(training)
+    optimizer = _optimizer(training, model)
     model.compile(
         optimizer=optimizer,
         loss=LabelSmoothedCrossEntropy(training.label_smoothing),
@@ -103,9 +103,9 @@ def _check_dtype(recipe):
         )
 
 
-def _optimizer(training):
+def _optimizer(training, model):
     rule = training.optimizer
-    rate = _schedule(training.learning_rate)
+    rate = _schedule(training.learning_rate, model)
     options = {
         "global_clipnorm": rule.global_clipnorm,
         "average_momentum": rule.average_momentum,
@@ -122,7 +122,10 @@ def _optimizer(training):
     return Adam(rate, **options)
 
 
-def _schedule(rate):
+def _schedule(rate, model):
+    if rate.schedule == "noam":
+        width = model.get_config()["hidden_dim"]
+        return InverseSquareRoot.noam(width, rate.warmup_steps, rate.scale)
     if rate.schedule == "inverse_square_root":
         return InverseSquareRoot(rate.peak, rate.warmup_steps)
     return WarmUp(Constant(rate.peak), rate.warmup_steps)

@@ -23,9 +23,11 @@ _OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
     "nesterov": {"momentum": 0.99},
 }
 _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
-    "inverse_square_root": {"warmup_steps": 4000},
-    "constant": {"warmup_steps": 1},
+    "inverse_square_root": {"peak": 0.001, "warmup_steps": 4000},
+    "noam": {"scale": 1.0, "warmup_steps": 4000},
+    "constant": {"peak": 0.001, "warmup_steps": 1},
     "plateau": {
+        "peak": 0.001,
         "warmup_steps": 1,
         "divide_by": 10.0,
         "minimum": 1e-4,
@@ -80,21 +82,26 @@ class LearningRateRecipe:
 
     Args:
         schedule: `inverse_square_root`: from the end of the warm-up the rate
-            falls with the square root of the update; `constant`: it stays; or
-            `plateau`: it is divided each time the validation loss increases.
-        peak: the rate at the end of the warm-up.
+            falls with the square root of the update; `noam`: the same, with
+            the peak `scale / sqrt(hidden_dim * warmup_steps)` (Vaswani et al.,
+            2017, Equation 3); `constant`: it stays; or `plateau`: it is
+            divided each time the validation loss increases.
+        peak: the rate at the end of the warm-up; 0.001 by default.
+        scale: factor on the rate of `noam`; 1 by default.
         warmup_steps: updates of the linear rise; by default 4000 of
-            `inverse_square_root`, and 1, that is none, of the others.
+            `inverse_square_root` and `noam`, and 1, that is none, of the
+            others.
         divide_by: what `plateau` divides by; 10 by default.
         minimum: rate under which `plateau` ends the run; 1e-4 by default.
         keep_dividing: whether `plateau` divides at every validation after the
             first increase; false by default.
     """
 
-    schedule: Literal["inverse_square_root", "constant", "plateau"] = (
+    schedule: Literal["inverse_square_root", "noam", "constant", "plateau"] = (
         "inverse_square_root"
     )
-    peak: float = 0.001
+    peak: float | None = None
+    scale: float | None = None
     warmup_steps: int | None = None
     divide_by: float | None = None
     minimum: float | None = None
@@ -102,7 +109,7 @@ class LearningRateRecipe:
 
     def __post_init__(self):
         take_keys(self, "schedule", _SCHEDULE_KEYS)
-        check_above_zero(self, "peak", "warmup_steps", "minimum")
+        check_above_zero(self, "peak", "scale", "warmup_steps", "minimum")
         if self.divide_by is not None and not self.divide_by > 1:
             raise ValueError(
                 f"`divide_by` must be above 1. Received: {self.divide_by}"

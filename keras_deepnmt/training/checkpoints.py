@@ -81,8 +81,9 @@ class CheckpointStore:
             The checkpoint's folder.
 
         Raises:
-            UserError: if the disk is full or cannot be written; the previous
-                checkpoints are untouched then.
+            UserError: if the disk is full or cannot be written, or what was
+                written is not what it holds; the previous checkpoints are
+                untouched then.
         """
         final = self.path(step)
         partial = self.directory / f".{final.name}.partial"
@@ -99,6 +100,9 @@ class CheckpointStore:
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
+        if fault := checkpoint_fault(final):
+            # Those before it are kept, whatever their number.
+            raise UserError(f"{fault} Check the disk, and train again.")
         if self.keep is not None:
             for old in self.steps()[: -self.keep]:
                 self.delete(old)

@@ -53,6 +53,7 @@ def test_interrupted_prepare_leaves_nothing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)]
 )

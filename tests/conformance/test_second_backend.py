@@ -13,6 +13,8 @@ import pytest
 from second_backend import train_with_options
 from shared_models import shared_graph, shared_model
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):

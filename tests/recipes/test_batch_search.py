@@ -93,6 +93,7 @@ def test_this_machine_has_some_memory():
     assert available_memory() > 0
 
 
+@pytest.mark.thorough
 def test_a_recipe_is_tried_in_a_process_of_its_own(recipe_file, prepared_dir):
     recipe = load_recipe(recipe_file, AUTO)
     said = []
@@ -116,6 +117,7 @@ def test_where_nothing_fits_it_is_told_in_one_line(
     ]
 
 
+@pytest.mark.thorough
 def test_a_run_keeps_what_was_found(
     train_in, without_search, tmp_path, monkeypatch
 ):

@@ -67,6 +67,21 @@ def test_defaults_are_those_of_the_kind_and_stand_in_the_runs_copy(
     assert load_recipe(tmp_path / "copy.yaml") == recipe
 
 
+def test_noam_takes_its_peak_from_the_width(recipe_file):
+    changes = {
+        f"{RATE}.schedule": "noam",
+        f"{RATE}.peak": None,
+        f"{RATE}.scale": 3.0,
+        f"{RATE}.warmup_steps": 5,
+        "model.overrides.hidden_dim": 12,
+    }
+    model = build_model(load_recipe(recipe_file, changes), SIZES)
+    compile_model(load_recipe(recipe_file, changes), model)
+    rate = float(model.optimizer.learning_rate)
+    # The first of five updates of the rise.
+    np.testing.assert_allclose(rate, 3.0 / np.sqrt(12 * 5) / 5, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "changes, expected",
     [

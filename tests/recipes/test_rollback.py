@@ -57,6 +57,7 @@ def start(recipe_file, tmp_path):
     return run
 
 
+@pytest.mark.thorough
 def test_a_run_rolled_back_and_killed_ends_where_it_would_have_ended(
     start, diverges, tmp_path, monkeypatch
 ):

@@ -8,6 +8,7 @@
 """
 
 import errno
+import os
 import shutil
 import types
 
@@ -60,6 +61,22 @@ def test_training_on_from_a_checkpoint_gives_the_same_weights(saved):
     train(again, 3, 2)
     for expected, weight in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(expected.numpy(), weight.numpy())
+
+
+def test_one_that_a_bad_disk_changed_costs_no_other(saved, monkeypatch):
+    model, store = saved
+    rename = os.replace
+
+    def spoil(partial, final):
+        (partial / "state.npz").write_bytes(b"something else")
+        rename(partial, final)
+
+    monkeypatch.setattr("os.replace", spoil)
+    with pytest.raises(UserError, match="SHA-256"):
+        store.save(model, 4)
+    assert store.steps() == [1, 2, 3, 4]
+    with pytest.warns(UserWarning, match="before it"):
+        assert store.latest() == 3
 
 
 def test_keeps_only_the_last(saved):
