@@ -11,7 +11,6 @@ a few rounds goes to `results/compilation_cache.csv`.
 """
 
 import argparse
-import datetime
 import json
 import os
 import re
@@ -20,11 +19,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from importlib import metadata
 from pathlib import Path
 
-from results_table import append_row, git_commit
-from training_throughput import machine
+from results_table import append_row, origin
 
 REPOSITORY = Path(__file__).parents[1]
 RECIPE = "transformer_tiny.demo_de_en"
@@ -120,11 +117,7 @@ def main():
     firsts, seconds = ([sum(r[i]) for r in rounds] for i in (0, 1))
     ratios = [b / a for a, b in zip(firsts, seconds, strict=True)]
     row = {
-        "date": datetime.date.today().isoformat(),
-        "commit": git_commit(),
-        "machine": machine(),
-        "tensorflow": metadata.version("tensorflow"),
-        "keras": metadata.version("keras"),
+        **origin("tensorflow", "keras"),
         "recipe": RECIPE,
         "executables": len(rounds[0][0]),
         "cache_mib": round(rounds[0][2] / 2**20, 1),

@@ -15,18 +15,15 @@ looked for in `DEEPNMT_DATA`, else in `shared/data` beside the repository.
 """
 
 import argparse
-import datetime
 import json
 import os
 import statistics
 import sys
 import tempfile
 import time
-from importlib import metadata
 from pathlib import Path
 
-from results_table import append_row, git_commit
-from training_throughput import machine
+from results_table import append_row, origin
 
 REPOSITORY = Path(__file__).parents[1]
 DEMO = "transformer_tiny.demo_de_en"
@@ -170,11 +167,7 @@ def main():
         for real, cached in zip(found["real"], found["cached"], strict=True)
     ]
     row = {
-        "date": datetime.date.today().isoformat(),
-        "commit": git_commit(),
-        "machine": machine(),
-        "tensorflow": metadata.version("tensorflow"),
-        "grain": metadata.version("grain"),
+        **origin("tensorflow", "grain"),
         "recipe": options.recipe,
         "shapes": len(plan.cells),
         "rounds": options.rounds,
