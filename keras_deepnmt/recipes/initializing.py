@@ -36,7 +36,12 @@ def find_source(recipe: Recipe, data: PreparedData) -> dict[str, str]:
             tokenizers.
     """
     run = RunFolder(recipe.training.initialize_from)
-    source = run.recipe()
+    try:
+        source = run.recipe()
+    except UserError as error:
+        raise UserError(
+            f"recipe {recipe.name}, `training.initialize_from`: {error}"
+        ) from error
     if source.resolved.get("tokenizer") != dict(data.manifest["tokenizer"]):
         raise UserError(
             f"{run.directory}: its tokenizers are not those of "

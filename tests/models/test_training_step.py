@@ -254,3 +254,17 @@ def test_the_last_rows_of_arrays_can_be_split_off_for_validation():
     assert history["val_tokens"] == [np.count_nonzero(labels[4:])]
     with pytest.raises(ValueError, match="validation_split=0.3"):
         model.fit([batch], validation_split=0.3, verbose=0)
+
+
+@pytest.mark.parametrize(
+    "kind, method",
+    [
+        # Replaced in models/tensorflow_step.py and tensorflow_update.py, and
+        # called in training/weight_average.py.
+        (keras.Model, "_maybe_symbolic_build"),
+        (keras.optimizers.Optimizer, "_all_reduce_sum_gradients"),
+        (keras.optimizers.Optimizer, "_get_variable_index"),
+    ],
+)
+def test_keras_still_has_the_private_methods_that_are_replaced(kind, method):
+    assert callable(getattr(kind, method))

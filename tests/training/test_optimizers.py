@@ -6,15 +6,12 @@
 * AdamW's decay spares vectors
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-from digit_run import environment
+from backend_program import BACKENDS, found_by
 
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import Constant, WarmUp
@@ -36,26 +33,10 @@ def test_the_rate_itself_can_still_be_set():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "strategy, backend",
-    [
-        ("mirrored", "tensorflow"),
-        ("one_device", "jax"),
-    ],
-)
+@pytest.mark.parametrize("strategy, backend", BACKENDS)
 def test_the_factor_acts_in_the_compiled_step_and_is_saved(strategy, backend):
-    if backend == "jax":
-        pytest.importorskip("jax")
     script = Path(__file__).with_name("rate_on_backends.py")
-    result = subprocess.run(
-        [sys.executable, script, strategy],
-        env={**environment(), "KERAS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    found = json.loads(result.stdout.splitlines()[-1])
+    found = found_by(script, strategy, backend)
     # A rise over two updates to 0.5, and a factor of 1/4 after the first.
     np.testing.assert_allclose(found["moves"], [0.25, 0.125, 0.125, 0.125])
     np.testing.assert_allclose(found["restored"], [0.125])

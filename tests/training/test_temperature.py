@@ -5,15 +5,12 @@
 * a model without a temperature is refused
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-from digit_run import environment
+from backend_program import BACKENDS, found_by
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.training.temperature import TemperatureDecay
@@ -28,22 +25,10 @@ def test_is_the_schedule_of_role_interaction():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "strategy, backend", [("mirrored", "tensorflow"), ("one_device", "jax")]
-)
+@pytest.mark.parametrize("strategy, backend", BACKENDS)
 def test_each_update_has_its_own(strategy, backend):
-    if backend == "jax":
-        pytest.importorskip("jax")
     script = Path(__file__).with_name("temperatures_on_backends.py")
-    result = subprocess.run(
-        [sys.executable, script, strategy],
-        env={**environment(), "KERAS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    found = json.loads(result.stdout.splitlines()[-1])
+    found = found_by(script, strategy, backend)
     expected = [max(0.1, 5.0 * 0.5**step) for step in range(16)]
     np.testing.assert_allclose(found["losses"], expected, atol=2e-4)
     np.testing.assert_allclose(found["last"], [0.1, 0.1])

@@ -7,15 +7,12 @@
 * before the first update, and without averages, nothing changes
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-from digit_run import environment
+from backend_program import BACKENDS, found_by
 
 from keras_deepnmt.training.optimizers import Adam, Nesterov
 from keras_deepnmt.training.weight_average import (
@@ -26,22 +23,10 @@ from keras_deepnmt.training.weight_average import (
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "strategy, backend", [("mirrored", "tensorflow"), ("one_device", "jax")]
-)
+@pytest.mark.parametrize("strategy, backend", BACKENDS)
 def test_is_the_moving_average_and_leaves_training_alone(strategy, backend):
-    if backend == "jax":
-        pytest.importorskip("jax")
     script = Path(__file__).with_name("averages_on_backends.py")
-    result = subprocess.run(
-        [sys.executable, script, strategy],
-        env={**environment(), "KERAS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    found = json.loads(result.stdout.splitlines()[-1])
+    found = found_by(script, strategy, backend)
     assert found["averages"] < 1e-6 and found["validation"] < 1e-6
     assert found["distance"] > 1e-3
     same = ("raw", "raw after", "resumed", "resumed loss")
