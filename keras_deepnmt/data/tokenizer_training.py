@@ -67,10 +67,11 @@ def train_tokenizer(
             f"Received: max_sentences={max_sentences}"
         )
     model = io.BytesIO()
+    sentences = _Sentences(texts)
     sentencepiece.set_random_generator_seed(seed)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_sentences(texts),
+            sentence_iterator=iter(sentences),
             model_writer=model,
             vocab_size=vocabulary_size,
             model_type=model_type,
@@ -89,6 +90,8 @@ def train_tokenizer(
             minloglevel=2,
         )
     except RuntimeError as error:
+        if sentences.failure is not None:
+            raise sentences.failure from None
         raise _training_error(str(error), vocabulary_size) from error
     unfinished = Path(f"{output_file}.unfinished")
     unfinished.write_bytes(model.getvalue())
@@ -96,13 +99,24 @@ def train_tokenizer(
     return Tokenizer(output_file)
 
 
-def _sentences(texts):
-    for text in texts:
-        if isinstance(text, Path):
-            with open(text, encoding="utf-8", newline="\n") as file:
-                yield from (line.rstrip("\n") for line in file)
-        else:
-            yield text
+class _Sentences:
+    """Sentences for SentencePiece, which turns any exception into its own."""
+
+    def __init__(self, texts):
+        self.texts = texts
+        self.failure = None
+
+    def __iter__(self):
+        try:
+            for text in self.texts:
+                if isinstance(text, Path):
+                    with open(text, encoding="utf-8", newline="\n") as file:
+                        yield from (line.rstrip("\n") for line in file)
+                else:
+                    yield text
+        except BaseException as failure:  # Ctrl-C as well
+            self.failure = failure
+            raise
 
 
 def _training_error(message: str, vocabulary_size: int) -> UserError:

@@ -39,12 +39,15 @@ def wait_for(process, condition, seconds=200):
 
 
 def test_interrupted_prepare_leaves_nothing(tmp_path):
-    write_digits(tmp_path, "train", 200_000, seed=0)
+    write_digits(tmp_path, "train", 50_000, seed=0)
+    for name in ("train.source", "train.target"):
+        # Half a minute of work: it cannot end before the signal comes.
+        text = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(text * 30)
     before = sorted(tmp_path.iterdir())
     words = ["prepare", "--quiet", *TEXT, *SMALL, "--output", "prepared"]
     process = start(*words, folder=tmp_path)
     wait_for(process, lambda: sorted(tmp_path.iterdir()) != before)
-    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     error = process.communicate()[1]
     assert process.returncode == 130

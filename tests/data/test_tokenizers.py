@@ -139,6 +139,17 @@ def test_a_vocabulary_too_small_names_the_smallest(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "m"]
 
 
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError("gone")])
+def test_what_stops_the_reading_of_the_text_is_not_disguised(tmp_path, failure):
+    def texts():
+        yield from ["a rose is a rose"] * 200
+        raise failure
+
+    with pytest.raises(type(failure)):
+        train_tokenizer(texts(), tmp_path / "x.model", 12)
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_text_is_refused(tmp_path):
     with pytest.raises(UserError, match="no text"):
         train_tokenizer([], tmp_path / "m", 40)
