@@ -91,7 +91,7 @@ class ScaledAttention(MultiHeadAttention):
 
 @register
 class MeanAggregation(keras.layers.Layer):
-    """Aggregation slot: a weighted mean of the layer states."""
+    """Aggregation slot: a weighted mean of the states and what it gave."""
 
     def __init__(self, feeds_back=False, **kwargs):
         super().__init__(**kwargs)
@@ -104,8 +104,15 @@ class MeanAggregation(keras.layers.Layer):
             initializer="ones",
         )
 
-    def call(self, layer_states):
-        mean = sum(layer_states[1:], layer_states[0]) / len(layer_states)
+    def call(
+        self,
+        layer_states,
+        previous=(),
+        padding_mask=None,
+        use_causal_mask=False,
+    ):
+        states = [*layer_states, *previous]
+        mean = sum(states[1:], states[0]) / len(states)
         return mean * ops.cast(self.gain, mean.dtype)
 
     def get_config(self):

@@ -40,6 +40,24 @@ def prototype_config(layer):
     return keras.saving.serialize_keras_object(layer)
 
 
+def prototype_of(config):
+    """Makes the layer that a slot was given, to ask it what it is.
+
+    Args:
+        config: dict from `prototype_config`, or `None`.
+
+    Returns:
+        An unbuilt `keras.layers.Layer`, or `None`.
+
+    Example:
+    >>> prototype_of(prototype_config(keras.layers.Dense(3))).units
+    3
+    """
+    if config is None:
+        return None
+    return keras.saving.deserialize_keras_object(config)
+
+
 def clone_prototype(config, name, dtype, **options):
     """Makes a fresh, named layer from a prototype's configuration.
 
@@ -59,7 +77,7 @@ def clone_prototype(config, name, dtype, **options):
     >>> clone_prototype(config, "block_1", "float32").name
     'block_1'
     """
-    layer = keras.saving.deserialize_keras_object(config)
+    layer = prototype_of(config)
     layer_config = {**layer.get_config(), "name": name}
     if layer.dtype_policy.name == keras.config.dtype_policy().name:
         layer_config["dtype"] = dtype

@@ -51,11 +51,12 @@ class Dropout(keras.layers.Dropout):
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor of any shape.
+        inputs: float tensor of any shape, or a list of tensors of one shape,
+            of which the same places are dropped.
         training: bool. Whether activations are dropped.
 
     Returns:
-        Float tensor of the same shape; what is kept is divided by `1 - rate`.
+        As `inputs`; what is kept is divided by `1 - rate`.
 
     Raises:
         ValueError: if `rate` is outside [0, 1].
@@ -78,8 +79,14 @@ class Dropout(keras.layers.Dropout):
     def call(self, inputs, training=False):
         if not training or self.rate == 0.0:
             return inputs
+        together = isinstance(inputs, list | tuple)
+        tensors = list(inputs) if together else [inputs]
+        kept = self._kept(ops.shape(tensors[0]))
+        outputs = [self._drop(tensor, kept) for tensor in tensors]
+        return outputs if together else outputs[0]
+
+    def _kept(self, shape):
         key = ops.cast(self.seed_generator.next(), "int32")  # (2,)
-        shape = ops.shape(inputs)
         size = 1
         for length in shape:
             size = size * length
@@ -87,9 +94,11 @@ class Dropout(keras.layers.Dropout):
         bits = mix_bits(ops.bitwise_xor(mix_bits(index + key[0]), key[1]))
         # The hash is uniform over [-2^31, 2^31).
         threshold = min(int(self.rate * 2**32) - 2**31, 2**31 - 1)
-        kept = ops.greater_equal(bits, threshold)
-        scaled = inputs * (1.0 / (1.0 - self.rate))
-        return ops.where(kept, scaled, ops.zeros_like(inputs))
+        return ops.greater_equal(bits, threshold)
+
+    def _drop(self, tensor, kept):
+        scaled = tensor * (1.0 / (1.0 - self.rate))
+        return ops.where(kept, scaled, ops.zeros_like(tensor))
 
     def get_config(self):
         config = super().get_config()

@@ -36,6 +36,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         static_cache: dict from `static_cache`.
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Position of this step.
+        layer_states: as in `TransformerEncoderBlock`, each like `inputs`.
         training: bool. Whether dropout is active.
 
     Returns:
@@ -71,14 +72,18 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         static_cache=None,
         cache=None,
         cache_index=None,
+        layer_states=None,
         training=None,
     ):
         # Self-attention
-        x = self.attention_residual.before(inputs)
         if cache is None:
-            x = self.attention(x, use_causal_mask=True, training=training)
+            x = self._attend(
+                inputs, layer_states, use_causal_mask=True, training=training
+            )
         else:
-            x, cache = self.attention(x, cache=cache, cache_index=cache_index)
+            x, cache = self._attend(
+                inputs, layer_states, cache=cache, cache_index=cache_index
+            )
         x = self.attention_residual(inputs, x, training=training)
 
         # Cross-attention

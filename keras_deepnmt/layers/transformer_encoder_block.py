@@ -2,7 +2,11 @@
 
 import keras
 
-from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.cloning import (
+    clone_prototype,
+    prototype_config,
+    prototype_of,
+)
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.residual_connection import ResidualConnection
@@ -38,6 +42,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
         inputs: float tensor `(B, S, D)`.
         padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
             all real.
+        layer_states: list of `num_lower_states` float tensors `(B, S, D)`:
+            the inputs of the blocks below, newest first, for a self-attention
+            that reads them, as `MultiLayerAttention` does.
         training: bool. Whether dropout is active.
 
     Returns:
@@ -77,6 +84,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.normalize_first = normalize_first
         self.key_bias = key_bias
+        prototype = prototype_of(self.self_attention)
+        reads_more = getattr(prototype, "reads_layer_states", False)
+        self.num_lower_states = prototype.num_layers - 1 if reads_more else 0
 
     def build(self, inputs_shape):
         self.attention = self._attention("attention", self.self_attention)
@@ -93,13 +103,21 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.feed_forward_residual = self._residual("feed_forward_residual")
         self.feed_forward_residual.build(inputs_shape)
 
-    def call(self, inputs, padding_mask=None, training=None):
+    def call(self, inputs, padding_mask=None, layer_states=None, training=None):
         mask = None if padding_mask is None else padding_mask[:, None, :]
-        x = self.attention_residual.before(inputs)
-        x = self.attention(x, attention_mask=mask, training=training)
+        x = self._attend(
+            inputs, layer_states, attention_mask=mask, training=training
+        )
         x = self.attention_residual(inputs, x, training=training)
         y = self.feed_forward(self.feed_forward_residual.before(x))
         return self.feed_forward_residual(x, y, training=training)
+
+    def _attend(self, inputs, layer_states, **options):
+        x = self.attention_residual.before(inputs)
+        if self.num_lower_states:
+            lower = map(self.attention_residual.before, layer_states)
+            options["layer_states"] = [x, *lower]
+        return self.attention(x, **options)
 
     def _attention(self, name, prototype=None):
         if prototype is not None:

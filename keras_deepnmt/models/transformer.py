@@ -6,7 +6,12 @@ from keras import ops
 from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
-from keras_deepnmt.models.stack_slots import aggregate, diversify, finish
+from keras_deepnmt.models.stack_slots import (
+    decoder_options,
+    memory_of,
+    name_memories,
+    run_stack,
+)
 from keras_deepnmt.models.transformer_layers import (
     SLOTS,
     TransformerLayers,
@@ -26,18 +31,20 @@ class Transformer(Seq2Seq):
       embeddings `(B, S, D)` and, on the source side, `padding_mask=`; one that
       has `init_cache` also with `cache=`, `cache_index=`.
     * `encoder_self_attention`, `decoder_self_attention`: called as
-      `layers.MultiHeadAttention`.
-    * `encoder_aggregation`, `decoder_aggregation`: called with the list of
-      layer states, embedding first, after the last block; after every block,
-      to give the next one's input, if its attribute `feeds_back` is true.
-    * `encoder_fusion`: called with the encoder's layer states; gives a list of
-      one memory `(B, S, D)` for each decoder block.
+      `layers.MultiHeadAttention`, also as `layers.MultiLayerAttention`.
+    * `encoder_aggregation`, `decoder_aggregation`: called as
+      `layers.LayerAggregation` with the blocks' outputs after the last block;
+      after every block, to give the next one's input, if its attribute
+      `feeds_back` is true.
+    * `encoder_fusion`: called with the source embeddings, without positions,
+      and the blocks' outputs; gives one memory `(B, S, D)` a decoder block.
     * `output_fusion`: called with decoder states, memory, source embeddings,
       `memory_padding_mask=`, `static_cache=` and `project=` (states to
       logits); gives log-probabilities `(B, T, V)`. It has `static_cache` and
       `compute_output_spec`: JAX cannot infer shapes through a function.
     * `layer_diversity`: called with a stack's block outputs and
-      `padding_mask=`; gives the last of them back and adds a loss. With the
+      `padding_mask=`; gives the last of them back and adds a loss; a number
+      stands for `layers.LayerDiversity` of that weight. With the
       options `reduction` and `positions` (`"source"`, `"target"`) it is told
       to add a sum over real positions, which training divides by all of them.
 
@@ -165,50 +172,59 @@ class Transformer(Seq2Seq):
         x = embeddings
         if self.position_encoding is not None:
             x = self.position_encoding(x)
-        x = self.source_dropout(x)
-        layer_states = [x]
-        for block in self.encoder_blocks:
-            layer_states.append(block(x, padding_mask=mask))
-            if block is self.encoder_blocks[-1]:
-                diversify(self.encoder_diversity, layer_states, mask)
-            x = layer_states[-1]
-            x = aggregate(self.encoder_aggregation, layer_states, x)
-        x = finish(self.encoder_aggregation, layer_states, x)
+        # What reads the words without positions sees the same ones dropped.
+        x, embeddings = self.source_dropout([x, embeddings])
+        layer_states, _ = run_stack(
+            self.encoder_blocks,
+            x,
+            lambda block, x, layer_states: block(
+                x, padding_mask=mask, layer_states=layer_states
+            ),
+            self.encoder_aggregation,
+            self.encoder_diversity,
+            {"padding_mask": mask},
+        )
+        x = layer_states[-1]
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
         memory = {"output": x, "padding_mask": mask}
         if self.encoder_fusion is not None:
-            fused = self.encoder_fusion([*layer_states[:-1], x])
-            memory["fused"] = _by_block(fused)
+            fused = self.encoder_fusion([embeddings, *layer_states[1:-1], x])
+            memory["fused"] = name_memories(fused, self.decoder_blocks)
         if self.output_fusion is not None:
             memory["source_embeddings"] = embeddings
         return memory
 
     def decode(self, target_ids, memory, cache=None, index=None):
         x, dynamic = self._embed_target(target_ids, cache, index)
-        layer_states = [x]
-        for name, block in _by_block(self.decoder_blocks).items():
+
+        def run_block(block, x, layer_states):
+            options = {
+                "memory_padding_mask": memory["padding_mask"],
+                "layer_states": layer_states,
+            }
             if cache is None:
-                x = block(
-                    x,
-                    _memory_of(memory, name),
-                    memory_padding_mask=memory["padding_mask"],
-                )
-            else:
-                x, dynamic[name] = block(
-                    x,
-                    memory_padding_mask=memory["padding_mask"],
-                    static_cache=cache["static"][name],
-                    cache=cache["dynamic"][name],
-                    cache_index=index,
-                )
-            layer_states.append(x)
-            if block is self.decoder_blocks[-1] and cache is None:
-                mask = padding_mask(target_ids)
-                diversify(self.decoder_diversity, layer_states, mask)
-            x = layer_states[-1]
-            x = aggregate(self.decoder_aggregation, layer_states, x)
-        x = finish(self.decoder_aggregation, layer_states, x)
+                return block(x, memory_of(block, memory), **options)
+            x, dynamic[block.name] = block(
+                x,
+                static_cache=cache["static"][block.name],
+                cache=cache["dynamic"][block.name],
+                cache_index=index,
+                **options,
+            )
+            return x
+
+        layer_states, aggregation_cache = run_stack(
+            self.decoder_blocks,
+            x,
+            run_block,
+            self.decoder_aggregation,
+            self.decoder_diversity,
+            decoder_options(target_ids, cache, index),
+        )
+        x = layer_states[-1]
+        if aggregation_cache is not None:
+            dynamic["aggregation"] = aggregation_cache
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
         scores = self._score(x, memory, cache)
@@ -217,16 +233,19 @@ class Transformer(Seq2Seq):
         return scores, {"static": cache["static"], "dynamic": dynamic}
 
     def init_cache(self, memory, max_length, num_beams=1):
-        batch_size = ops.shape(memory["output"])[0]
-        rows = batch_size * num_beams
+        rows = ops.shape(memory["output"])[0] * num_beams
         static, dynamic = {}, {}
-        for name, block in _by_block(self.decoder_blocks).items():
-            static[name] = block.static_cache(_memory_of(memory, name))
-            dynamic[name] = block.init_cache(rows, max_length)
-        if hasattr(self.target_embedding_layer, "init_cache"):
-            dynamic["embedding"] = self.target_embedding_layer.init_cache(
-                rows, max_length
-            )
+        for block in self.decoder_blocks:
+            static[block.name] = block.static_cache(memory_of(block, memory))
+            dynamic[block.name] = block.init_cache(rows, max_length)
+        for name, layer in (
+            ("embedding", self.target_embedding_layer),
+            ("aggregation", self.decoder_aggregation),
+        ):
+            # Nothing is kept for a layer that looks at one position alone.
+            if hasattr(layer, "init_cache"):
+                state = layer.init_cache(rows, max_length)
+                dynamic |= {name: state} if state else {}
         if self.output_fusion is not None:
             static["output_fusion"] = self.output_fusion.static_cache(
                 memory["output"], memory["source_embeddings"]
@@ -242,11 +261,7 @@ class Transformer(Seq2Seq):
         x = self.embedding_scale(self.target_embedding(target_ids))
         dynamic = {}
         layer = self.target_embedding_layer
-        if (
-            layer is not None
-            and cache is not None
-            and "embedding" in (cache["dynamic"])
-        ):
+        if cache is not None and "embedding" in cache["dynamic"]:
             x, dynamic["embedding"] = layer(
                 x, cache=cache["dynamic"]["embedding"], cache_index=index
             )
@@ -276,11 +291,3 @@ class Transformer(Seq2Seq):
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}
-
-
-def _by_block(values):
-    return {f"block_{n}": value for n, value in enumerate(values, start=1)}
-
-
-def _memory_of(memory, name):
-    return memory["fused"][name] if "fused" in memory else memory["output"]

@@ -13,6 +13,7 @@ from keras_deepnmt.layers.transformer_decoder_block import (
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
 )
+from keras_deepnmt.models.stack_slots import self_attention_at
 
 SLOTS = (
     "source_embedding_layer",
@@ -148,7 +149,9 @@ class TransformerLayers:
         return [
             block(
                 **{name: self.arguments[name] for name in names},
-                self_attention=self.arguments[f"{side}_self_attention"],
+                self_attention=self_attention_at(
+                    self.arguments[f"{side}_self_attention"], number
+                ),
                 name=f"{side}_block_{number}",
                 dtype=self.policy,
             )
@@ -170,10 +173,12 @@ class TransformerLayers:
             return None
         name = slot if side is None else f"{side}_{slot}"
         source = name.startswith(("source", "encoder"))
+        stack = "encoder" if source else "decoder"
         return clone_prototype(
             config,
             name,
             self.policy,
+            num_layers=self.arguments[f"num_{stack}_layers"],
             # A loss of the layer's own: see `sum_auxiliary_losses`.
             reduction="sum",
             positions="source" if source else "target",

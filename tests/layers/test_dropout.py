@@ -67,6 +67,15 @@ def test_a_seed_repeats_its_masks_and_none_does_not():
     assert np.any(mask(Dropout(0.5)) != mask(Dropout(0.5)))
 
 
+def test_tensors_together_lose_the_same_places():
+    layer = Dropout(0.5, seed=1)
+    one, other = layer(
+        [np.ones((B, T, D)), np.full((B, T, D), 3.0)], training=True
+    )
+    np.testing.assert_allclose(other, 3.0 * np.asarray(one))
+    assert 0 < np.count_nonzero(one) < B * T * D
+
+
 def test_the_gradient_passes_where_the_activation_does():
     layer = Dropout(0.5, seed=1)
     inputs = tf.Variable(np.full((B, T), 3.0, "float32"))

@@ -5,7 +5,12 @@ proper log-probabilities."""
 import keras
 import numpy as np
 import pytest
-from toy_slots import MeanAggregation, PeakPenalty, SurfaceMixture
+from toy_slots import (
+    MeanAggregation,
+    MemoryByBlock,
+    PeakPenalty,
+    SurfaceMixture,
+)
 
 from keras_deepnmt.layers import MultiHeadAttention
 from keras_deepnmt.models import Transformer
@@ -68,6 +73,11 @@ def test_scores_become_normalised_log_probabilities():
         log_probs = np.asarray(model.log_probs(model(inputs)))
         assert log_probs.shape == (1, 3, VT)
         np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-5)
+
+
+def test_a_fusion_of_another_number_of_memories_is_refused():
+    with pytest.raises(ValueError, match="2 memories for 3 blocks"):
+        small(2, 3, encoder_fusion=MemoryByBlock(2))
 
 
 def test_a_slot_clones_its_layer_once_for_each_block():
