@@ -146,6 +146,27 @@ LAYERS = [
             "memory_padding_mask": (B, S),
         },
     ),
+    LayerEntry(
+        "AggregationNode",
+        keras_deepnmt.layers.AggregationNode,
+        {"inputs": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "AggregationNode, relu, without residual",
+        functools.partial(keras_deepnmt.layers.AggregationNode, "relu", "none"),
+        {"inputs": [(B, S, D)] * 2},
+    ),
+    LayerEntry(
+        "AggregationNode, attention, top residual, causal",
+        functools.partial(
+            keras_deepnmt.layers.AggregationNode,
+            "attention",
+            "top",
+            num_heads=N,
+        ),
+        {"inputs": [(B, T, D)] * 2, "padding_mask": (B, T)},
+        {"use_causal_mask": True},
+    ),
 ]
 
 MODELS = [

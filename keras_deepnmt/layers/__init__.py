@@ -1,5 +1,8 @@
 """Layers that can be used alone in any functional Keras model."""
 
+from keras_deepnmt.layers.aggregation_node import (
+    AggregationNode as AggregationNode,
+)
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
 from keras_deepnmt.layers.multi_head_attention import (
