@@ -167,6 +167,40 @@ LAYERS = [
         {"inputs": [(B, T, D)] * 2, "padding_mask": (B, T)},
         {"use_causal_mask": True},
     ),
+    LayerEntry(
+        "LayerAggregation, dense",
+        functools.partial(keras_deepnmt.layers.LayerAggregation, "dense"),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, linear",
+        functools.partial(keras_deepnmt.layers.LayerAggregation, "linear"),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, linear, feed-forward",
+        functools.partial(
+            keras_deepnmt.layers.LayerAggregation,
+            "linear",
+            linear_mode="feed_forward",
+        ),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, iterative",
+        functools.partial(keras_deepnmt.layers.LayerAggregation, "iterative"),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, hierarchical, attention",
+        functools.partial(
+            keras_deepnmt.layers.LayerAggregation,
+            "hierarchical",
+            "attention",
+            num_heads=N,
+        ),
+        {"layer_states": [(B, S, D)] * 5, "padding_mask": (B, S)},
+    ),
 ]
 
 MODELS = [

@@ -5,6 +5,9 @@ from keras_deepnmt.layers.aggregation_node import (
 )
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
+from keras_deepnmt.layers.layer_aggregation import (
+    LayerAggregation as LayerAggregation,
+)
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,
 )
