@@ -201,6 +201,11 @@ LAYERS = [
         ),
         {"layer_states": [(B, S, D)] * 5, "padding_mask": (B, S)},
     ),
+    LayerEntry(
+        "LayerDiversity",
+        keras_deepnmt.layers.LayerDiversity,
+        {"layer_states": [(B, S, D)] * 3, "padding_mask": (B, S)},
+    ),
 ]
 
 MODELS = [

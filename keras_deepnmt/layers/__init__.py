@@ -8,6 +8,9 @@ from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
 from keras_deepnmt.layers.layer_aggregation import (
     LayerAggregation as LayerAggregation,
 )
+from keras_deepnmt.layers.layer_diversity import (
+    LayerDiversity as LayerDiversity,
+)
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,
 )
