@@ -206,6 +206,27 @@ LAYERS = [
         keras_deepnmt.layers.LayerDiversity,
         {"layer_states": [(B, S, D)] * 3, "padding_mask": (B, S)},
     ),
+    LayerEntry(
+        "MultiLayerAttention",
+        functools.partial(keras_deepnmt.layers.MultiLayerAttention, N),
+        {
+            "query": (B, S, D),
+            "layer_states": [(B, S, D)] * 2,
+            "attention_mask": (B, S, S),
+        },
+    ),
+    LayerEntry(
+        "MultiLayerAttention, of a prototype, attention in the node, causal",
+        lambda **kwargs: keras_deepnmt.layers.MultiLayerAttention(
+            N,
+            3,
+            keras_deepnmt.layers.MultiHeadAttention(N, use_bias=False),
+            "attention",
+            **kwargs,
+        ),
+        {"query": (B, T, D), "layer_states": [(B, T, D)] * 3},
+        {"use_causal_mask": True},
+    ),
 ]
 
 MODELS = [

@@ -14,6 +14,9 @@ from keras_deepnmt.layers.layer_diversity import (
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,
 )
+from keras_deepnmt.layers.multi_layer_attention import (
+    MultiLayerAttention as MultiLayerAttention,
+)
 from keras_deepnmt.layers.residual_connection import (
     ResidualConnection as ResidualConnection,
 )
