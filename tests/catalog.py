@@ -20,18 +20,23 @@ B, S, T, D, N = 3, 7, 5, 8, 2
 
 @dataclasses.dataclass(frozen=True)
 class LayerEntry:
-    """One layer, how to make it, and what it is called with."""
+    """One layer, how to make it, and what it is called with.
+
+    `inputs` holds a shape for a tensor, a list of shapes for a list of them.
+    `output_dtype` is said where it is not the layer's compute dtype.
+    """
 
     name: str
     make: Callable
-    inputs: dict[str, tuple]
+    inputs: dict[str, tuple | list]
     arguments: dict = dataclasses.field(default_factory=dict)
+    output_dtype: str | None = None
 
     def example(self, seed=0):
         """One batch: floats for shapes, masks that hide a few positions."""
         random = np.random.default_rng(seed)
         return {
-            name: _values(random, name, shape)
+            name: _of_each(shape, functools.partial(_values, random), name)
             for name, shape in self.inputs.items()
         }
 
@@ -39,14 +44,13 @@ class LayerEntry:
         """The layer in a functional model with open batch and lengths."""
         layer = self.make(**kwargs)
         symbols = {
-            name: keras.Input(
-                tuple(None if size in (S, T) else size for size in shape[1:]),
-                dtype="bool" if "mask" in name else "float32",
-                name=name,
-            )
+            name: _of_each(shape, _symbol, name)
             for name, shape in self.inputs.items()
         }
-        return keras.Model(symbols, layer(**symbols, **self.arguments))
+        outputs = layer(**symbols, **self.arguments)
+        if isinstance(outputs, list):
+            outputs = keras.ops.concatenate(outputs, axis=-1)
+        return keras.Model(symbols, outputs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +146,87 @@ LAYERS = [
             "memory_padding_mask": (B, S),
         },
     ),
+    LayerEntry(
+        "AggregationNode",
+        keras_deepnmt.layers.AggregationNode,
+        {"inputs": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "AggregationNode, relu, without residual",
+        functools.partial(keras_deepnmt.layers.AggregationNode, "relu", "none"),
+        {"inputs": [(B, S, D)] * 2},
+    ),
+    LayerEntry(
+        "AggregationNode, attention, top residual, causal",
+        functools.partial(
+            keras_deepnmt.layers.AggregationNode,
+            "attention",
+            "top",
+            num_heads=N,
+        ),
+        {"inputs": [(B, T, D)] * 2, "padding_mask": (B, T)},
+        {"use_causal_mask": True},
+    ),
+    LayerEntry(
+        "LayerAggregation, dense",
+        functools.partial(keras_deepnmt.layers.LayerAggregation, "dense"),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, linear",
+        functools.partial(keras_deepnmt.layers.LayerAggregation, "linear"),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, linear, feed-forward",
+        functools.partial(
+            keras_deepnmt.layers.LayerAggregation,
+            "linear",
+            linear_mode="feed_forward",
+        ),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, iterative",
+        functools.partial(keras_deepnmt.layers.LayerAggregation, "iterative"),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "LayerAggregation, hierarchical, attention",
+        functools.partial(
+            keras_deepnmt.layers.LayerAggregation,
+            "hierarchical",
+            "attention",
+            num_heads=N,
+        ),
+        {"layer_states": [(B, S, D)] * 5, "padding_mask": (B, S)},
+    ),
+    LayerEntry(
+        "LayerDiversity",
+        keras_deepnmt.layers.LayerDiversity,
+        {"layer_states": [(B, S, D)] * 3, "padding_mask": (B, S)},
+    ),
+    LayerEntry(
+        "MultiLayerAttention",
+        functools.partial(keras_deepnmt.layers.MultiLayerAttention, N),
+        {
+            "query": (B, S, D),
+            "layer_states": [(B, S, D)] * 2,
+            "attention_mask": (B, S, S),
+        },
+    ),
+    LayerEntry(
+        "MultiLayerAttention, of a prototype, attention in the node, causal",
+        lambda **kwargs: keras_deepnmt.layers.MultiLayerAttention(
+            N,
+            3,
+            keras_deepnmt.layers.MultiHeadAttention(N, use_bias=False),
+            "attention",
+            **kwargs,
+        ),
+        {"query": (B, T, D), "layer_states": [(B, T, D)] * 3},
+        {"use_causal_mask": True},
+    ),
 ]
 
 MODELS = [
@@ -214,6 +299,21 @@ def missing_entries():
 def identify(entry):
     """The name of a test's case."""
     return entry.name.replace(", ", "-").replace(" ", "_")
+
+
+def _of_each(shape, function, name):
+    """What `function(name, shape)` gives, for a list of shapes a list."""
+    if isinstance(shape, list):
+        return [function(f"{name}_{n}", part) for n, part in enumerate(shape)]
+    return function(name, shape)
+
+
+def _symbol(name, shape):
+    return keras.Input(
+        tuple(None if size in (S, T) else size for size in shape[1:]),
+        dtype="bool" if "mask" in name else "float32",
+        name=name,
+    )
 
 
 def _values(random, name, shape):

@@ -1,9 +1,21 @@
 """Layers that can be used alone in any functional Keras model."""
 
+from keras_deepnmt.layers.aggregation_node import (
+    AggregationNode as AggregationNode,
+)
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
+from keras_deepnmt.layers.layer_aggregation import (
+    LayerAggregation as LayerAggregation,
+)
+from keras_deepnmt.layers.layer_diversity import (
+    LayerDiversity as LayerDiversity,
+)
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,
+)
+from keras_deepnmt.layers.multi_layer_attention import (
+    MultiLayerAttention as MultiLayerAttention,
 )
 from keras_deepnmt.layers.residual_connection import (
     ResidualConnection as ResidualConnection,

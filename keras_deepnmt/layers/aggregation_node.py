@@ -1,0 +1,216 @@
+"""Aggregation function of several states (Dou et al., 2018, Eq. 7)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.aggregation_options import (
+    NODE_OPTIONS,
+    check_node_options,
+    common_shape,
+)
+from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.masks import merge_attention_masks
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class AggregationNode(keras.layers.Layer):
+    """Merges several states of one place into one state.
+
+    Each layer of a deep stack knows something that the next has forgotten. A
+    node reads the states of several layers together, and keeps all of them in
+    reach of its output by residual connections.
+
+    For n inputs it computes (Dou et al., 2018, Eq. 7):
+
+        AGG(x_1, ..., x_n) = LN(FF([x_1; ...; x_n]) + x_1 + ... + x_n)
+        FF(z) = W_2 function(W_1 z + b_1) + b_2
+
+    With `function="attention"` (Table 4) FF is multi-head self-attention
+    over the positions of `W_in [x_1; ...; x_n]`. The paper's sum of residuals
+    is `residual="all"`; of its alternatives "top" adds one input only.
+    Differs from the paper: FF's width, `4 D`, its dropout and `W_in` are not
+    in the paper.
+    Cost: `(n D F + F D) + (F + D) + 2 D` parameters, O(B S n D F) time; with
+    `function="attention"` `n D^2` and an attention.
+
+    Args:
+        function: `"sigmoid"`, `"relu"`, or `"attention"`.
+        residual: `"all"` inputs are added, `"top"`, or `"none"`.
+        top_index: int. Which of the inputs is the state of the deepest layer;
+            read with `residual="top"` only. Defaults to the first, `0`.
+        intermediate_dim: int. Width F of FF. Defaults to `4 D`. Not read with
+            `function="attention"`.
+        num_heads: int. Heads of the attention; read with
+            `function="attention"` only, and must then divide D.
+        dropout: float in [0, 1). On the output of the function.
+        layer_norm_epsilon: float. Added to the variance.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: list of n float tensors `(B, S, D)`; with a cache `(B*K, 1, D)`.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
+            all real. Like the next four for `function="attention"`.
+        attention_mask: bool tensor that broadcasts to `(B, S, S)`, `True` =
+            may attend. Defaults to all.
+        use_causal_mask: bool. Whether position t sees only s <= t.
+        cache: dict from `init_cache`.
+        cache_index: int scalar tensor. Position of this step.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        Float tensor `(B, S, D)`; then the new cache iff one was passed.
+
+    Raises:
+        ValueError: for an unknown option, for inputs that differ in width, or
+            if `top_index` is not one of them (both at build).
+
+    Masking: consumes `padding_mask`; the feed-forward functions need none.
+
+    Example:
+    >>> node = keras_deepnmt.layers.AggregationNode()
+    >>> node([np.zeros((3, 5, 8)), np.ones((3, 5, 8))]).shape
+    TensorShape([3, 5, 8])
+
+    Reference:
+        - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Sections 3.1
+          and 4 (Table 4).
+    """
+
+    def __init__(
+        self,
+        function="sigmoid",
+        residual="all",
+        top_index=0,
+        intermediate_dim=None,
+        num_heads=8,
+        dropout=0.1,
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        check_node_options(function, residual, intermediate_dim, dropout)
+        super().__init__(**kwargs)
+        self.function = function
+        self.residual = residual
+        self.top_index = top_index
+        self.intermediate_dim = intermediate_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+
+    def build(self, inputs_shape):
+        shape = common_shape("inputs", inputs_shape)
+        num_inputs, width = len(inputs_shape), shape[-1]
+        if self.residual == "top" and not 0 <= self.top_index < num_inputs:
+            raise ValueError(
+                "`top_index` must be the index of one of the inputs. Received: "
+                f"top_index={self.top_index} and {num_inputs} inputs."
+            )
+        self.num_inputs = num_inputs
+        if self.function == "attention":
+            self.input_dense = self._dense("input", width, use_bias=False)
+            self.attention = MultiHeadAttention(
+                self.num_heads, name="attention", dtype=self.dtype_policy
+            )
+            self.attention.build(shape)
+        else:
+            inner = self.intermediate_dim or 4 * width
+            self.input_dense = self._dense("input", inner, self.function)
+            self.output_dense = self._dense("output", width)
+            self.output_dense.build((*shape[:-1], inner))
+        self.input_dense.build((*shape[:-1], num_inputs * width))
+        self.dropout_layer = Dropout(
+            self.dropout, name="dropout", dtype=self.dtype_policy
+        )
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon,
+            name="layer_norm",
+            dtype=self.dtype_policy,
+        )
+        self.layer_norm.build(shape)
+
+    def call(
+        self,
+        inputs,
+        padding_mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+        training=None,
+    ):
+        if len(inputs) != self.num_inputs:
+            raise ValueError(
+                f"This node was built for {self.num_inputs} `inputs`. "
+                f"Received: {len(inputs)} inputs."
+            )
+        x = self.input_dense(ops.concatenate(inputs, axis=-1))  # (B, S, F)
+        if self.function != "attention":
+            x = self.output_dense(x)  # (B, S, D)
+        elif cache is None:
+            real = None if padding_mask is None else padding_mask[:, None, :]
+            x = self.attention(
+                x,
+                attention_mask=merge_attention_masks(attention_mask, real),
+                use_causal_mask=use_causal_mask,
+                training=training,
+            )
+        else:
+            x, cache = self.attention(
+                x,
+                attention_mask=attention_mask,
+                cache=cache,
+                cache_index=cache_index,
+            )
+        x = self.dropout_layer(x, training=training)
+        for state in self._residuals(inputs):
+            x = x + state
+        output = self.layer_norm(x)  # Eq. 7
+        return output if cache is None else (output, cache)
+
+    def init_cache(self, batch_size, max_length):
+        """Makes the empty cache of step-by-step aggregation.
+
+        Args:
+            batch_size: int or scalar tensor. Rows B*K.
+            max_length: int or scalar tensor. Positions M.
+
+        Returns:
+            Dict `{"key", "value"}` of the attention; an empty one for the
+            feed-forward functions, which look at one position.
+        """
+        if self.function != "attention":
+            return {}
+        return self.attention.init_cache(batch_size, max_length)
+
+    def input_matrices(self):
+        """Gives the part of the first matrix that each input meets.
+
+        Returns:
+            List of one float tensor `(n, D, F)`: entry j is the matrix of
+            input j. A list, as in the layers that hold several nodes.
+        """
+        kernel = self.input_dense.kernel
+        width = kernel.shape[0] // self.num_inputs
+        return [ops.reshape(kernel, (self.num_inputs, width, -1))]
+
+    def _residuals(self, inputs):
+        if self.residual == "top":
+            return [inputs[self.top_index]]
+        return inputs if self.residual == "all" else []
+
+    def _dense(self, name, width, activation=None, use_bias=True):
+        return keras.layers.Dense(
+            width,
+            activation=activation,
+            use_bias=use_bias,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def compute_output_shape(self, inputs_shape):
+        return tuple(inputs_shape[0])
+
+    def get_config(self):
+        options = {name: getattr(self, name) for name in NODE_OPTIONS}
+        return {**super().get_config(), **options, "top_index": self.top_index}

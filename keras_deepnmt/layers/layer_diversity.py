@@ -1,0 +1,132 @@
+"""Diversity of a stack's layers as a loss (Dou et al., 2018, Eq. 9-10)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.aggregation_options import check_choice
+
+# Added to the squared lengths: a state of zeros has no direction.
+EPSILON = 1e-8
+
+
+def diversity(layer_states):
+    """Measures how far adjacent layers point into different directions.
+
+    At each position it is the mean of `1 - cos^2(h^l, h^(l+1))` over adjacent
+    layers (Dou et al., 2018, Eq. 10): 0 if each state is a multiple of the
+    one below, 1 if it is orthogonal to it.
+
+    Args:
+        layer_states: list of at least two float tensors `(B, S, D)`.
+
+    Returns:
+        Float32 tensor `(B, S)`.
+
+    Raises:
+        ValueError: if there are fewer than two states.
+
+    Example:
+    >>> states = [np.array([[[1.0, 0.0]]]), np.array([[[3.0, 3.0]]])]
+    >>> round(float(diversity(states)[0, 0]), 3)
+    0.5
+    """
+    if len(layer_states) < 2:
+        raise ValueError(
+            "`layer_states` must hold at least two states. "
+            f"Received: {len(layer_states)} states."
+        )
+    # Squares of half precision overflow.
+    layer_states = [ops.cast(state, "float32") for state in layer_states]
+    total = 0.0
+    for lower, upper in zip(layer_states[:-1], layer_states[1:], strict=True):
+        dot = ops.sum(lower * upper, axis=-1)  # (B, S)
+        lengths = ops.sum(lower**2, axis=-1) * ops.sum(upper**2, axis=-1)
+        total = total + 1.0 - dot**2 / (lengths + EPSILON)
+    return total / (len(layer_states) - 1)
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class LayerDiversity(keras.layers.Layer):
+    """Adds a loss that falls when adjacent layers differ.
+
+    To combine layers pays only if they know different things. This layer
+    rewards a stack whose every layer turns its states away from those of the
+    layer below; nothing changes in what the stack computes.
+
+    Given states `h^l_n` of layer l at position n it adds
+    (Dou et al., 2018, Eq. 9-10):
+
+        loss = -weight * 1 / (L - 1) sum_l D(H^l, H^(l+1))
+        D(H^l, H^(l+1)) = 1 / N sum_n (1 - cos^2(h^l_n, h^(l+1)_n))
+
+    Here `weight` is the paper's lambda, N the number of real positions.
+    Differs from the paper: a sign, since Keras minimizes.
+    Cost: no parameters, O(L B S D) time.
+
+    Args:
+        weight: float, at least 0. Strength of the loss. Defaults to `1.0`.
+        reduction: `"mean"` over real positions, or `"sum"`: a model then
+            divides by all real positions of the batch.
+        positions: `"source"` or `"target"`: which positions those are.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        layer_states: list of float tensors `(B, S, D)`, the outputs of the
+            blocks, without the embedding. A single one adds no loss.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
+            all real.
+
+    Returns:
+        Float tensor `(B, S, D)`: the last state, unchanged.
+
+    Raises:
+        ValueError: for an unknown option or a negative `weight`.
+
+    Masking: consumes `padding_mask`; padding has no diversity.
+
+    Example:
+    >>> layer = keras_deepnmt.layers.LayerDiversity()
+    >>> _ = layer([np.array([[[1.0, 0.0]]]), np.array([[[0.0, 2.0]]])])
+    >>> [float(loss) for loss in layer.losses]
+    [-1.0]
+
+    Reference:
+        - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Section 3.2.
+    """
+
+    def __init__(
+        self, weight=1.0, reduction="mean", positions="target", **kwargs
+    ):
+        check_choice("reduction", reduction, ("mean", "sum"))
+        check_choice("positions", positions, ("source", "target"))
+        if weight < 0.0:
+            raise ValueError(
+                f"`weight` must be at least 0. Received: weight={weight}."
+            )
+        super().__init__(**kwargs)
+        self.weight = weight
+        self.reduction = reduction
+        self.positions = positions
+
+    def call(self, layer_states, padding_mask=None):
+        if len(layer_states) > 1:
+            values = diversity(layer_states)  # (B, S), Eq. 10
+            if padding_mask is None:
+                padding_mask = ops.ones_like(values, dtype="bool")
+            total = ops.sum(ops.where(padding_mask, values, 0.0))
+            if self.reduction == "mean":
+                count = ops.sum(ops.cast(padding_mask, "float32"))
+                total = total / ops.maximum(count, 1.0)
+            self.add_loss(-self.weight * total)  # Eq. 9
+        return layer_states[-1]
+
+    def compute_output_shape(self, layer_states_shape):
+        return tuple(layer_states_shape[-1])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "weight": self.weight,
+            "reduction": self.reduction,
+            "positions": self.positions,
+        }

@@ -1,0 +1,255 @@
+"""Self-attention that looks into several layers (Dou et al., 2018, Eq. 8)."""
+
+import keras
+
+from keras_deepnmt.layers.aggregation_node import AggregationNode
+from keras_deepnmt.layers.aggregation_options import (
+    NODE_OPTIONS,
+    check_node_options,
+)
+from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class MultiLayerAttention(keras.layers.Layer):
+    """Lets each position gather from the positions of several lower layers.
+
+    What a word needs from another one may stand in a lower layer than the
+    last. Here a block asks each of the k layers below it, by an attention of
+    its own, and a node merges the answers.
+
+    Given the states `H^(l-1) ... H^(l-k)` below block l it computes
+    (Dou et al., 2018, Eq. 8):
+
+        C_i = ATT_i(query H^(l-1), keys and values H^(l-i)),  i = 1 ... k
+        output = AGG(C_1, ..., C_k)
+
+    Here `num_layers` is the paper's k; AGG is an `AggregationNode`. With k = 1
+    it is a plain attention, without AGG.
+    Differs from the paper: nothing; which blocks have it is not said there. In
+    a model blocks 1 to k keep a plain attention (`at_block`), since the
+    embedding is no layer.
+    Cost: k attentions and a node of k inputs: `4 k D^2 + (k + 1) D F` weights.
+
+    Args:
+        num_heads: int. Heads N of the default attention, and of a node with
+            `function="attention"`; must divide D.
+        num_layers: int. Layers k that are looked into. Defaults to `2`.
+        attention: unbuilt layer that is called as `MultiHeadAttention` and is
+            cloned k times, or `None` for `MultiHeadAttention`.
+        function, residual, intermediate_dim, dropout, layer_norm_epsilon: of
+            the node, as in `AggregationNode`; its top is C_1.
+        attention_dropout, key_bias: of the default attention.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        query: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
+        layer_states: list of k tensors like `query`, newest first: the
+            states `H^(l-1)` (the query itself) to `H^(l-k)`. May be left out
+            for k = 1 only.
+        attention_mask: bool tensor that broadcasts to `(B, T, T)`, `True` =
+            may attend. Defaults to all.
+        use_causal_mask: bool. Whether position t sees only s <= t.
+        cache: dict from `init_cache`.
+        cache_index: int scalar tensor. Position of this step.
+        return_attention_scores: bool. Whether to return the weights as well.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        `output`, a float tensor like `query`; then the new cache iff one was
+        passed; then a list of k scores `(B, N, T, T)` iff asked for.
+
+    Raises:
+        ValueError: for an unknown option, or if there are not k layer states.
+
+    Masking: explicit masks only.
+
+    Example:
+    >>> attention = keras_deepnmt.layers.MultiLayerAttention(2, num_layers=2)
+    >>> newest, lower = np.zeros((3, 5, 8)), np.ones((3, 5, 8))
+    >>> attention(newest, [newest, lower]).shape
+    TensorShape([3, 5, 8])
+
+    Reference:
+        - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Section 3.1.
+    """
+
+    # A block hands the states below it to a layer that says so.
+    reads_layer_states = True
+
+    def __init__(
+        self,
+        num_heads,
+        num_layers=2,
+        attention=None,
+        function="sigmoid",
+        residual="all",
+        intermediate_dim=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        layer_norm_epsilon=1e-6,
+        key_bias=False,
+        **kwargs,
+    ):
+        check_node_options(function, residual, intermediate_dim, dropout)
+        if num_layers < 1:
+            raise ValueError(
+                "`num_layers` must be at least 1. "
+                f"Received: num_layers={num_layers}."
+            )
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.num_layers = num_layers
+        self.attention = prototype_config(attention)
+        self.function = function
+        self.residual = residual
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.key_bias = key_bias
+
+    def at_block(self, number):
+        """Says which self-attention stands in a block of a stack.
+
+        Args:
+            number: int. Number of the block, from 1.
+
+        Returns:
+            This layer where k blocks stand below; else the prototype
+            `attention`, an unbuilt layer, or `None` if there is none.
+        """
+        if number > self.num_layers:
+            return self
+        if self.attention is None:
+            return None
+        return keras.saving.deserialize_keras_object(self.attention)
+
+    def build(self, query_shape, layer_states_shape=None):
+        self.attentions = []
+        for number in range(1, self.num_layers + 1):
+            attention = self._attention(f"lower_{number}")
+            attention.build(query_shape)
+            self.attentions.append(attention)
+        if self.num_layers > 1:
+            self.node = AggregationNode(
+                **{name: getattr(self, name) for name in NODE_OPTIONS},
+                name="node",
+                dtype=self.dtype_policy,
+            )
+            self.node.build([query_shape] * self.num_layers)
+
+    def call(
+        self,
+        query,
+        layer_states=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        options = {
+            "attention_mask": attention_mask,
+            "use_causal_mask": use_causal_mask,
+            "cache_index": cache_index,
+            "training": training,
+        }
+        layer_states = self._checked(query, layer_states)
+        contexts, scores, updated = [], [], {}
+        for attention, state in zip(self.attentions, layer_states, strict=True):
+            context, *rest = _as_tuple(
+                attention(
+                    query,
+                    state,
+                    cache=None if cache is None else cache[attention.name],
+                    return_attention_scores=return_attention_scores,
+                    **options,
+                )
+            )
+            if cache is not None:
+                updated[attention.name] = rest.pop(0)
+            contexts.append(context)  # (B, T, D), C_i of Eq. 8
+            scores.extend(rest)
+        if self.num_layers == 1:
+            output = contexts[0]
+        elif cache is None:
+            output = self.node(contexts, **options)  # Eq. 8
+        else:
+            own = cache.get("node", {})
+            output, own = self.node(contexts, cache=own, **options)
+            updated |= {"node": own} if own else {}
+        result = (output,)
+        result += (updated,) if cache is not None else ()
+        result += (scores,) if return_attention_scores else ()
+        return result if len(result) > 1 else output
+
+    def init_cache(self, batch_size, max_length):
+        """Makes the empty cache of step-by-step self-attention.
+
+        Args:
+            batch_size: int or scalar tensor. Rows B*K.
+            max_length: int or scalar tensor. Positions M.
+
+        Returns:
+            Dict `{"lower_1", ..., "lower_k"}` of what the attentions keep,
+            and `"node"` if the node attends.
+        """
+        cache = {
+            attention.name: attention.init_cache(batch_size, max_length)
+            for attention in self.attentions
+        }
+        if self.num_layers > 1 and self.function == "attention":
+            cache["node"] = self.node.init_cache(batch_size, max_length)
+        return cache
+
+    def input_matrices(self):
+        """Gives the matrices that the contexts meet in the node.
+
+        Returns:
+            List of one float tensor `(k, D, F)`; an empty list for k = 1.
+        """
+        return self.node.input_matrices() if self.num_layers > 1 else []
+
+    def _checked(self, query, layer_states):
+        if layer_states is None and self.num_layers == 1:
+            return [query]
+        if layer_states is None or len(layer_states) != self.num_layers:
+            received = None if layer_states is None else len(layer_states)
+            raise ValueError(
+                "`layer_states` must hold the states of the "
+                f"{self.num_layers} layers below, the query's first. "
+                f"Received: num_layers={self.num_layers}, "
+                f"number of layer_states={received}."
+            )
+        return layer_states
+
+    def _attention(self, name):
+        if self.attention is not None:
+            return clone_prototype(self.attention, name, self.dtype_policy)
+        return MultiHeadAttention(
+            self.num_heads,
+            attention_dropout=self.attention_dropout,
+            key_bias=self.key_bias,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def compute_output_shape(self, query_shape, layer_states_shape=None):
+        return query_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            **{name: getattr(self, name) for name in NODE_OPTIONS},
+            "num_layers": self.num_layers,
+            "attention": self.attention,
+            "attention_dropout": self.attention_dropout,
+            "key_bias": self.key_bias,
+        }
+
+
+def _as_tuple(result):
+    return result if isinstance(result, tuple) else (result,)
