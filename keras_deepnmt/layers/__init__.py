@@ -2,6 +2,9 @@
 
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
+from keras_deepnmt.layers.hybrid_self_attention import (
+    HybridSelfAttention as HybridSelfAttention,
+)
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,
 )
