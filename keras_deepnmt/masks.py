@@ -24,21 +24,46 @@ def padding_mask(ids):
     return ops.not_equal(ids, PADDING_ID)
 
 
-def causal_mask(length):
+def relative_positions(length, num_keys=None, start=0):
+    """Counts by how much each key comes after each query.
+
+    Args:
+        length: int or int scalar tensor. Number of queries T.
+        num_keys: int or int scalar tensor. Number of keys S, whose first is at
+            position 0. Defaults to `length`.
+        start: int or int scalar tensor. Position of the first query.
+
+    Returns:
+        Int tensor `(T, S)`: entry `[t, s]` is `s - (start + t)`, negative for
+        a key before the query.
+
+    Example:
+    >>> np.asarray(relative_positions(2, 3)).tolist()
+    [[0, 1, 2], [-1, 0, 1]]
+    """
+    queries = ops.arange(length) + start
+    keys = ops.arange(length if num_keys is None else num_keys)
+    return keys[None, :] - queries[:, None]
+
+
+def causal_mask(length, num_keys=None, start=0):
     """Lets each position attend to itself and what comes before it.
 
     Args:
-        length: int or int scalar tensor. Number of positions T.
+        length: int or int scalar tensor. Number of queries T.
+        num_keys: int or int scalar tensor. Number of keys S. Defaults to
+            `length`.
+        start: int or int scalar tensor. Position of the first query.
 
     Returns:
-        Bool tensor `(1, T, T)`, entry `[0, t, s]` is `True` iff `s <= t`.
+        Bool tensor `(1, T, S)`, entry `[0, t, s]` is `True` iff key s does
+        not come after query t.
 
     Example:
     >>> np.asarray(causal_mask(3))[0].astype(int).tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    positions = ops.arange(length)
-    return (positions[None, :] <= positions[:, None])[None]
+    return (relative_positions(length, num_keys, start) <= 0)[None]
 
 
 def merge_attention_masks(*masks):

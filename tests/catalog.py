@@ -118,6 +118,35 @@ LAYERS = [
         {"use_causal_mask": True},
     ),
     LayerEntry(
+        "HybridSelfAttention",
+        functools.partial(
+            keras_deepnmt.layers.HybridSelfAttention, N, gate_reduction=4
+        ),
+        {"query": (B, S, D), "attention_mask": (B, S, S)},
+    ),
+    LayerEntry(
+        "HybridSelfAttention, concatenated, strict, several windows",
+        functools.partial(
+            keras_deepnmt.layers.HybridSelfAttention,
+            N,
+            fusion="concat",
+            window=[1, 2],
+            strict=True,
+        ),
+        {"query": (B, S, D), "attention_mask": (B, S, S)},
+    ),
+    LayerEntry(
+        "HybridSelfAttention, summed, causal",
+        functools.partial(
+            keras_deepnmt.layers.HybridSelfAttention,
+            N,
+            branches=("forward", "local"),
+            fusion="sum",
+        ),
+        {"query": (B, T, D)},
+        {"use_causal_mask": True},
+    ),
+    LayerEntry(
         "FeedForward",
         functools.partial(keras_deepnmt.layers.FeedForward, 16),
         {"inputs": (B, T, D)},

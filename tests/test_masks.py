@@ -25,6 +25,17 @@ def test_a_position_may_see_itself_and_the_past():
     np.testing.assert_array_equal(masks.causal_mask(5), expected)
 
 
+def test_the_future_counts_from_the_first_querys_position():
+    distances = np.asarray(masks.relative_positions(2, 7, start=3))
+    assert distances.tolist() == [
+        [-3, -2, -1, 0, 1, 2, 3],
+        [-4, -3, -2, -1, 0, 1, 2],
+    ]
+    np.testing.assert_array_equal(
+        masks.causal_mask(2, 7, start=3), (distances <= 0)[None]
+    )
+
+
 def test_joined_masks_allow_what_every_mask_allows():
     random = np.random.default_rng(0)
     one, two = random.random((3, 1, 7)) < 0.7, random.random((1, 5, 7)) < 0.7

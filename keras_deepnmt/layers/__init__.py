@@ -10,6 +10,8 @@ from keras_deepnmt.layers.layer_aggregation import (
 )
 from keras_deepnmt.layers.layer_diversity import (
     LayerDiversity as LayerDiversity,
+from keras_deepnmt.layers.hybrid_self_attention import (
+    HybridSelfAttention as HybridSelfAttention,
 )
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,

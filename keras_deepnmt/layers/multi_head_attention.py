@@ -147,27 +147,25 @@ class MultiHeadAttention(keras.layers.Layer):
         value = query if value is None else value
         key = value if key is None else key
         query_shape = ops.shape(query)
+        # The position of the first query; `None` where it has none.
+        start, is_causal = 0, use_causal_mask
         if cache is None:
             keys = self._split_heads(self.key_projection(key))  # (B, N, S, H)
             values = self._split_heads(self.value_projection(value))
-            if use_causal_mask:
-                attention_mask = merge_attention_masks(
-                    attention_mask, causal_mask(query_shape[1])
-                )
         elif cache_index is None:
             keys, values = cache["key"], cache["value"]
             # The beams of a sentence are its queries: (B*K, 1, D) -> (B, K, D)
             query = ops.reshape(
                 query, (ops.shape(keys)[0], -1, query.shape[-1])
             )
+            start, is_causal = None, False
         else:
-            cache, seen = self._write(cache, key, value, cache_index)
+            cache = self._write(cache, key, value, cache_index)
             keys, values = cache["key"], cache["value"]
-            attention_mask = merge_attention_masks(attention_mask, seen)
+            start, is_causal = cache_index, True
         queries = self._split_heads(self.query_projection(query))
-        context, scores = self._attend(
-            queries, keys, values, attention_mask, training
-        )
+        allowed = self._allowed(queries, keys, attention_mask, is_causal, start)
+        context, scores = self._attend(queries, keys, values, allowed, training)
         output = ops.reshape(self.output_projection(context), query_shape)
         result = (output,)
         result += (cache,) if cache is not None else ()
@@ -208,7 +206,7 @@ class MultiHeadAttention(keras.layers.Layer):
         positions = ops.arange(ops.shape(cache["key"])[2])  # (M,)
         here = ops.equal(positions, cache_index)[None, None, :, None]
         # `where`, not a slice update: its XLA op cannot be served.
-        cache = {
+        return {
             "key": ops.where(
                 here,
                 self._split_heads(self.key_projection(key)),
@@ -220,29 +218,38 @@ class MultiHeadAttention(keras.layers.Layer):
                 cache["value"],
             ),
         }
-        return cache, (positions <= cache_index)[None, None, :]
 
-    def _attend(self, queries, keys, values, attention_mask, training):
+    def _allowed(self, queries, keys, attention_mask, is_causal, start):
+        if is_causal:
+            causal = causal_mask(
+                ops.shape(queries)[2], ops.shape(keys)[2], start
+            )
+            attention_mask = merge_attention_masks(attention_mask, causal)
+        return None if attention_mask is None else attention_mask[:, None]
+
+    def _attend(self, queries, keys, values, allowed, training):
+        weights = self._weigh(self._align(queries, keys), allowed)
+        dropped = self.dropout_layer(weights, training=training)
+        context = ops.einsum("bnts,bnsh->btnh", dropped, values)
+        return self._merge_heads(context), weights
+
+    def _align(self, queries, keys):
         scale = self.head_dim**-0.5
         logits = ops.einsum("bnth,bnsh->bnts", queries * scale, keys)
-        logits = ops.cast(logits, "float32")
-        if attention_mask is not None:
-            allowed = attention_mask[:, None]  # (B, 1, T, S)
+        return ops.cast(logits, "float32")
+
+    def _weigh(self, logits, allowed):
+        if allowed is not None:
             logits = ops.where(allowed, logits, -1e9)
         if logits.shape[-1] == 1:
             # Keras warns of a softmax over one entry, which is right here.
             weights = ops.ones_like(logits)
         else:
             weights = ops.softmax(logits, axis=-1)  # (B, N, T, S), Eq. 1
-        if attention_mask is not None:
+        if allowed is not None:
             # A row without an allowed key would be uniform over padding.
             weights = ops.where(allowed, weights, 0.0)
-        scores = ops.cast(weights, self.compute_dtype)
-        dropped = self.dropout_layer(scores, training=training)
-        context = ops.einsum("bnts,bnsh->btnh", dropped, values)
-        shape = ops.shape(context)
-        width = self.num_heads * self.head_dim
-        return ops.reshape(context, (shape[0], shape[1], width)), scores
+        return ops.cast(weights, self.compute_dtype)
 
     def _split_heads(self, x):
         shape = ops.shape(x)
@@ -250,6 +257,11 @@ class MultiHeadAttention(keras.layers.Layer):
         # Heads first: each head's keys then lie together, which makes a step
         # over a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
+
+    def _merge_heads(self, x):
+        shape = ops.shape(x)  # (B, T, N, H)
+        width = self.num_heads * self.head_dim
+        return ops.reshape(x, (shape[0], shape[1], width))
 
     def _projection(self, name, width, use_bias, initializer):
         return keras.layers.Dense(
