@@ -9,6 +9,7 @@ import importlib
 from keras_deepnmt.version import __version__ as __version__
 
 _ROOMS = (
+    "analysis",
     "data",
     "decoding",
     "evaluation",

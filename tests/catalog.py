@@ -20,18 +20,23 @@ B, S, T, D, N = 3, 7, 5, 8, 2
 
 @dataclasses.dataclass(frozen=True)
 class LayerEntry:
-    """One layer, how to make it, and what it is called with."""
+    """One layer, how to make it, and what it is called with.
+
+    `inputs` holds a shape for a tensor, a list of shapes for a list of them.
+    `output_dtype` is said where it is not the layer's compute dtype.
+    """
 
     name: str
     make: Callable
-    inputs: dict[str, tuple]
+    inputs: dict[str, tuple | list]
     arguments: dict = dataclasses.field(default_factory=dict)
+    output_dtype: str | None = None
 
     def example(self, seed=0):
         """One batch: floats for shapes, masks that hide a few positions."""
         random = np.random.default_rng(seed)
         return {
-            name: _values(random, name, shape)
+            name: _of_each(shape, functools.partial(_values, random), name)
             for name, shape in self.inputs.items()
         }
 
@@ -39,14 +44,13 @@ class LayerEntry:
         """The layer in a functional model with open batch and lengths."""
         layer = self.make(**kwargs)
         symbols = {
-            name: keras.Input(
-                tuple(None if size in (S, T) else size for size in shape[1:]),
-                dtype="bool" if "mask" in name else "float32",
-                name=name,
-            )
+            name: _of_each(shape, _symbol, name)
             for name, shape in self.inputs.items()
         }
-        return keras.Model(symbols, layer(**symbols, **self.arguments))
+        outputs = layer(**symbols, **self.arguments)
+        if isinstance(outputs, list):
+            outputs = keras.ops.concatenate(outputs, axis=-1)
+        return keras.Model(symbols, outputs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +146,45 @@ LAYERS = [
             "memory_padding_mask": (B, S),
         },
     ),
+    LayerEntry(
+        "FineGrainedLayerAttention",
+        functools.partial(keras_deepnmt.layers.FineGrainedLayerAttention, 2),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "FineGrainedLayerAttention, scalar, norms",
+        functools.partial(
+            keras_deepnmt.layers.FineGrainedLayerAttention,
+            2,
+            granularity="scalar",
+            output_norm=True,
+            embedding_norm=True,
+            dropout=0.1,
+        ),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    *[
+        LayerEntry(
+            f"SurfaceFusion, {options['mode']}, {options['surface']}",
+            functools.partial(
+                keras_deepnmt.layers.SurfaceFusion,
+                output_projection=keras.layers.Dense(11),
+                **options,
+            ),
+            {
+                "inputs": (B, T, D),
+                "memory": (B, S, D),
+                "source_embeddings": (B, S, D),
+                "memory_padding_mask": (B, S),
+            },
+            output_dtype="float32",
+        )
+        for options in (
+            {"mode": "hard", "surface": "attention", "feed_forward": True},
+            {"mode": "soft", "surface": "max", "temperature": 5.0},
+            {"mode": "gate", "surface": "mean"},
+        )
+    ],
 ]
 
 MODELS = [
@@ -214,6 +257,21 @@ def missing_entries():
 def identify(entry):
     """The name of a test's case."""
     return entry.name.replace(", ", "-").replace(" ", "_")
+
+
+def _of_each(shape, function, name):
+    """What `function(name, shape)` gives, for a list of shapes a list."""
+    if isinstance(shape, list):
+        return [function(f"{name}_{n}", part) for n, part in enumerate(shape)]
+    return function(name, shape)
+
+
+def _symbol(name, shape):
+    return keras.Input(
+        tuple(None if size in (S, T) else size for size in shape[1:]),
+        dtype="bool" if "mask" in name else "float32",
+        name=name,
+    )
 
 
 def _values(random, name, shape):

@@ -2,6 +2,9 @@
 
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
+from keras_deepnmt.layers.fine_grained_layer_attention import (
+    FineGrainedLayerAttention as FineGrainedLayerAttention,
+)
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,
 )
@@ -11,6 +14,7 @@ from keras_deepnmt.layers.residual_connection import (
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding as SinusoidalPositionEncoding,
 )
+from keras_deepnmt.layers.surface_fusion import SurfaceFusion as SurfaceFusion
 from keras_deepnmt.layers.transformer_decoder_block import (
     TransformerDecoderBlock as TransformerDecoderBlock,
 )

@@ -25,10 +25,12 @@ def export(model, folder):
         "serve",
         lambda inputs: model(inputs, training=False),
         input_signature=[
-            {
-                name: tf.TensorSpec(symbol.shape, symbol.dtype, name=name)
-                for name, symbol in model.input.items()
-            }
+            keras.tree.map_structure(
+                lambda symbol: tf.TensorSpec(
+                    symbol.shape, symbol.dtype, name=symbol.name
+                ),
+                model.input,
+            )
         ],
     )
     archive.write_out(folder, verbose=False)
@@ -41,10 +43,10 @@ def test_a_layer_is_exported(layer_entry, tmp_path):
     model = layer_entry.functional()
     again = export(model, tmp_path / "exported")
     for rows in (3, 2):
-        inputs = {
-            name: tf.constant(value[:rows])
-            for name, value in layer_entry.example().items()
-        }
+        inputs = keras.tree.map_structure(
+            lambda value, rows=rows: tf.constant(value[:rows]),
+            layer_entry.example(),
+        )
         np.testing.assert_allclose(
             again.serve(inputs), model(inputs), atol=1e-5
         )
