@@ -256,6 +256,45 @@ LAYERS = [
         {"query": (B, T, D), "layer_states": [(B, T, D)] * 3},
         {"use_causal_mask": True},
     ),
+    LayerEntry(
+        "FineGrainedLayerAttention",
+        functools.partial(keras_deepnmt.layers.FineGrainedLayerAttention, 2),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    LayerEntry(
+        "FineGrainedLayerAttention, scalar, norms",
+        functools.partial(
+            keras_deepnmt.layers.FineGrainedLayerAttention,
+            2,
+            granularity="scalar",
+            output_norm=True,
+            embedding_norm=True,
+            dropout=0.1,
+        ),
+        {"layer_states": [(B, S, D)] * 3},
+    ),
+    *[
+        LayerEntry(
+            f"SurfaceFusion, {options['mode']}, {options['surface']}",
+            functools.partial(
+                keras_deepnmt.layers.SurfaceFusion,
+                output_projection=keras.layers.Dense(11),
+                **options,
+            ),
+            {
+                "inputs": (B, T, D),
+                "memory": (B, S, D),
+                "source_embeddings": (B, S, D),
+                "memory_padding_mask": (B, S),
+            },
+            output_dtype="float32",
+        )
+        for options in (
+            {"mode": "hard", "surface": "attention", "feed_forward": True},
+            {"mode": "soft", "surface": "max", "temperature": 5.0},
+            {"mode": "gate", "surface": "mean"},
+        )
+    ],
 ]
 
 MODELS = [

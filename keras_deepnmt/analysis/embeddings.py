@@ -1,0 +1,94 @@
+"""How expressive embeddings are, and how near two languages' ones lie."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def singular_value_curve(matrix: np.ndarray) -> np.ndarray:
+    """Measures how evenly a matrix uses its dimensions.
+
+        curve[i] = ln(sigma_i / sigma_1)
+
+    for the singular values sigma, the largest first; the flatter, the more
+    evenly distributed (Liu et al., 2021, "More expressive word embeddings").
+
+    Args:
+        matrix: Array `(V, D)`, such as a model's source embeddings.
+
+    Returns:
+        Array `(min(V, D),)` that starts at 0 and never rises; `-inf` where a
+        singular value is zero.
+
+    Raises:
+        ValueError: if `matrix` is not a matrix, or all its entries are zero.
+
+    Example:
+    >>> singular_value_curve(np.diag([1.0, np.e])).round(3).tolist()
+    [0.0, -1.0]
+    """
+    matrix = np.asarray(matrix, "float64")
+    if matrix.ndim != 2 or not np.any(matrix):
+        raise ValueError(
+            "`matrix` must have two axes and an entry that is not zero. "
+            f"Received: shape {matrix.shape}."
+        )
+    values = np.linalg.svd(matrix, compute_uv=False)
+    with np.errstate(divide="ignore"):
+        return np.log(values / values[0])
+
+
+def embedding_similarity(
+    source_embeddings: np.ndarray,
+    target_embeddings: np.ndarray,
+    pairs: Sequence[tuple[int, int]],
+    source_words: Sequence[str] | None = None,
+    target_words: Sequence[str] | None = None,
+) -> dict[str, float]:
+    """Means the cosine of the embeddings of words and their translations.
+
+    Liu et al. (2021) report it over all pairs of a word alignment, and over
+    those whose two words are not the same string ("Non-Shared").
+
+    Args:
+        source_embeddings: Array `(V_source, D)`.
+        target_embeddings: Array `(V_target, D)`.
+        pairs: Aligned ids, `(source id, target id)` each.
+        source_words: The word of each source id. Without words, two ids are
+            one word if they are equal, as in a joint vocabulary.
+        target_words: The word of each target id.
+
+    Returns:
+        Dict `{"all", "non_shared"}` of means in [-1, 1]; `nan` for no pair.
+
+    Raises:
+        ValueError: if there are no pairs, or words of one side alone.
+
+    Example:
+    >>> matrix = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, -1.0]])
+    >>> embedding_similarity(matrix, matrix, [(0, 0), (1, 2)])
+    {'all': 0.0, 'non_shared': -1.0}
+    """
+    if not len(pairs) or (source_words is None) != (target_words is None):
+        raise ValueError(
+            "`pairs` must hold at least one pair, and words be given for both "
+            f"sides or none. Received: {len(pairs)} pairs, "
+            f"source_words={source_words is not None}, "
+            f"target_words={target_words is not None}."
+        )
+    source, target = np.asarray(pairs).T
+    x = np.asarray(source_embeddings, "float64")[source]
+    y = np.asarray(target_embeddings, "float64")[target]
+    lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
+    # An embedding of zeros has no direction: it is similar to none.
+    cosines = np.sum(x * y, axis=-1) / np.where(lengths > 0.0, lengths, 1.0)
+    if source_words is None:
+        differ = source != target
+    else:
+        differ = np.array(
+            [source_words[s] != target_words[t] for s, t in pairs]
+        )
+    return {
+        "all": float(cosines.mean()),
+        "non_shared": float(cosines[differ].mean()) if any(differ) else np.nan,
+    }

@@ -1,0 +1,87 @@
+"""Which encoder states a decoder reads, and what it loses without one."""
+
+import copy
+
+import keras
+import numpy as np
+
+
+def layer_attention_heat_map(layer: keras.layers.Layer) -> np.ndarray:
+    """Shows how much each decoder block takes of each encoder state.
+
+        cell[n, m] = mean over channels d of w^{m,n,d}
+
+    with the weights of `layers.FineGrainedLayerAttention`, without DropConnect
+    (Liu et al., 2021, Figure 1).
+
+    Args:
+        layer: Built `layers.FineGrainedLayerAttention`, such as a model's
+            `encoder_fusion`.
+
+    Returns:
+        Array `(N + 1, M)`: a row for each encoder state, embeddings first, a
+        column for each decoder block; every column sums to 1.
+
+    Example:
+    >>> layer = keras_deepnmt.layers.FineGrainedLayerAttention(2)
+    >>> memories = layer([np.zeros((3, 5, 8), "float32")] * 7)
+    >>> layer_attention_heat_map(layer).shape
+    (7, 2)
+    """
+    weights = keras.ops.convert_to_numpy(layer.layer_weights())
+    return weights.mean(axis=-1).T
+
+
+def mask_encoder_layer(
+    model: keras.Model, number: int, renormalize: bool = False
+) -> keras.Model:
+    """Copies a model whose decoder does without one encoder state.
+
+    The state's weight is zero in every decoder block; the encoder itself still
+    goes through that layer (Liu et al., 2021, Figure 2). Translate with the
+    copy and compare score and length with those of the model itself.
+
+    Args:
+        model: `models.Transformer` with `layers.FineGrainedLayerAttention` as
+            its `encoder_fusion`. It stays as it is.
+        number: Which state: 0 for the embeddings, n for encoder block n.
+        renormalize: Whether the other weights then sum to one again.
+
+    Returns:
+        A model with the same weights, not compiled. States that were masked
+        already stay so.
+
+    Raises:
+        ValueError: if the model has no encoder fusion that can be masked, or
+            no such state.
+
+    Example:
+    >>> fusion = keras_deepnmt.layers.FineGrainedLayerAttention(1)
+    >>> model = keras_deepnmt.models.Transformer(
+    ...     11, 13, 8, 16, 2, 2, 1, encoder_fusion=fusion
+    ... )
+    >>> masked = mask_encoder_layer(model, 0)
+    >>> layer_attention_heat_map(masked.encoder_fusion)[0].item()
+    0.0
+    """
+    config = copy.deepcopy(model.get_config())
+    fusion = config.get("encoder_fusion") or {"config": {}, "class_name": None}
+    if "masked_layers" not in fusion["config"]:
+        raise ValueError(
+            "`model` must have a `FineGrainedLayerAttention` as its "
+            f"`encoder_fusion`. Received: {fusion['class_name']}."
+        )
+    last = model.encoder_fusion.num_states - 1
+    if not 0 <= number <= last:
+        raise ValueError(
+            f"`number` must lie between 0, the embeddings, and {last}, the top "
+            f"of the encoder. Received: number={number}."
+        )
+    masked = {*fusion["config"]["masked_layers"], number}
+    fusion["config"] |= {
+        "masked_layers": sorted(masked),
+        "renormalize": renormalize,
+    }
+    masked_model = type(model).from_config(config)
+    masked_model.set_weights(model.get_weights())
+    return masked_model

@@ -1,0 +1,32 @@
+"""Precision and recall as one number."""
+
+
+def f_score(precision: float, recall: float, beta: float = 0.5) -> float:
+    """Weighs precision against recall (van Rijsbergen, 1979).
+
+        F = (1 + beta^2) P R / (beta^2 P + R)
+
+    Args:
+        precision: P, a share or in points 0-100.
+        recall: R, in the same unit.
+        beta: How many times as much recall counts as precision. Grammatical
+            error correction is scored with 0.5.
+
+    Returns:
+        F in the unit of its parts; 0 if both are 0.
+
+    Raises:
+        ValueError: if a number is negative.
+
+    Example:
+    >>> round(f_score(64.7, 33.2), 1)
+    54.4
+    """
+    if min(precision, recall, beta) < 0.0:
+        raise ValueError(
+            "`precision`, `recall` and `beta` must not be negative. Received: "
+            f"precision={precision}, recall={recall}, beta={beta}."
+        )
+    weight = beta**2
+    bottom = weight * precision + recall
+    return (1.0 + weight) * precision * recall / bottom if bottom else 0.0

@@ -1,0 +1,296 @@
+"""Target words predicted from the source's surface too (Liu et al., 2021)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.feed_forward import FeedForward
+from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.layers.pooling import pool_positions
+
+MODES = ("hard", "soft", "gate")
+SURFACES = ("attention", "mean", "max")
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class SurfaceFusion(keras.layers.Layer):
+    """Fuses the decoder's prediction with one from the source embeddings.
+
+    Between the embeddings of a source word and of its translation lie two
+    stacks. Here a second prediction is made straight from the embeddings: the
+    path is one attention long, and two languages' embeddings draw together.
+
+    Given decoder states h, memory M and source embeddings X (Liu et al., 2021,
+    SurfaceFusion), r is the surface that h attends to:
+
+        r = attention(query=stop_gradient(h), key=stop_gradient(M), value=X)
+        E = project(g(h)),  l = project(g(r)),  log P = log_softmax(l / tau)
+        hard: w * log_softmax(E) + (1 - w) * log P
+        soft: log_softmax(E + log P) = log_softmax(E + l / tau)
+        gate: as hard, with w = sigmoid(v . [h; r]) at each position
+
+    Here `weight` is the paper's lambda (w), `temperature` its tau; g is the
+    identity, or `x + dropout(FFN(x))` with `feed_forward`.
+    Differs from the paper: `gate`, `feed_forward` (in its recipe) and other
+    surfaces are the released code's; the key has no bias unless `key_bias`.
+    As there, hard fusion is not renormalised: it sums to at most 1.
+    Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more;
+    a second projection to V words; O(B T S D) time.
+
+    Args:
+        mode: `"hard"`, `"soft"` or `"gate"`.
+        weight: float in [0, 1]. The decoder's share in hard fusion.
+        temperature: float above 0. Divides the surface's logits; the larger,
+            the less they say.
+        surface: `"attention"`, or `"mean"` or `"max"` of the embeddings over
+            the real positions, which is the same for all target positions.
+        feed_forward: bool. Whether one feed-forward network is shared by
+            states and surface.
+        intermediate_dim: int. Its width F. Defaults to 4 D.
+        num_heads: int. Heads N of the attention.
+        output_projection: unbuilt `keras.layers.Layer` from states to logits,
+            of which the layer makes its own; not needed with `project`.
+        dropout: float in [0, 1). On the feed-forward network's output.
+        attention_dropout: float in [0, 1). On attention weights.
+        key_bias: bool. Whether the key projection has a bias.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, T, D)`, decoder states; with a static cache
+            `(B*K, 1, D)`.
+        memory: float tensor `(B, S, D)`. Not read when a cache is passed.
+        source_embeddings: float tensor `(B, S, D)`, without positions.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
+            Defaults to all real.
+        static_cache: dict from `static_cache`.
+        project: function or layer from states `(..., D)` to logits
+            `(..., V)`, such as a tied embedding. A functional graph does not
+            own the weights of a layer passed here: see `output_projection`.
+        training: bool. Whether dropout is active.
+
+    Returns:
+        Float32 tensor `(B, T, V)`, fused log-probabilities; with a static
+        cache `(B*K, 1, V)`.
+
+    Raises:
+        ValueError: for an option out of range, embeddings of another width (at
+            build), or no projection (at call).
+
+    Masking: consumes `memory_padding_mask`; position-wise over the target.
+
+    Example, alone in a functional model:
+    >>> inputs = [keras.Input((None, 8)) for _ in range(3)]
+    >>> fusion = keras_deepnmt.layers.SurfaceFusion(
+    ...     output_projection=keras.layers.Dense(13)
+    ... )
+    >>> model = keras.Model(inputs, fusion(*inputs))
+    >>> target, source = np.zeros((3, 5, 8)), np.zeros((3, 7, 8))
+    >>> model([target, source, source]).shape
+    TensorShape([3, 5, 13])
+
+    Reference:
+        - [Liu et al., 2021](https://arxiv.org/abs/2012.14768). Released code:
+          https://github.com/SunbowLiu/SurfaceFusion.
+    """
+
+    def __init__(
+        self,
+        mode="hard",
+        weight=0.8,
+        temperature=1.0,
+        surface="attention",
+        feed_forward=False,
+        intermediate_dim=None,
+        num_heads=1,
+        output_projection=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        key_bias=False,
+        **kwargs,
+    ):
+        _check(mode in MODES, "mode", mode, f"in {MODES}")
+        _check(surface in SURFACES, "surface", surface, f"in {SURFACES}")
+        _check(0 <= weight <= 1, "weight", weight, "in [0, 1]")
+        _check(temperature > 0, "temperature", temperature, "above 0")
+        _check(0 <= dropout < 1, "dropout", dropout, "in [0, 1)")
+        fine = feed_forward or intermediate_dim is None
+        rule = "None unless feed_forward=True"
+        _check(fine, "intermediate_dim", intermediate_dim, rule)
+        super().__init__(**kwargs)
+        self.mode = mode
+        self.weight = weight
+        self.temperature = temperature
+        self.surface = surface
+        self.feed_forward = feed_forward
+        self.intermediate_dim = intermediate_dim
+        self.num_heads = num_heads
+        self.output_projection = prototype_config(output_projection)
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.key_bias = key_bias
+
+    def build(
+        self, inputs_shape, memory_shape=None, source_embeddings_shape=None
+    ):
+        width = inputs_shape[-1]
+        source_shape = source_embeddings_shape or inputs_shape
+        if source_shape[-1] != width:
+            raise ValueError(
+                "`source_embeddings` must be as wide as `inputs`: one matrix "
+                f"projects both. Received: shapes {source_shape} and "
+                f"{inputs_shape}."
+            )
+        if self.surface == "attention":
+            self.attention = MultiHeadAttention(
+                self.num_heads,
+                attention_dropout=self.attention_dropout,
+                key_bias=self.key_bias,
+                name="attention",
+                dtype=self.dtype_policy,
+            )
+            self.attention.build(inputs_shape, source_shape, memory_shape)
+        if self.feed_forward:
+            self.feed_forward_layer = FeedForward(
+                self.intermediate_dim or 4 * width,
+                name="feed_forward",
+                dtype=self.dtype_policy,
+            )
+            self.feed_forward_layer.build(inputs_shape)
+            self.dropout_layer = Dropout(
+                self.dropout, name="dropout", dtype=self.dtype_policy
+            )
+        if self.mode == "gate":
+            self.gate = self.add_weight(
+                name="gate", shape=(2, width), initializer="glorot_uniform"
+            )
+        if self.output_projection is not None:
+            self.projection = clone_prototype(
+                self.output_projection, "projection", self.dtype_policy
+            )
+            self.projection.build(inputs_shape)
+
+    def call(
+        self,
+        inputs,
+        memory=None,
+        source_embeddings=None,
+        memory_padding_mask=None,
+        static_cache=None,
+        project=None,
+        training=None,
+    ):
+        mask = memory_padding_mask
+        if self.surface == "attention":
+            surface = self._attend(
+                inputs, memory, source_embeddings, mask, static_cache, training
+            )
+            # Side by side, so that a step reads the large matrix once.
+            both = ops.concatenate([inputs, surface], axis=1)  # (B, 2T, D)
+            logits = self._logits(both, project, training)
+            return self._fuse(inputs, surface, *ops.split(logits, 2, axis=1))
+        pooled = static_cache or self._pool(
+            source_embeddings, mask, project, training
+        )
+        # The beams of a sentence share its surface: (B*K, 1, D) -> (B, K, D)
+        shape = ops.shape(inputs)
+        inputs = ops.reshape(
+            inputs, (ops.shape(pooled["surface"])[0], -1, inputs.shape[-1])
+        )
+        logits = self._logits(inputs, project, training)
+        fused = self._fuse(inputs, pooled["surface"], logits, pooled["logits"])
+        return ops.reshape(fused, (*shape[:-1], fused.shape[-1]))
+
+    def static_cache(
+        self, memory, source_embeddings, memory_padding_mask=None, project=None
+    ):
+        """Computes once a sentence what no target token changes.
+
+        Args:
+            memory: float tensor `(B, S, D)`.
+            source_embeddings: float tensor `(B, S, D)`.
+            memory_padding_mask: bool tensor `(B, S)`. Only `"mean"` and
+                `"max"` read it; without it they are computed at each step.
+            project: as in the call; only `"mean"` and `"max"` use it.
+
+        Returns:
+            Dict of the attention's keys and values, `(B, N, S, H)`; or of
+            `surface` `(B, 1, D)` and its `logits` `(B, 1, V)`, or empty.
+        """
+        if self.surface == "attention":
+            return self.attention.static_cache(source_embeddings, memory)
+        if memory_padding_mask is None:
+            return {}
+        return self._pool(source_embeddings, memory_padding_mask, project)
+
+    def _attend(self, inputs, memory, embeddings, mask, static_cache, training):
+        surface = self.attention(
+            ops.stop_gradient(inputs),
+            embeddings,
+            None if memory is None else ops.stop_gradient(memory),
+            attention_mask=None if mask is None else mask[:, None, :],
+            cache=static_cache,
+            training=training,
+        )
+        return surface if static_cache is None else surface[0]
+
+    def _pool(self, embeddings, mask, project, training=None):
+        surface = pool_positions(embeddings, mask, self.surface)  # (B, 1, D)
+        logits = self._logits(surface, project, training)
+        return {"surface": surface, "logits": logits}
+
+    def _logits(self, x, project, training):
+        if self.feed_forward:  # g, the same for states and surface
+            hidden = self.feed_forward_layer(x)
+            x = x + self.dropout_layer(hidden, training=training)
+        return self._projection(project)(x)
+
+    def _fuse(self, inputs, surface, logits, surface_logits):
+        logits = ops.cast(logits, "float32")
+        surface_logits = ops.cast(surface_logits, "float32") / self.temperature
+        if self.mode == "soft":
+            return ops.log_softmax(logits + surface_logits, axis=-1)
+        share = self.weight
+        if self.mode == "gate":
+            score = ops.matmul(inputs, self.gate[0][:, None])
+            score += ops.matmul(surface, self.gate[1][:, None])
+            share = ops.sigmoid(ops.cast(score, "float32"))  # (B, T, 1)
+        log_probs = ops.log_softmax(logits, axis=-1)
+        surface_log_probs = ops.log_softmax(surface_logits, axis=-1)
+        return share * log_probs + (1.0 - share) * surface_log_probs
+
+    def _projection(self, project):
+        if project is None and self.output_projection is None:
+            raise ValueError(
+                "`project` must turn states into logits. Received: "
+                "project=None, output_projection=None. Pass one of them."
+            )
+        return self.projection if project is None else project
+
+    def compute_output_spec(self, inputs, *args, project=None, **kwargs):
+        # Said outright: JAX cannot trace a call that takes a function.
+        logits = self._projection(project)(inputs)
+        return keras.KerasTensor(logits.shape, dtype="float32")
+
+    def get_config(self):
+        names = (
+            "mode",
+            "weight",
+            "temperature",
+            "surface",
+            "feed_forward",
+            "intermediate_dim",
+            "num_heads",
+            "output_projection",
+            "dropout",
+            "attention_dropout",
+            "key_bias",
+        )
+        return super().get_config() | {n: getattr(self, n) for n in names}
+
+
+def _check(fine, name, value, rule):
+    if not fine:
+        raise ValueError(
+            f"`{name}` must be {rule}. Received: {name}={value!r}."
+        )
