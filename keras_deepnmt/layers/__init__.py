@@ -1,5 +1,8 @@
 """Layers that can be used alone in any functional Keras model."""
 
+from keras_deepnmt.layers.contextualized_embedding import (
+    ContextualizedEmbedding as ContextualizedEmbedding,
+)
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
 from keras_deepnmt.layers.multi_head_attention import (
@@ -7,6 +10,13 @@ from keras_deepnmt.layers.multi_head_attention import (
 )
 from keras_deepnmt.layers.residual_connection import (
     ResidualConnection as ResidualConnection,
+)
+from keras_deepnmt.layers.role_assignment import (
+    RoleAssignment as RoleAssignment,
+)
+from keras_deepnmt.layers.role_encoder import RoleEncoder as RoleEncoder
+from keras_deepnmt.layers.role_interaction import (
+    RoleInteraction as RoleInteraction,
 )
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding as SinusoidalPositionEncoding,
