@@ -295,6 +295,50 @@ LAYERS = [
             {"mode": "gate", "surface": "mean"},
         )
     ],
+    LayerEntry(
+        "RoleEncoder, of earlier tokens",
+        functools.partial(
+            keras_deepnmt.layers.RoleEncoder,
+            3,
+            bidirectional=False,
+            exclusive=True,
+        ),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "RoleAssignment, softmax, convolution",
+        functools.partial(
+            keras_deepnmt.layers.RoleAssignment, 3, "softmax", "cnn"
+        ),
+        {"inputs": (B, S, D), "padding_mask": (B, S)},
+    ),
+    LayerEntry(
+        "ContextualizedEmbedding, convolution, target",
+        functools.partial(
+            keras_deepnmt.layers.ContextualizedEmbedding,
+            3,
+            role_encoder="cnn",
+            bidirectional=False,
+            positions="target",
+        ),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "RoleInteraction",
+        functools.partial(keras_deepnmt.layers.RoleInteraction, 3),
+        {"inputs": (B, S, D), "padding_mask": (B, S)},
+    ),
+    LayerEntry(
+        "RoleInteraction, one-hot, rank one, convolution",
+        functools.partial(
+            keras_deepnmt.layers.RoleInteraction,
+            3,
+            "onehot",
+            rank_one=True,
+            role_encoder="cnn",
+        ),
+        {"inputs": (B, S, D), "padding_mask": (B, S)},
+    ),
 ]
 
 MODELS = [

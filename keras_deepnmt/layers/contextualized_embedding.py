@@ -1,0 +1,203 @@
+"""Embeddings that add their context (Weissenborn et al., 2019, Section 4)."""
+
+import keras
+
+from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.role_assignment import RoleAssignment
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class ContextualizedEmbedding(keras.layers.Layer):
+    """Adds to each embedding what the token's roles say.
+
+    It is the baseline of role interaction: roles are told from the context in
+    the same way, but are added to the embedding instead of transforming it.
+    What `RoleInteraction` gains over it is due to the interaction.
+
+    With roles r from `RoleAssignment` it computes (Weissenborn et al., 2019,
+    Section 4, "contextualized"):
+
+        output = U r + e
+
+    Here `num_roles` is the paper's h_r, D its h.
+    Differs from the paper: nothing.
+    Cost: `h_r D` parameters beside those of `RoleAssignment`.
+
+    Args:
+        num_roles, assignment, role_encoder, bidirectional, role_units,
+        kernel_size, temperature, exclusive: as in `RoleAssignment`.
+        positions: `"source"` or `"target"`: the side of the embeddings. A
+            model sets it; a target side refuses `bidirectional`.
+        dropout: float in [0, 1). On embeddings and on roles.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, S, D)`, embeddings e; with a cache
+            `(B*K, 1, D)`.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
+            all real.
+        cache: dict from `init_cache`.
+        cache_index: int scalar tensor. Not needed: the cache is the past.
+        return_roles: bool. Whether to return the roles as well.
+        training: bool. Whether dropout is active and one-hot roles are drawn.
+
+    Returns:
+        `output`, a float tensor like `inputs`; then the new cache iff one was
+        passed; then the roles `(B, S, h_r)` iff asked for.
+
+    Raises:
+        ValueError: as `RoleAssignment`; at build if a target side is to be
+            read in both directions.
+
+    Masking: consumes `padding_mask`.
+
+    Example:
+    >>> layer = keras_deepnmt.layers.ContextualizedEmbedding(num_roles=5)
+    >>> layer(np.zeros((3, 7, 8), "float32")).shape
+    TensorShape([3, 7, 8])
+
+    Reference:
+        - [Weissenborn et al., 2019](https://openreview.net/forum?id=ryx3_iAcY7).
+    """
+
+    def __init__(
+        self,
+        num_roles,
+        assignment="dense",
+        role_encoder="lstm",
+        bidirectional=True,
+        role_units=None,
+        kernel_size=7,
+        temperature=5.0,
+        exclusive=False,
+        positions="source",
+        dropout=0.3,
+        **kwargs,
+    ):
+        if positions not in ("source", "target"):
+            raise ValueError(
+                '`positions` must be "source" or "target". '
+                f"Received: positions={positions!r}."
+            )
+        super().__init__(**kwargs)
+        self.num_roles = num_roles
+        self.assignment = assignment
+        self.role_encoder = role_encoder
+        self.bidirectional = bidirectional
+        self.role_units = role_units
+        self.kernel_size = kernel_size
+        self.temperature = temperature
+        self.exclusive = exclusive
+        self.positions = positions
+        self.dropout = dropout
+
+    def build(self, inputs_shape):
+        if self.positions == "target" and self.bidirectional:
+            raise ValueError(
+                "Roles of a target side must not depend on later tokens: it "
+                "is these that are predicted. Received: "
+                'bidirectional=True, positions="target". Pass '
+                "bidirectional=False."
+            )
+        self.embedding_dropout = self._dropout("embedding_dropout")
+        self.role_dropout = self._dropout("role_dropout")
+        self.roles = RoleAssignment(
+            self.num_roles,
+            assignment=self.assignment,
+            role_encoder=self.role_encoder,
+            bidirectional=self.bidirectional,
+            role_units=self.role_units,
+            kernel_size=self.kernel_size,
+            temperature=self.temperature,
+            exclusive=self.exclusive,
+            name="roles",
+            dtype=self.dtype_policy,
+        )
+        self.roles.build(inputs_shape)
+        self._build_combination(inputs_shape[-1])
+
+    def call(
+        self,
+        inputs,
+        padding_mask=None,
+        cache=None,
+        cache_index=None,
+        return_roles=False,
+        training=None,
+    ):
+        embeddings = self.embedding_dropout(inputs, training=training)
+        if cache is None:
+            roles = self.roles(
+                embeddings, padding_mask=padding_mask, training=training
+            )
+        else:
+            roles, cache = self.roles(
+                embeddings, cache=cache, training=training
+            )
+        dropped = self.role_dropout(roles, training=training)  # (B, S, h_r)
+        output = self._combine(embeddings, dropped)
+        result = (output,)
+        result += (cache,) if cache is not None else ()
+        result += (roles,) if return_roles else ()
+        return result if len(result) > 1 else output
+
+    def init_cache(self, batch_size, max_length):
+        """Makes the cache of a sentence's beginning.
+
+        Args:
+            batch_size: int or scalar tensor. Rows B*K.
+            max_length: int or scalar tensor. Not needed.
+
+        Returns:
+            What `RoleEncoder.init_cache` gives.
+        """
+        return self.roles.init_cache(batch_size, max_length)
+
+    def _build_combination(self, width):
+        self.role_embedding = self._linear("role_embedding", width)
+        self.role_embedding.build((None, None, self.num_roles))
+
+    def _combine(self, embeddings, roles):
+        return self.role_embedding(roles) + embeddings
+
+    def _linear(self, name, width):
+        return keras.layers.Dense(
+            width, use_bias=False, name=name, dtype=self.dtype_policy
+        )
+
+    def _dropout(self, name):
+        return Dropout(self.dropout, name=name, dtype=self.dtype_policy)
+
+    def compute_output_spec(
+        self,
+        inputs,
+        padding_mask=None,
+        cache=None,
+        cache_index=None,
+        return_roles=False,
+        training=None,
+    ):
+        shapes = [tuple(inputs.shape), (*inputs.shape[:-1], self.num_roles)]
+        output, roles = (
+            keras.KerasTensor(shape, dtype=self.compute_dtype)
+            for shape in shapes
+        )
+        result = (output,)
+        result += (cache,) if cache is not None else ()
+        result += (roles,) if return_roles else ()
+        return result if len(result) > 1 else output
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_roles": self.num_roles,
+            "assignment": self.assignment,
+            "role_encoder": self.role_encoder,
+            "bidirectional": self.bidirectional,
+            "role_units": self.role_units,
+            "kernel_size": self.kernel_size,
+            "temperature": self.temperature,
+            "exclusive": self.exclusive,
+            "positions": self.positions,
+            "dropout": self.dropout,
+        }

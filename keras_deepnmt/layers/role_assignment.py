@@ -1,0 +1,217 @@
+"""Which role each token plays in its context (Weissenborn et al., 2019)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.role_encoder import RoleEncoder
+
+ASSIGNMENTS = ("dense", "softmax", "onehot")
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class RoleAssignment(keras.layers.Layer):
+    """Tells the role of each token from the tokens around it.
+
+    German *der* is an article in one place and a pronoun in another. A small
+    network reads the sentence and says, for each token, how much it plays each
+    of a few latent roles, or which one.
+
+    With `hidden` from `RoleEncoder` it computes (Weissenborn et al., 2019,
+    Section 3.1, Eq. 6):
+
+        dense   = tanh(W hidden + b)
+        softmax = softmax(U dense)
+        onehot  ~ Categorical(softmax)
+
+    Here `num_roles` is the paper's h_r. In training a one-hot role is a
+    Gumbel-softmax sample, `softmax((U dense + g) / temperature)` with Gumbel
+    noise g; otherwise it is the likeliest role. The temperature is a weight
+    that does not train, for `training.TemperatureDecay` to lower. The paper
+    goes on from a trained softmax assignment.
+    Differs from the paper: nothing that it states; the relaxed sample is used
+    as it is (soft).
+    Cost: beside the role encoder's, `I h_r + h_r` parameters with I of its
+    outputs, and `h_r^2` but for dense roles.
+
+    Args:
+        num_roles: int, at least 2. Number of roles, the paper's h_r.
+        assignment: `"dense"`, `"softmax"` or `"onehot"`.
+        role_encoder: `"lstm"` or `"cnn"`.
+        bidirectional: bool. Whether a role depends on later tokens too. A
+            target side needs `False`.
+        role_units: int. Units U of the role encoder, of each direction.
+            Defaults to `num_roles`.
+        kernel_size: int. Tokens that the convolution sees.
+        temperature: float. Of the Gumbel-softmax sample, until it is lowered.
+        exclusive: bool. Whether a role depends on earlier tokens alone, and
+            not on the token itself; not with `bidirectional`.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, S, D)`; with a cache `(B*K, 1, D)`.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
+            all real.
+        cache: dict from `init_cache`.
+        cache_index: int scalar tensor. Not needed: the cache is the past.
+        training: bool. Whether one-hot roles are drawn.
+
+    Returns:
+        Float tensor `(B, S, h_r)`; then the new cache iff one was passed.
+
+    Raises:
+        ValueError: for an unknown assignment or less than two roles; at
+            build as `RoleEncoder`.
+
+    Masking: consumes `padding_mask`. The roles of padding mean nothing.
+
+    Example:
+    >>> assign = keras_deepnmt.layers.RoleAssignment(5, "softmax")
+    >>> roles = assign(np.ones((3, 7, 8), "float32"))
+    >>> roles.shape, bool(np.allclose(np.sum(roles, axis=-1), 1))
+    (TensorShape([3, 7, 5]), True)
+
+    Reference:
+        - [Weissenborn et al., 2019](https://openreview.net/forum?id=ryx3_iAcY7).
+    """
+
+    def __init__(
+        self,
+        num_roles,
+        assignment="dense",
+        role_encoder="lstm",
+        bidirectional=True,
+        role_units=None,
+        kernel_size=7,
+        temperature=5.0,
+        exclusive=False,
+        **kwargs,
+    ):
+        if assignment not in ASSIGNMENTS:
+            raise ValueError(
+                f"`assignment` must be one of {', '.join(ASSIGNMENTS)}. "
+                f"Received: assignment={assignment!r}."
+            )
+        if num_roles < 2:
+            raise ValueError(
+                "`num_roles` must be at least 2. "
+                f"Received: num_roles={num_roles}."
+            )
+        super().__init__(**kwargs)
+        self.num_roles = num_roles
+        self.assignment = assignment
+        self.role_encoder = role_encoder
+        self.bidirectional = bidirectional
+        self.role_units = role_units
+        self.kernel_size = kernel_size
+        self.temperature = temperature
+        self.exclusive = exclusive
+        if assignment == "onehot":
+            self.seed_generator = keras.random.SeedGenerator()
+
+    def build(self, inputs_shape):
+        self.encoder = RoleEncoder(
+            self.role_units or self.num_roles,
+            role_encoder=self.role_encoder,
+            bidirectional=self.bidirectional,
+            kernel_size=self.kernel_size,
+            exclusive=self.exclusive,
+            name="encoder",
+            dtype=self.dtype_policy,
+        )
+        self.encoder.build(inputs_shape)
+        self.dense_roles = self._dense("dense_roles", activation="tanh")
+        hidden = self.encoder.compute_output_spec(
+            keras.KerasTensor(inputs_shape)
+        )
+        self.dense_roles.build(hidden.shape)
+        if self.assignment == "dense":
+            return
+        self.role_logits = self._dense("role_logits", use_bias=False)
+        self.role_logits.build((*inputs_shape[:-1], self.num_roles))
+        if self.assignment == "onehot":
+            # Not cast: half precision cannot tell 5 from 0.9995 of it.
+            self.current_temperature = self.add_weight(
+                name="temperature",
+                shape=(),
+                initializer=keras.initializers.Constant(self.temperature),
+                trainable=False,
+                autocast=False,
+            )
+
+    def call(
+        self,
+        inputs,
+        padding_mask=None,
+        cache=None,
+        cache_index=None,
+        training=None,
+    ):
+        if cache is None:
+            hidden = self.encoder(inputs, padding_mask=padding_mask)
+        else:
+            hidden, cache = self.encoder(inputs, cache=cache)
+        roles = self.dense_roles(hidden)  # (B, S, h_r)
+        if self.assignment != "dense":
+            logits = ops.cast(self.role_logits(roles), "float32")
+            if self.assignment == "onehot":
+                roles = self._choose(logits, training)
+            else:
+                roles = ops.softmax(logits, axis=-1)
+            roles = ops.cast(roles, self.compute_dtype)
+        return roles if cache is None else (roles, cache)
+
+    def init_cache(self, batch_size, max_length):
+        """Makes the cache of a sentence's beginning.
+
+        Args:
+            batch_size: int or scalar tensor. Rows B*K.
+            max_length: int or scalar tensor. Not needed.
+
+        Returns:
+            What `RoleEncoder.init_cache` gives.
+        """
+        return self.encoder.init_cache(batch_size, max_length)
+
+    def _choose(self, logits, training):
+        if not training:
+            return ops.one_hot(ops.argmax(logits, axis=-1), self.num_roles)
+        uniform = keras.random.uniform(
+            ops.shape(logits),
+            minval=1e-20,  # the logarithm of zero is no number
+            dtype="float32",
+            seed=self.seed_generator,
+        )
+        gumbel = -ops.log(-ops.log(uniform))
+        return ops.softmax(
+            (logits + gumbel) / self.current_temperature, axis=-1
+        )
+
+    def _dense(self, name, **options):
+        return keras.layers.Dense(
+            self.num_roles, name=name, dtype=self.dtype_policy, **options
+        )
+
+    def compute_output_spec(
+        self,
+        inputs,
+        padding_mask=None,
+        cache=None,
+        cache_index=None,
+        training=None,
+    ):
+        shape = (*inputs.shape[:-1], self.num_roles)
+        roles = keras.KerasTensor(shape, dtype=self.compute_dtype)
+        return roles if cache is None else (roles, cache)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_roles": self.num_roles,
+            "assignment": self.assignment,
+            "role_encoder": self.role_encoder,
+            "bidirectional": self.bidirectional,
+            "role_units": self.role_units,
+            "kernel_size": self.kernel_size,
+            "temperature": self.temperature,
+            "exclusive": self.exclusive,
+        }

@@ -1,0 +1,159 @@
+"""Role interaction between tokens and roles (Weissenborn et al., 2019)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.contextualized_embedding import (
+    ContextualizedEmbedding,
+)
+
+# One product of matrices for all roles is not faster than one for so many, and
+# needs the memory of all of them.
+ROLES_AT_ONCE = 8
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class RoleInteraction(ContextualizedEmbedding):
+    """Transforms each embedding by the roles that its token plays.
+
+    A table of embeddings gives a word one vector wherever it stands, and
+    leaves it to the layers above to find out which of its sides matters. Here
+    the context tells a token's roles, and each role has a matrix of its own
+    that turns the embedding.
+
+    With roles r from `RoleAssignment` it computes (Weissenborn et al., 2019,
+    Eq. 5, 7 and 8):
+
+        full:    output = sum_i r_i U_i e  (+ e)
+        rank 1:  output = U_o [(U_r^T r) * (U_e e)]  (+ e)
+
+    Here `num_roles` is the paper's h_r, D its h, `residual` its identity role
+    e. Rank 1 is the full form with `U_i = U_o diag(U_r[i]) U_e`.
+    Differs from the paper: nothing that it states. Each `U_i` starts as
+    Glorot's, and dropout of embeddings comes before the roles are told; a
+    model's own dropout, after the positions, comes on top.
+    Cost: `h_r D^2` parameters, or `h_r D + 2 D^2` with rank 1, beside those
+    of `RoleAssignment`; as many multiplications a token. Training with full
+    matrices keeps h_r times the embeddings in memory, other calls 8 times.
+
+    Args:
+        num_roles: int, at least 2. Number of roles, the paper's h_r.
+        assignment: `"dense"`, `"softmax"` or `"onehot"`.
+        residual: bool. Whether the embedding is added.
+        rank_one: bool. Whether all matrices share their factors.
+        role_encoder: `"lstm"` or `"cnn"`.
+        bidirectional: bool. Whether a role depends on later tokens too. A
+            target side needs `False`.
+        role_units, kernel_size, temperature, exclusive: as in
+            `RoleAssignment`.
+        positions: `"source"` or `"target"`: the side of the embeddings. A
+            model sets it; a target side refuses `bidirectional`.
+        dropout: float in [0, 1). On embeddings and on roles.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, S, D)`, embeddings e; with a cache
+            `(B*K, 1, D)`.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
+            all real.
+        cache: dict from `init_cache`.
+        cache_index: int scalar tensor. Not needed: the cache is the past.
+        return_roles: bool. Whether to return the roles as well.
+        training: bool. Whether dropout is active and one-hot roles are drawn.
+
+    Returns:
+        `output`, a float tensor like `inputs`; then the new cache iff one was
+        passed; then the roles `(B, S, h_r)` iff asked for.
+
+    Raises:
+        ValueError: as `RoleAssignment`; at build if a target side is to be
+            read in both directions.
+
+    Masking: consumes `padding_mask`.
+
+    Example:
+    >>> layer = keras_deepnmt.layers.RoleInteraction(5, "softmax")
+    >>> embeddings = np.zeros((3, 7, 8), "float32")
+    >>> output, roles = layer(embeddings, return_roles=True)
+    >>> output.shape, roles.shape
+    (TensorShape([3, 7, 8]), TensorShape([3, 7, 5]))
+
+    Reference:
+        - [Weissenborn et al., 2019](https://openreview.net/forum?id=ryx3_iAcY7).
+    """
+
+    def __init__(
+        self,
+        num_roles,
+        assignment="dense",
+        residual=True,
+        rank_one=False,
+        role_encoder="lstm",
+        bidirectional=True,
+        role_units=None,
+        kernel_size=7,
+        temperature=5.0,
+        exclusive=False,
+        positions="source",
+        dropout=0.3,
+        **kwargs,
+    ):
+        super().__init__(
+            num_roles,
+            assignment=assignment,
+            role_encoder=role_encoder,
+            bidirectional=bidirectional,
+            role_units=role_units,
+            kernel_size=kernel_size,
+            temperature=temperature,
+            exclusive=exclusive,
+            positions=positions,
+            dropout=dropout,
+            **kwargs,
+        )
+        self.residual = residual
+        self.rank_one = rank_one
+
+    def _build_combination(self, width):
+        if self.rank_one:
+            self.role_factor = self._linear("role_factor", width)
+            self.role_factor.build((None, None, self.num_roles))
+            self.embedding_factor = self._linear("embedding_factor", width)
+            self.embedding_factor.build((None, None, width))
+            self.output_factor = self._linear("output_factor", width)
+            self.output_factor.build((None, None, width))
+            return
+        # Glorot's limit of one matrix; Keras would take the roles for the
+        # width of a convolution.
+        limit = (3.0 / width) ** 0.5
+        self.role_kernels = self.add_weight(
+            name="role_kernels",
+            shape=(self.num_roles, width, width),
+            initializer=keras.initializers.RandomUniform(-limit, limit),
+        )
+
+    def _combine(self, embeddings, roles):
+        if self.rank_one:
+            product = self.role_factor(roles) * self.embedding_factor(
+                embeddings
+            )
+            output = self.output_factor(product)  # Eq. 8
+        else:
+            output = self._transform(embeddings, roles)  # Eq. 5
+        return output + embeddings if self.residual else output
+
+    def _transform(self, embeddings, roles):
+        output = 0.0
+        for start in range(0, self.num_roles, ROLES_AT_ONCE):
+            part = slice(start, start + ROLES_AT_ONCE)
+            product = ops.einsum("bsr,bsd->bsrd", roles[..., part], embeddings)
+            kernels = self.role_kernels[part]
+            output = output + ops.einsum("bsrd,rde->bse", product, kernels)
+        return output
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "residual": self.residual,
+            "rank_one": self.rank_one,
+        }
