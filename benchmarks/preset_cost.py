@@ -3,8 +3,8 @@
     python benchmarks/preset_cost.py
     python benchmarks/preset_cost.py --only "hybrid_*" --again
 
-Every preset is counted beside `transformer_SIZE`. The tiny ones are measured
-as well: a training step (XLA, dropout, Adam) on one fixed batch, and beam
+Every preset is counted beside the same model with empty slots. The tiny ones
+are measured as well: a training step (XLA, dropout, Adam) on one fixed batch, and beam
 search with 4 beams over as many steps for everyone, in turns with
 `transformer_tiny`; ratios are medians over the rounds. Compile seconds are
 those of the first call less those of a later one. Larger presets are counted
@@ -40,6 +40,7 @@ SIZES = {
     ),
 }
 NUM_BEAMS = 4
+PLAIN = "transformer_tiny"
 WAYS = ("step", "decode")
 
 
@@ -153,21 +154,18 @@ class Counter:
 
     def __init__(self, overrides):
         self._overrides = overrides
-        self._found = {}
 
-    def __call__(self, name):
-        """Counts the numbers of one preset."""
+    def __call__(self, name, **slots):
+        """Counts the numbers of one preset, with other slots if any."""
         import tensorflow as tf
 
         from keras_deepnmt.zoo import create_model
 
-        if name not in self._found:
-            sizes = [vocabulary_size(name)] * 2
-            # In a graph a variable has a shape and, until it runs, no value.
-            with tf.Graph().as_default():
-                model = create_model(name, *sizes, **self._overrides)
-            self._found[name] = model.count_params()
-        return self._found[name]
+        sizes = [vocabulary_size(name)] * 2
+        # In a graph a variable has a shape and, until it runs, no value.
+        with tf.Graph().as_default():
+            model = create_model(name, *sizes, **self._overrides, **slots)
+        return model.count_params()
 
 
 def vocabulary_size(name):
@@ -177,15 +175,22 @@ def vocabulary_size(name):
 
 def is_measured(name):
     """Says whether a preset is small enough to be timed."""
-    return name.endswith("_tiny")
+    return "_tiny" in name
 
 
 def plain_of(name):
-    """Names the plain Transformer of a preset's size, if there is one."""
-    from keras_deepnmt.zoo import list_models
+    """Gives the plain model of a preset's size: its slots left empty.
 
-    plain = f"transformer_{name.rsplit('_', 1)[-1]}"
-    return plain if plain in list_models() else None
+    Returns:
+        Tuple of a preset's name and a dict of overrides.
+    """
+    from keras_deepnmt.models.transformer_layers import SLOTS
+
+    if name.endswith("_matched"):
+        # Wider than what it is compared with, which the roles widened.
+        size = name.split("_")[1]
+        name = f"role_interaction_dense_{size}"
+    return name, dict.fromkeys(SLOTS)
 
 
 def costs(name, count, sizes, options, subjects):
@@ -198,26 +203,26 @@ def costs(name, count, sizes, options, subjects):
         options: what the parser returned.
         subjects: dict in which the plain `Subject` stays for all presets.
     """
-    plain = plain_of(name)
+    parameters = count(name)
+    plain, empty = plain_of(name)
     row = {
         "preset": name,
-        "plain": plain or "",
         "vocabulary_size": vocabulary_size(name),
-        "parameters": count(name),
-        "extra_parameters": count(name) - count(plain) if plain else "",
+        "parameters": parameters,
+        "extra_parameters": parameters - count(plain, **empty),
         **{f"{way}_ratio": "" for way in WAYS},
         **{f"{way}_compile_seconds": "" for way in WAYS},
         "rounds": "",
     }
     if is_measured(name):
         overrides = sizes["overrides"]
-        if plain not in subjects:
-            subjects[plain] = Subject(plain, sizes, overrides)
-        subject = subjects[plain]
-        if name != plain:
+        if PLAIN not in subjects:
+            subjects[PLAIN] = Subject(PLAIN, sizes, overrides)
+        subject = subjects[PLAIN]
+        if name != PLAIN:
             subject = Subject(name, sizes, overrides)
-        assert subject.parameters == row["parameters"]
-        ratios = measure(subject, subjects[plain], options)
+        assert subject.parameters == parameters
+        ratios = measure(subject, subjects[PLAIN], options)
         row["rounds"] = min(map(len, ratios.values()))
         for way in WAYS:
             row[f"{way}_ratio"] = round(statistics.median(ratios[way]), 3)

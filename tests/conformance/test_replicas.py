@@ -27,10 +27,10 @@ def measured():
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def test_two_replicas_update_as_one_device(measured, model_entry):
+def test_two_replicas_update_as_one_device(request, model_entry):
     if model_entry.mark:
         pytest.skip("Two replicas are proven on the models without a mark.")
-    found = measured["models"][model_entry.name]
+    found = request.getfixturevalue("measured")["models"][model_entry.name]
     assert found["moved"] > 1e-3
     assert found["weights"] < 1e-6
     assert found["loss"] < 1e-5
