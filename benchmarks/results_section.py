@@ -69,6 +69,23 @@ TABLES = {
             "commit",
         ],
     ),
+    "layer_speed": (
+        "Each paper's layer against what it replaces, CPU, float32",
+        [
+            "layer",
+            "variant",
+            "plain",
+            "forward_ratio_median",
+            "forward_multiply_adds_ratio",
+            "training_ratio_median",
+            "training_multiply_adds_ratio",
+            "memory_ratio",
+            "target",
+            "met",
+            "machine",
+            "commit",
+        ],
+    ),
     "input_pipeline": (
         "Step time with prepared data against cached batches",
         [

@@ -20,7 +20,11 @@ def git_commit():
         check=True,
     ).stdout.strip()
     changed = subprocess.run(
-        ["git", "status", "--porcelain", "--", "../keras_deepnmt"],
+        [
+            *("git", "status", "--porcelain", "--", "../keras_deepnmt"),
+            # Measurements themselves, carried by the package.
+            ":(exclude)../keras_deepnmt/zoo/measured_costs.csv",
+        ],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -86,20 +90,46 @@ def append_rows(path, rows):
     """
     path = Path(path)
     columns = list(rows[0])
-    old = []
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            old = list(reader)
-            if not set(reader.fieldnames) <= set(columns):
-                raise ValueError(
-                    f"{path} has other columns than the row. Received: "
-                    f"{columns}, the file has {reader.fieldnames}."
-                )
+    _write(path, columns, [*_read(path, columns), *rows])
+
+
+def replace_row(path, row, key):
+    """Puts one row into a CSV that has one row for each value of a column.
+
+    Args:
+        path: the CSV file.
+        row: dict of the columns.
+        key: str. The column.
+
+    Raises:
+        ValueError: if the file has a column that the row does not have.
+    """
+    path = Path(path)
+    columns = list(row)
+    rows = {old[key]: old for old in _read(path, columns)}
+    rows[row[key]] = row
+    _write(path, columns, rows.values())
+
+
+def _read(path, columns):
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        old = list(reader)
+    if not set(reader.fieldnames) <= set(columns):
+        raise ValueError(
+            f"{path} has other columns than the row. Received: "
+            f"{columns}, the file has {reader.fieldnames}."
+        )
+    return old
+
+
+def _write(path, columns, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".partial")
     with temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, "", lineterminator="\n")
         writer.writeheader()
-        writer.writerows([*old, *rows])
+        writer.writerows(rows)
     os.replace(temporary, path)

@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
+import paper_slots
 from toy_slots import all_slots
 
 import keras_deepnmt.layers
-from keras_deepnmt.zoo import create_model, list_models
+from keras_deepnmt.zoo import create_model
+from keras_deepnmt.zoo.registry import get_preset, variants
 
 B, S, T, D, N = 3, 7, 5, 8, 2
 
@@ -61,6 +63,7 @@ class ModelEntry:
     preset: str
     vocabulary_sizes: tuple[int, int] = (11, 13)
     overrides: Callable[[], dict] = dict
+    mark: str = ""  # `thorough` or `slow`: what it takes to prove it
 
     def make(self, **overrides):
         tiny = dict(
@@ -344,9 +347,6 @@ LAYERS = [
 MODELS = [
     # Equal vocabularies: this preset then shares its embeddings.
     ModelEntry("transformer_tiny", "transformer_tiny", (13, 13)),
-    ModelEntry("transformer_small", "transformer_small"),
-    ModelEntry("transformer_base", "transformer_base"),
-    ModelEntry("transformer_big", "transformer_big"),
     ModelEntry(
         "pre-norm, untied, two blocks a side",
         "transformer_base",
@@ -357,39 +357,54 @@ MODELS = [
         ),
     ),
     ModelEntry(
-        "every slot, aggregation at the end",
-        "transformer_base",
-        overrides=lambda: dict(
-            num_decoder_layers=2, **all_slots(2, feeds_back=False)
-        ),
-    ),
-    ModelEntry(
-        "every slot, aggregation feeds back, pre-norm, no positions",
+        "toys in every slot",
         "transformer_base",
         overrides=lambda: dict(
             num_decoder_layers=2,
             normalize_first=True,
-            position_encoding=None,
             **all_slots(2, feeds_back=True),
         ),
+        mark="thorough",
     ),
+    ModelEntry(
+        "every slot",
+        "everything_tiny",
+        overrides=lambda: {**THREE_LAYERS, **paper_slots.one_choice()},
+    ),
+    ModelEntry(
+        "every slot, other layers, pre-norm, no positions",
+        "transformer_base",
+        overrides=lambda: {
+            **THREE_LAYERS,
+            **paper_slots.another_choice(),
+            "normalize_first": True,
+            "position_encoding": None,
+        },
+    ),
+]
+THREE_LAYERS = dict.fromkeys(
+    ("num_encoder_layers", "num_decoder_layers"), paper_slots.NUM_LAYERS
+)
+# One size of each variant of a paper; the others differ in numbers alone.
+MODELS += [
+    ModelEntry(names[0], names[0], overrides=lambda: THREE_LAYERS, mark="slow")
+    for variant, names in variants().items()
+    if variant not in ("transformer", "everything")
+]
+MODELS += [
+    ModelEntry(
+        " and ".join(names),
+        "transformer_base",
+        overrides=lambda slots=slots: {**THREE_LAYERS, **slots},
+        mark="slow",
+    )
+    for names, slots in paper_slots.pairs()
 ]
 
 
-@functools.cache
-def distinct_models():
-    """The models without those that tiny sizes make equal to another.
-
-    Presets of one paper often differ in nothing but size and dropout; then
-    one of them stands for all where a property is costly to prove.
-    """
-    found = {}
-    for entry in MODELS:
-        config = entry.make().get_config()
-        for name in ("name", "dropout", "dtype"):
-            config.pop(name, None)
-        found.setdefault(repr(sorted(config.items())), entry)
-    return list(found.values())
+def models_marked(mark=""):
+    """The models of a mark; without one, those that every run proves."""
+    return [entry for entry in MODELS if entry.mark == mark]
 
 
 def public_layers():
@@ -402,10 +417,10 @@ def public_layers():
 
 
 def missing_entries():
-    """Names of public layers and presets that have no entry."""
+    """Names of public layers and variants of presets that have no entry."""
     layers = {entry.name.split(",")[0] for entry in LAYERS}
-    presets = {entry.name for entry in MODELS}
-    return (public_layers() - layers) | (set(list_models()) - presets)
+    models = {get_preset(entry.preset).variant for entry in MODELS}
+    return (public_layers() - layers) | (set(variants()) - models)
 
 
 def identify(entry):

@@ -51,10 +51,15 @@ def frozen_garbage():
 def pytest_collection_modifyitems(config, items):
     # Files of few, long tests first: at the end one process would wait.
     items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
-    if config.option.markexpr:
-        return
+    asked = config.option.markexpr
     for item in items:
-        for name in ("slow", "thorough"):
-            if item.get_closest_marker(name):
-                reason = f"{name.capitalize()}; runs with -m {name}."
-                item.add_marker(pytest.mark.skip(reason))
+        # What is slow and thorough runs with the slow ones.
+        if item.get_closest_marker("slow"):
+            name = "slow"
+        elif item.get_closest_marker("thorough"):
+            name = "thorough"
+        else:
+            continue
+        if name not in asked:
+            reason = f"{name.capitalize()}; runs with -m {name}."
+            item.add_marker(pytest.mark.skip(reason))

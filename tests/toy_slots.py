@@ -183,7 +183,9 @@ class SurfaceMixture(keras.layers.Layer):
         # Said outright: JAX cannot trace a call that takes a function.
         return keras.KerasTensor(project(states).shape, dtype="float32")
 
-    def static_cache(self, memory, source_embeddings):
+    def static_cache(
+        self, memory, source_embeddings, memory_padding_mask=None, project=None
+    ):
         return self.attention.static_cache(source_embeddings, memory)
 
 

@@ -6,10 +6,21 @@ from keras_deepnmt.commands.options import VerbParser
 from keras_deepnmt.commands.quiet_import import import_backend
 
 EXAMPLE = """
-deepnmt models "transformer_*"
+deepnmt models "role_interaction_*"
+deepnmt models "*_tiny" --quiet
 deepnmt models --recipes
 """
 CONTINUE = "Nothing was changed."
+COLUMNS = {
+    # of the table of costs: heading
+    "preset": "preset",
+    "parameters": "parameters",
+    "extra_parameters": "more than plain",
+    "step_ratio": "training x",
+    "decode_ratio": "decoding x",
+    "step_compile_seconds": "compile s",
+    "paper": "paper",
+}
 
 
 def add_options(parser: VerbParser) -> None:
@@ -34,7 +45,7 @@ def add_options(parser: VerbParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Prints one name a line.
+    """Prints a line for each preset or recipe.
 
     Args:
         options: what the parser returned.
@@ -43,10 +54,53 @@ def run(options: Namespace) -> None:
     if options.recipes:
         from keras_deepnmt.recipes.loading import list_recipes
 
-        names = list_recipes(options.pattern)
+        lines = list_recipes(options.pattern)
     else:
         from keras_deepnmt.zoo import list_models
 
         names = list_models(options.pattern)
+        lines = names if options.quiet else preset_table(names)
+    for line in lines:
+        print(line)
+
+
+def preset_table(names: list[str]) -> list[str]:
+    """Says what each preset is and what it costs, in aligned columns.
+
+    Args:
+        names: presets.
+
+    Returns:
+        Lines, the headings first.
+
+    Example:
+    >>> preset_table([])[0].split()[:2]
+    ['preset', 'parameters']
+    """
+    from keras_deepnmt.zoo.costs import measured_costs
+    from keras_deepnmt.zoo.registry import get_preset
+
+    costs = measured_costs()
+    rows = [list(COLUMNS.values())]
     for name in names:
-        print(name)
+        row = costs.get(name, {})
+        cells = [_cell(row.get(column, "")) for column in COLUMNS]
+        rows.append([name, *cells[1:-1], get_preset(name).paper])
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            # Names to the left, numbers to the right.
+            cell.ljust(width)
+            if number in (0, len(row) - 1)
+            else cell.rjust(width)
+            for number, (cell, width) in enumerate(
+                zip(row, widths, strict=True)
+            )
+        ).rstrip()
+        for row in rows
+    ]
+    return lines
+
+
+def _cell(value: str) -> str:
+    return f"{int(value):,}" if value.isdecimal() else value or "-"

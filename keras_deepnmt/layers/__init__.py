@@ -1,21 +1,48 @@
 """Layers that can be used alone in any functional Keras model."""
 
-from keras_deepnmt.layers.aggregation_node import AggregationNode as AggregationNode
-from keras_deepnmt.layers.contextualized_embedding import ContextualizedEmbedding as ContextualizedEmbedding
+from keras_deepnmt.layers.aggregation_node import (
+    AggregationNode as AggregationNode,
+)
+from keras_deepnmt.layers.contextualized_embedding import (
+    ContextualizedEmbedding as ContextualizedEmbedding,
+)
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
-from keras_deepnmt.layers.fine_grained_layer_attention import FineGrainedLayerAttention as FineGrainedLayerAttention
-from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention as HybridSelfAttention
-from keras_deepnmt.layers.layer_aggregation import LayerAggregation as LayerAggregation
-from keras_deepnmt.layers.layer_diversity import LayerDiversity as LayerDiversity
-from keras_deepnmt.layers.linear_combination import LinearCombination as LinearCombination
-from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
-from keras_deepnmt.layers.multi_layer_attention import MultiLayerAttention as MultiLayerAttention
-from keras_deepnmt.layers.residual_connection import ResidualConnection as ResidualConnection
-from keras_deepnmt.layers.role_assignment import RoleAssignment as RoleAssignment
+from keras_deepnmt.layers.fine_grained_layer_attention import (
+    FineGrainedLayerAttention as FineGrainedLayerAttention,
+)
+from keras_deepnmt.layers.hybrid_self_attention import (
+    HybridSelfAttention as HybridSelfAttention,
+)
+from keras_deepnmt.layers.layer_aggregation import (
+    LayerAggregation as LayerAggregation,
+)
+from keras_deepnmt.layers.layer_diversity import (
+    LayerDiversity as LayerDiversity,
+)
+from keras_deepnmt.layers.multi_head_attention import (
+    MultiHeadAttention as MultiHeadAttention,
+)
+from keras_deepnmt.layers.multi_layer_attention import (
+    MultiLayerAttention as MultiLayerAttention,
+)
+from keras_deepnmt.layers.residual_connection import (
+    ResidualConnection as ResidualConnection,
+)
+from keras_deepnmt.layers.role_assignment import (
+    RoleAssignment as RoleAssignment,
+)
 from keras_deepnmt.layers.role_encoder import RoleEncoder as RoleEncoder
-from keras_deepnmt.layers.role_interaction import RoleInteraction as RoleInteraction
-from keras_deepnmt.layers.sinusoidal_position_encoding import SinusoidalPositionEncoding as SinusoidalPositionEncoding
+from keras_deepnmt.layers.role_interaction import (
+    RoleInteraction as RoleInteraction,
+)
+from keras_deepnmt.layers.sinusoidal_position_encoding import (
+    SinusoidalPositionEncoding as SinusoidalPositionEncoding,
+)
 from keras_deepnmt.layers.surface_fusion import SurfaceFusion as SurfaceFusion
-from keras_deepnmt.layers.transformer_decoder_block import TransformerDecoderBlock as TransformerDecoderBlock
-from keras_deepnmt.layers.transformer_encoder_block import TransformerEncoderBlock as TransformerEncoderBlock
+from keras_deepnmt.layers.transformer_decoder_block import (
+    TransformerDecoderBlock as TransformerDecoderBlock,
+)
+from keras_deepnmt.layers.transformer_encoder_block import (
+    TransformerEncoderBlock as TransformerEncoderBlock,
+)

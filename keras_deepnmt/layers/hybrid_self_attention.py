@@ -187,12 +187,13 @@ class HybridSelfAttention(MultiHeadAttention):
         allowed = super()._allowed(
             queries, keys, attention_mask, is_causal, start
         )
-        branches = self._branch_masks(
-            relative_positions(ops.shape(queries)[2], ops.shape(keys)[2], start)
-        )[None, None]  # (1, 1, n, T, S)
-        if allowed is None:
-            return branches
-        return ops.logical_and(allowed[:, :, None], branches)
+        distances = relative_positions(
+            ops.shape(queries)[2], ops.shape(keys)[2], start
+        )
+        return [
+            mask if allowed is None else ops.logical_and(allowed, mask)
+            for mask in self._branch_masks(distances)
+        ]
 
     def _branch_masks(self, distances):
         least = 1 if self.strict else 0
@@ -202,38 +203,30 @@ class HybridSelfAttention(MultiHeadAttention):
             "backward": [distances >= least],
             "local": [ops.abs(distances) <= window for window in self._windows],
         }
-        chosen = [mask for branch in self.branches for mask in masks[branch]]
-        return ops.stack(chosen)  # (n, T, S), Eq. 9 and 11
+        return [mask for branch in self.branches for mask in masks[branch]]
 
     def _attend(self, queries, keys, values, allowed, training):
-        logits = self._align(queries, keys)[:, :, None]  # (B, N, 1, T, S)
-        weights = self._weigh(logits, allowed)  # (B, N, n, T, S), Eq. 8, 10
-        dropped = self.dropout_layer(weights, training=training)
+        logits = self._align(queries, keys)  # (B, N, T, S)
+        weights = [self._weigh(logits, mask) for mask in allowed]  # Eq. 8, 10
+        dropped = [self.dropout_layer(a, training=training) for a in weights]
         if self.fusion == "sum":
             # One product with V for all: sum_i (A_i V) = (sum_i A_i) V.
-            total = ops.sum(dropped, axis=2)
-            context = self._merge_heads(
-                ops.einsum("bnts,bnsh->btnh", total, values)
-            )
+            context = self._gather(sum(dropped[1:], dropped[0]), values)
         else:
-            context = self._fuse(
-                ops.einsum("bnits,bnsh->btinh", dropped, values)
-            )
-        return context, ops.transpose(weights, (0, 2, 1, 3, 4))
+            context = self._fuse([self._gather(a, values) for a in dropped])
+        return context, ops.stack(weights, axis=1)
 
-    def _fuse(self, x):
-        shape = ops.shape(x)  # (B, T, n, N, H)
-        width = self.num_heads * self.head_dim
-        branches = len(self.branch_names)
+    def _fuse(self, contexts):
         if self.fusion == "concat":
-            x = ops.reshape(x, (shape[0], shape[1], branches * width))
-            return self.fusion_projection(x)  # Eq. 13
-        x = ops.reshape(x, (shape[0], shape[1], branches, width))
-        total = 0.0
-        for i in range(branches):
-            gate = self.excites[i](ops.relu(self.squeezes[i](x[:, :, i])))
-            total += ops.sigmoid(gate) * x[:, :, i]  # Eq. 13 and 14
-        return total
+            joined = ops.concatenate(contexts, axis=-1)  # (B, T, n D)
+            return self.fusion_projection(joined)  # Eq. 13
+        gated = []
+        for x, squeeze, excite in zip(
+            contexts, self.squeezes, self.excites, strict=True
+        ):
+            gate = ops.sigmoid(excite(ops.relu(squeeze(x))))  # Eq. 14
+            gated.append(gate * x)
+        return sum(gated[1:], gated[0])  # Eq. 13
 
     def _fusion_layer(self, name, input_width, width):
         layer = self._projection(

@@ -230,8 +230,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def _attend(self, queries, keys, values, allowed, training):
         weights = self._weigh(self._align(queries, keys), allowed)
         dropped = self.dropout_layer(weights, training=training)
-        context = ops.einsum("bnts,bnsh->btnh", dropped, values)
-        return self._merge_heads(context), weights
+        return self._gather(dropped, values), weights
 
     def _align(self, queries, keys):
         scale = self.head_dim**-0.5
@@ -251,17 +250,18 @@ class MultiHeadAttention(keras.layers.Layer):
             weights = ops.where(allowed, weights, 0.0)
         return ops.cast(weights, self.compute_dtype)
 
+    def _gather(self, weights, values):
+        context = ops.einsum("bnts,bnsh->btnh", weights, values)
+        shape = ops.shape(context)
+        width = self.num_heads * self.head_dim
+        return ops.reshape(context, (shape[0], shape[1], width))
+
     def _split_heads(self, x):
         shape = ops.shape(x)
         x = ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_dim))
         # Heads first: each head's keys then lie together, which makes a step
         # over a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
-
-    def _merge_heads(self, x):
-        shape = ops.shape(x)  # (B, T, N, H)
-        width = self.num_heads * self.head_dim
-        return ops.reshape(x, (shape[0], shape[1], width))
 
     def _projection(self, name, width, use_bias, initializer):
         return keras.layers.Dense(

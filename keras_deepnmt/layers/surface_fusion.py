@@ -79,7 +79,7 @@ class SurfaceFusion(keras.layers.Layer):
 
     Masking: consumes `memory_padding_mask`; position-wise over the target.
 
-    Example, alone in a functional model:
+    Example:
     >>> inputs = [keras.Input((None, 8)) for _ in range(3)]
     >>> fusion = keras_deepnmt.layers.SurfaceFusion(
     ...     output_projection=keras.layers.Dense(13)

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.stack_slots import (
@@ -13,9 +12,9 @@ from keras_deepnmt.models.stack_slots import (
     run_stack,
 )
 from keras_deepnmt.models.transformer_layers import (
-    SLOTS,
     TransformerLayers,
     check_arguments,
+    slot_configs,
 )
 
 
@@ -40,8 +39,9 @@ class Transformer(Seq2Seq):
       and the blocks' outputs; gives one memory `(B, S, D)` a decoder block.
     * `output_fusion`: called with decoder states, memory, source embeddings,
       `memory_padding_mask=`, `static_cache=` and `project=` (states to
-      logits); gives log-probabilities `(B, T, V)`. It has `static_cache` and
-      `compute_output_spec`: JAX cannot infer shapes through a function.
+      logits); gives log-probabilities `(B, T, V)`. It has `static_cache`,
+      with all these arguments but the first, and `compute_output_spec`: JAX
+      cannot infer shapes through a function.
     * `layer_diversity`: called with a stack's block outputs and
       `padding_mask=`; gives the last of them back and adds a loss; a number
       stands for `layers.LayerDiversity` of that weight. With the
@@ -122,8 +122,7 @@ class Transformer(Seq2Seq):
         for name in ("self", "kwargs", "dtype", "__class__"):
             arguments.pop(name, None)
         check_arguments(arguments)
-        for slot in SLOTS:
-            arguments[slot] = prototype_config(arguments[slot])
+        arguments |= slot_configs(arguments)
         arguments["activation"] = keras.activations.serialize(
             keras.activations.get(activation)
         )
@@ -248,7 +247,10 @@ class Transformer(Seq2Seq):
                 dynamic |= {name: state} if state else {}
         if self.output_fusion is not None:
             static["output_fusion"] = self.output_fusion.static_cache(
-                memory["output"], memory["source_embeddings"]
+                memory["output"],
+                memory["source_embeddings"],
+                memory_padding_mask=memory["padding_mask"],
+                project=self._project,
             )
         return {"static": static, "dynamic": dynamic}
 

@@ -2,8 +2,9 @@
 
 import keras
 
-from keras_deepnmt.layers.cloning import clone_prototype
+from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.layer_diversity import LayerDiversity
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding,
 )
@@ -76,6 +77,27 @@ source_vocabulary_size=0.
             f"target_vocabulary_size={sizes[1]}. "
             "Train a joint tokenizer, or pass share_embeddings=False."
         )
+
+
+def slot_configs(arguments):
+    """Turns what the slots were given into plain configurations.
+
+    Args:
+        arguments: dict of the arguments of `models.Transformer`.
+
+    Returns:
+        Dict of the slots' names to dicts or `None`.
+
+    Example:
+    >>> slot_configs({**dict.fromkeys(SLOTS), "layer_diversity": 0.5})[
+    ...     "layer_diversity"
+    ... ]["config"]["weight"]
+    0.5
+    """
+    found = {slot: arguments[slot] for slot in SLOTS}
+    if isinstance(found["layer_diversity"], int | float):
+        found["layer_diversity"] = LayerDiversity(found["layer_diversity"])
+    return {slot: prototype_config(layer) for slot, layer in found.items()}
 
 
 class TransformerLayers:

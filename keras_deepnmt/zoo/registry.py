@@ -36,6 +36,63 @@ def register_model(function):
     return function
 
 
+def register_variant(model, sizes, paper):
+    """Registers what stands in a model's slots as one preset for each size.
+
+    The decorated function is called with the preset's arguments, overrides
+    included, and gives the slots. The presets are named after it and the
+    size, and described by its docstring.
+
+    Args:
+        model: class that is called with two vocabulary sizes and arguments.
+        sizes: dict of a size's name to a function `(source_vocabulary_size,
+            target_vocabulary_size)` that gives the arguments but the slots.
+        paper: str. Whose model it is, as "Vaswani et al. (2017)".
+
+    Returns:
+        A decorator that leaves the function as it is.
+
+    Raises:
+        ValueError: if a name is taken.
+
+    Example:
+    >>> sizes = {"tiny": lambda source, target: {"num_heads": 2}}
+    >>> model = lambda *vocabulary_sizes, **arguments: arguments
+    >>> @register_variant(model, sizes, "Nobody (2000)")
+    ... def example(arguments):
+    ...     return {"encoder_fusion": arguments["num_heads"]}
+    >>> get_preset("example_tiny")(11, 13, num_heads=4)
+    {'encoder_fusion': 4, 'num_heads': 4}
+    >>> del _PRESETS["example_tiny"]
+    """
+
+    def register(slots):
+        for size, arguments_of in sizes.items():
+            preset = _preset(model, slots, arguments_of)
+            preset.__name__ = f"{slots.__name__}_{size}"
+            preset.__doc__ = slots.__doc__
+            preset.__module__ = slots.__module__
+            preset.variant = slots.__name__
+            preset.paper = paper
+            register_model(preset)
+        return slots
+
+    return register
+
+
+def _preset(model, slots, arguments_of):
+    def arguments(*vocabulary_sizes, **overrides):
+        found = {**arguments_of(*vocabulary_sizes), **overrides}
+        return {**slots(found), **found}
+
+    def preset(source_vocabulary_size, target_vocabulary_size, **overrides):
+        sizes = (source_vocabulary_size, target_vocabulary_size)
+        return model(*sizes, **arguments(*sizes, **overrides))
+
+    preset.arguments = arguments
+    return preset
+
+
 def list_models(pattern="*"):
     """Lists presets in natural order.
 
@@ -51,6 +108,22 @@ def list_models(pattern="*"):
     """
     names = fnmatch.filter(_PRESETS, pattern)
     return sorted(names, key=lambda n: re.sub(r"\d+", _padded_number, n))
+
+
+def variants():
+    """Lists what the presets are sizes of.
+
+    Returns:
+        Dict of a variant's name to the names of its presets, smallest first.
+
+    Example:
+    >>> variants()["transformer"][0]
+    'transformer_tiny'
+    """
+    found = {}
+    for name, preset in _PRESETS.items():
+        found.setdefault(preset.variant, []).append(name)
+    return found
 
 
 def get_preset(name):

@@ -1,24 +1,12 @@
 """Presets of the plain Transformer (Vaswani et al., 2017, Table 3)."""
 
 from keras_deepnmt.models.transformer import Transformer
-from keras_deepnmt.zoo.registry import register_model
+from keras_deepnmt.zoo.registry import register_variant
 
 
-def _transformer(
-    source_vocabulary_size, target_vocabulary_size, sizes, overrides
-):
-    arguments = {**sizes, **overrides}
-    return Transformer(
-        source_vocabulary_size, target_vocabulary_size, **arguments
-    )
-
-
-@register_model
-def transformer_tiny(
-    source_vocabulary_size, target_vocabulary_size, **overrides
-):
+def tiny(source_vocabulary_size, target_vocabulary_size):
     """4 + 4 layers of width 128, as used on Multi30k; one shared matrix."""
-    sizes = dict(
+    return dict(
         hidden_dim=128,
         intermediate_dim=256,
         num_heads=4,
@@ -27,17 +15,11 @@ def transformer_tiny(
         dropout=0.3,
         share_embeddings=source_vocabulary_size == target_vocabulary_size,
     )
-    return _transformer(
-        source_vocabulary_size, target_vocabulary_size, sizes, overrides
-    )
 
 
-@register_model
-def transformer_small(
-    source_vocabulary_size, target_vocabulary_size, **overrides
-):
+def small(source_vocabulary_size, target_vocabulary_size):
     """2 + 2 layers of width 256, as used on IWSLT14 by Song et al. (2018)."""
-    sizes = dict(
+    return dict(
         hidden_dim=256,
         intermediate_dim=1024,
         num_heads=4,
@@ -45,17 +27,11 @@ def transformer_small(
         num_decoder_layers=2,
         dropout=0.1,
     )
-    return _transformer(
-        source_vocabulary_size, target_vocabulary_size, sizes, overrides
-    )
 
 
-@register_model
-def transformer_base(
-    source_vocabulary_size, target_vocabulary_size, **overrides
-):
+def base(source_vocabulary_size, target_vocabulary_size):
     """6 + 6 layers of width 512: the base model of the paper."""
-    sizes = dict(
+    return dict(
         hidden_dim=512,
         intermediate_dim=2048,
         num_heads=8,
@@ -63,17 +39,11 @@ def transformer_base(
         num_decoder_layers=6,
         dropout=0.1,
     )
-    return _transformer(
-        source_vocabulary_size, target_vocabulary_size, sizes, overrides
-    )
 
 
-@register_model
-def transformer_big(
-    source_vocabulary_size, target_vocabulary_size, **overrides
-):
+def big(source_vocabulary_size, target_vocabulary_size):
     """6 + 6 layers of width 1024: the big model of the paper."""
-    sizes = dict(
+    return dict(
         hidden_dim=1024,
         intermediate_dim=4096,
         num_heads=16,
@@ -81,6 +51,12 @@ def transformer_big(
         num_decoder_layers=6,
         dropout=0.3,
     )
-    return _transformer(
-        source_vocabulary_size, target_vocabulary_size, sizes, overrides
-    )
+
+
+SIZES = {"tiny": tiny, "small": small, "base": base, "big": big}
+
+
+@register_variant(Transformer, SIZES, "Vaswani et al. (2017)")
+def transformer(arguments):
+    """The plain Transformer."""
+    return {}

@@ -10,26 +10,30 @@ def layer_entry(request):
     return request.param
 
 
-@pytest.fixture(params=catalog.MODELS, ids=catalog.identify)
+@pytest.fixture(
+    params=[
+        pytest.param(
+            entry,
+            id=catalog.identify(entry),
+            marks=getattr(pytest.mark, entry.mark) if entry.mark else (),
+        )
+        for entry in catalog.MODELS
+    ]
+)
 def model_entry(request):
     return request.param
 
 
-@pytest.fixture(params=catalog.distinct_models(), ids=catalog.identify)
-def distinct_entry(request):
-    return request.param
-
-
 @pytest.fixture
-def model(distinct_entry):
+def model(model_entry):
     """A model of the entry; its weights are put back after the test."""
-    model = shared_model(distinct_entry.name)
+    model = shared_model(model_entry.name)
     weights = model.get_weights()
     yield model
     model.set_weights(weights)
 
 
 @pytest.fixture
-def graph(model, distinct_entry):
+def graph(model, model_entry):
     """`graph(inputs)`: log-probabilities from one traced function."""
-    return shared_graph(distinct_entry.name)
+    return shared_graph(model_entry.name)

@@ -1,8 +1,9 @@
 """Runs the catalogue on another backend; prints what each entry gave.
 
-Run as a program with `KERAS_BACKEND` set and a folder written by
-`test_second_backend.py`: `<number>.keras` and `<number>.npy`, the outputs of
-the first backend. Prints a JSON object: entry name to its results.
+Run as a program with `KERAS_BACKEND` set, a folder written by
+`test_second_backend.py` and the mark of the models. In the folder are
+`<number>.keras` and `<number>.npy`, the outputs of the first backend. Prints a
+JSON object: entry name to its results.
 """
 
 import json
@@ -66,7 +67,7 @@ def check_model(entry, folder, number):
     found["weights that stood still"] = [
         weight.path
         for weight, old in zip(model.weights, before, strict=True)
-        if not np.any(np.asarray(weight) != old)
+        if weight.trainable and not np.any(np.asarray(weight) != old)
     ]
     return found
 
@@ -103,7 +104,7 @@ def train_with_options(entry, weights):
 
 
 def check_options(folder):
-    number, entry = list(enumerate(catalog.distinct_models()))[-1]
+    number, entry = list(enumerate(catalog.models_marked()))[-1]
     model = keras.models.load_model(folder / f"model_{number}.keras")
     with np.load(folder / "options.npz") as expected:
         losses, *weights = expected.values()
@@ -171,16 +172,19 @@ def check_devices(folder):
     }
 
 
-def run_all(folder):
-    # First: devices are divided before the backend starts.
-    found = {"data parallel": check_devices(folder)}
+def run_all(folder, mark):
+    found = {}
+    if not mark:
+        # First: devices are divided before the backend starts.
+        found["data parallel"] = check_devices(folder)
+        found["options"] = check_options(folder)
     found["backend"] = keras.config.backend()
-    found["options"] = check_options(folder)
+    layers = [] if mark else catalog.LAYERS
     work = [
-        *((check_layer, entries) for entries in enumerate(catalog.LAYERS)),
+        *((check_layer, entries) for entries in enumerate(layers)),
         *(
             (check_model, entries)
-            for entries in enumerate(catalog.distinct_models())
+            for entries in enumerate(catalog.models_marked(mark))
         ),
     ]
     for check, (number, entry) in work:
@@ -192,4 +196,4 @@ def run_all(folder):
 
 
 if __name__ == "__main__":
-    print(json.dumps(run_all(Path(sys.argv[1]))))
+    print(json.dumps(run_all(Path(sys.argv[1]), sys.argv[2])))

@@ -17,8 +17,8 @@ def test_a_layer_gives_the_same_in_every_way(layer_entry):
         np.testing.assert_allclose(compiled(), eager, atol=1e-5)
 
 
-def test_a_model_gives_the_same_in_every_way(model, graph, distinct_entry):
-    inputs, _ = distinct_entry.example()
+def test_a_model_gives_the_same_in_every_way(model, graph, model_entry):
+    inputs, _ = model_entry.example()
     eager = model.log_probs(model(inputs)).numpy()
     np.testing.assert_allclose(graph(inputs), eager, atol=1e-5)
     compiled = tf.function(
@@ -27,10 +27,8 @@ def test_a_model_gives_the_same_in_every_way(model, graph, distinct_entry):
     np.testing.assert_allclose(compiled(), eager, atol=1e-5)
 
 
-def test_the_functional_graph_is_encode_and_decode(
-    model, graph, distinct_entry
-):
-    inputs, _ = distinct_entry.example()
+def test_the_functional_graph_is_encode_and_decode(model, graph, model_entry):
+    inputs, _ = model_entry.example()
     memory = model.encode(inputs["source_ids"])
     scores = model.decode(inputs["target_ids"], memory)
     np.testing.assert_allclose(

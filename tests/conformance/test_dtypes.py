@@ -34,11 +34,11 @@ def test_a_layer_computes_in_its_dtype_and_learns(layer_entry, dtype):
 
 
 @pytest.mark.parametrize("dtype", HALF)
-def test_a_model_learns_in_half_precision(distinct_entry, dtype):
-    model = distinct_entry.make(dtype=dtype, dropout=0.0)
+def test_a_model_learns_in_half_precision(model_entry, dtype):
+    model = model_entry.make(dtype=dtype, dropout=0.0)
     # XLA in half precision is proven on the layers.
     model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
-    inputs, labels = distinct_entry.example()
+    inputs, labels = model_entry.example()
     scores = model(inputs)
     wanted = keras.DTypePolicy(dtype).compute_dtype
     assert keras.backend.standardize_dtype(scores.dtype) in (wanted, "float32")

@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def test_padding_changes_nothing(graph, distinct_entry):
-    inputs, labels = distinct_entry.example()
+def test_padding_changes_nothing(graph, model_entry):
+    inputs, labels = model_entry.example()
     real = labels != 0
     wider = {
         "source_ids": np.pad(inputs["source_ids"], ((0, 0), (0, 6))),
@@ -14,8 +14,8 @@ def test_padding_changes_nothing(graph, distinct_entry):
     np.testing.assert_allclose(padded[real], graph(inputs)[real], atol=1e-5)
 
 
-def test_batch_mates_change_nothing(graph, distinct_entry):
-    inputs, labels = distinct_entry.example()
+def test_batch_mates_change_nothing(graph, model_entry):
+    inputs, labels = model_entry.example()
     together = graph(inputs)
     for row in range(len(labels)):
         num_source = np.count_nonzero(inputs["source_ids"][row])
@@ -31,16 +31,16 @@ def test_batch_mates_change_nothing(graph, distinct_entry):
         )
 
 
-def test_rows_of_padding_change_nothing_and_stay_finite(graph, distinct_entry):
-    inputs, _ = distinct_entry.example()
+def test_rows_of_padding_change_nothing_and_stay_finite(graph, model_entry):
+    inputs, _ = model_entry.example()
     more = {name: np.pad(ids, ((0, 3), (0, 0))) for name, ids in inputs.items()}
     scores = graph(more)
     assert np.all(np.isfinite(scores))
     np.testing.assert_allclose(scores[:-3], graph(inputs), atol=1e-5)
 
 
-def test_the_future_cannot_be_seen(graph, distinct_entry):
-    inputs, _ = distinct_entry.example()
+def test_the_future_cannot_be_seen(graph, model_entry):
+    inputs, _ = model_entry.example()
     before = graph(inputs)
     target_ids = inputs["target_ids"]
     for t in range(1, target_ids.shape[1]):

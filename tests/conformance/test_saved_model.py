@@ -52,10 +52,10 @@ def test_a_layer_is_exported(layer_entry, tmp_path):
         )
 
 
-def test_a_model_is_exported(model, distinct_entry, tmp_path):
+def test_a_model_is_exported(model, model_entry, tmp_path):
     again = export(model, tmp_path / "exported")
     for sizes in ((4, 7, 5), (2, 3, 11)):
-        inputs, _ = distinct_entry.example(*sizes)
+        inputs, _ = model_entry.example(*sizes)
         inputs = {name: tf.constant(ids) for name, ids in inputs.items()}
         np.testing.assert_allclose(
             again.serve(inputs), model(inputs), atol=1e-5

@@ -33,8 +33,8 @@ def hypotheses(entry, seed):
     return inputs["source_ids"], targets
 
 
-def test_one_hypothesis_a_sentence(model, distinct_entry):
-    source_ids, targets = hypotheses(distinct_entry, seed=1)
+def test_one_hypothesis_a_sentence(model, model_entry):
+    source_ids, targets = hypotheses(model_entry, seed=1)
     targets = targets[::K]
     memory = model.encode(source_ids)
     expected = np.asarray(model.decode(targets, memory))
@@ -48,8 +48,8 @@ def test_one_hypothesis_a_sentence(model, distinct_entry):
         )
 
 
-def test_beams_that_change_places(model, distinct_entry):
-    source_ids, targets = hypotheses(distinct_entry, seed=2)
+def test_beams_that_change_places(model, model_entry):
+    source_ids, targets = hypotheses(model_entry, seed=2)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length=T, num_beams=K)
     step = stepper(model)
@@ -77,10 +77,8 @@ def test_beams_that_change_places(model, distinct_entry):
         )
 
 
-def test_static_is_per_sentence_and_dynamic_per_hypothesis(
-    model, distinct_entry
-):
-    source_ids, targets = hypotheses(distinct_entry, seed=4)
+def test_static_is_per_sentence_and_dynamic_per_hypothesis(model, model_entry):
+    source_ids, targets = hypotheses(model_entry, seed=4)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length=T, num_beams=K)
     assert set(cache) == {"static", "dynamic"}

@@ -9,9 +9,9 @@ from conformance_checks import assert_every_weight_moved
 
 
 @pytest.fixture
-def trained(distinct_entry):
+def trained(model_entry):
     """`(weights before, model)`: compiled, updated twice."""
-    return trained_model(distinct_entry)
+    return trained_model(model_entry)
 
 
 @functools.cache
@@ -30,11 +30,11 @@ def test_a_compiled_update_moves_every_weight(trained):
     assert model.num_compilations == 1
 
 
-def test_a_trained_model_saves_and_loads(trained, distinct_entry, tmp_path):
+def test_a_trained_model_saves_and_loads(trained, model_entry, tmp_path):
     _, model = trained
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
-    inputs, labels = distinct_entry.example()
+    inputs, labels = model_entry.example()
     np.testing.assert_array_equal(model(inputs), again(inputs))
     # The compiled state came along: same optimizer, same loss.
     assert again.compiled

@@ -173,7 +173,7 @@ if __name__ == "__main__":
     )
     # Once: a second strategy would take the first one's collective keys.
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    entries = catalog.distinct_models()
+    entries = catalog.models_marked()
     options = OPTIONS + [{}] * (len(entries) - len(OPTIONS))
     found = {
         entry.name: largest_difference(number, entry, two, chosen)

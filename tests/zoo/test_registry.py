@@ -7,39 +7,119 @@ import pytest
 from keras_deepnmt import zoo
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.zoo import registry
+from keras_deepnmt.zoo.matched_baseline import count_parameters
 
+# hidden, intermediate, heads, encoder layers, decoder layers, dropout
+TINY = (128, 256, 4, 4, 4, 0.3)
+SMALL = (256, 1024, 4, 2, 2, 0.1)
+BASE = (512, 2048, 8, 6, 6, 0.1)
+BIG = (1024, 4096, 16, 6, 6, 0.3)
+ROLES_SMALL = (256, 512, 4, 3, 3, 0.3)
 DIMENSIONS = {
-    # name: hidden, intermediate, heads, encoder layers, decoder layers, dropout
-    "transformer_tiny": (128, 256, 4, 4, 4, 0.3),
-    "transformer_small": (256, 1024, 4, 2, 2, 0.1),
-    "transformer_base": (512, 2048, 8, 6, 6, 0.1),
-    "transformer_big": (1024, 4096, 16, 6, 6, 0.3),
+    # variant: dimensions by size
+    "transformer": {
+        "tiny": TINY,
+        "small": SMALL,
+        "base": BASE,
+        "big": BIG,
+    },
+    **dict.fromkeys(
+        (
+            "layer_aggregation_dense",
+            "layer_aggregation_linear",
+            "layer_aggregation_linear_feed_forward",
+            "layer_aggregation_iterative",
+            "layer_aggregation_hierarchical",
+            "multi_layer_attention_k2",
+            "multi_layer_attention_k3",
+            "layer_aggregation_iterative_diversity",
+            "multi_layer_attention_k2_diversity",
+            "layer_aggregation_hierarchical_encoder",
+            "layer_aggregation_hierarchical_decoder",
+            "layer_aggregation_hierarchical_no_residual",
+            "layer_aggregation_hierarchical_top_residual",
+            "layer_aggregation_hierarchical_relu",
+            "layer_aggregation_hierarchical_attention",
+        ),
+        {"tiny": TINY, "base": BASE},
+    ),
+    "layer_aggregation_hierarchical_diversity": {
+        "tiny": TINY,
+        "base": BASE,
+        "big": BIG,
+    },
+    **dict.fromkeys(
+        (
+            "hybrid_self_attention_sum",
+            "hybrid_self_attention_concat",
+            "hybrid_self_attention_gated",
+            "hybrid_self_attention_gated_decoder",
+        ),
+        {"tiny": TINY, "small": SMALL, "base": BASE, "big": BIG},
+    ),
+    **dict.fromkeys(
+        (
+            "fine_grained_layer_attention",
+            "layer_attention",
+            "surface_fusion_hard",
+            "surface_fusion_soft",
+        ),
+        {"tiny": TINY, "base": BASE, "big": BIG},
+    ),
+    **dict.fromkeys(
+        (
+            "role_interaction_dense",
+            "role_interaction_dense_no_residual",
+            "role_interaction_softmax",
+            "role_interaction_softmax_no_residual",
+        ),
+        {"tiny": TINY, "small": ROLES_SMALL, "base": BASE, "big": BIG},
+    ),
+    **dict.fromkeys(
+        (
+            "role_interaction_dense_rank_one",
+            "role_interaction_dense_cnn",
+            "role_interaction_softmax_rank_one",
+            "role_interaction_softmax_cnn",
+            "role_interaction_onehot",
+            "role_interaction_onehot_no_residual",
+            "role_interaction_onehot_rank_one",
+            "role_interaction_onehot_cnn",
+            "contextualized_embedding",
+        ),
+        {"tiny": TINY, "small": ROLES_SMALL},
+    ),
+    "everything": {"tiny": TINY},
+}
+MATCHED = {
+    # Widths by vocabularies of 10,000, from the counts of both models.
+    "transformer_tiny_matched": TINY,
+    "transformer_small_matched": ROLES_SMALL,
+    "transformer_base_matched": BASE,
+    "transformer_big_matched": BIG,
+}
+PRESETS = {
+    f"{variant}_{size}": dimensions
+    for variant, sizes in DIMENSIONS.items()
+    for size, dimensions in sizes.items()
 }
 
 
 class Arguments(dict):
-    """What a model's class was given, in place of the model."""
+    """What a preset was given, in place of a model."""
 
     def get_config(self):
         return self
 
 
-@pytest.fixture
-def arguments_of(monkeypatch):
-    """`arguments_of(name, …)`: what a preset hands to its model's class."""
-
-    def record(*sizes, **options):
-        return Arguments(sizes=sizes, **options)
-
-    monkeypatch.setattr("keras_deepnmt.zoo.transformer.Transformer", record)
-    return zoo.create_model
+def arguments_of(name, *vocabulary_sizes, **overrides):
+    return registry.get_preset(name).arguments(*vocabulary_sizes, **overrides)
 
 
-@pytest.mark.parametrize("name", DIMENSIONS)
-def test_presets_have_the_dimensions_of_the_papers(name, arguments_of):
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_have_the_dimensions_of_the_papers(name):
     found = arguments_of(name, 11, 13)
-    assert found["sizes"] == (11, 13)
-    assert DIMENSIONS[name] == (
+    assert PRESETS[name] == (
         found["hidden_dim"],
         found["intermediate_dim"],
         found["num_heads"],
@@ -50,17 +130,47 @@ def test_presets_have_the_dimensions_of_the_papers(name, arguments_of):
 
 
 def test_every_preset_is_in_the_table_of_dimensions():
-    assert set(zoo.list_models()) == set(DIMENSIONS)
+    assert set(zoo.list_models()) == {*PRESETS, *MATCHED}
 
 
-def test_overrides_win_and_the_model_bears_the_name(arguments_of):
-    found = arguments_of("transformer_base", 11, 13, dropout=0.25)
-    assert found["dropout"] == 0.25
+@pytest.mark.parametrize("name", MATCHED)
+def test_matched_presets_are_as_large_as_those_with_roles(name):
+    sizes = (10_000, 10_000)
+    plain, wider = MATCHED[name], arguments_of(name, *sizes)
+    assert wider["num_heads"] == plain[2]
+    assert wider["hidden_dim"] > plain[0]
+    ratio = wider["intermediate_dim"] / wider["hidden_dim"]
+    assert ratio == plain[1] / plain[0]
+    with_roles = arguments_of(
+        name.replace("transformer", "role_interaction_dense")[
+            : -len("_matched")
+        ],
+        *sizes,
+    )
+    dropped = ("dropout", "source_embedding_layer", "target_embedding_layer")
+    counts = [
+        count_parameters(
+            *sizes,
+            **{key: a[key] for key in a if key not in dropped},
+        )
+        for a in (wider, with_roles)
+    ]
+    counts[1] += 2 * 32 * plain[0] ** 2
+    # Within the parameters of one step in width, and the role encoders.
+    assert abs(counts[0] / counts[1] - 1) < 0.02
+
+
+def test_overrides_win_and_reach_the_slots():
+    found = arguments_of(
+        "layer_aggregation_hierarchical_base", 11, 13, dropout=0.25
+    )
+    assert found["dropout"] == found["encoder_aggregation"].dropout == 0.25
     assert found["hidden_dim"] == 512
-    assert found["name"] == "transformer_base"
+    empty = arguments_of("everything_tiny", 11, 13, encoder_fusion=None)
+    assert empty["encoder_fusion"] is None
 
 
-def test_the_tiny_preset_shares_what_can_be_shared(arguments_of):
+def test_the_tiny_preset_shares_what_can_be_shared():
     assert arguments_of("transformer_tiny", 13, 13)["share_embeddings"]
     assert not arguments_of("transformer_tiny", 11, 13)["share_embeddings"]
 

@@ -1,0 +1,308 @@
+"""Time and memory of each paper's layer against what it replaces.
+
+    python benchmarks/layer_speed.py
+    python benchmarks/layer_speed.py --only "HybridSelfAttention*"
+
+Both sides of a case are compiled by XLA and take turns: once forward (without
+dropout), and once for training. That is forward and backward for a layer
+alone and for an encoder (gradients of all weights and, alone, of the input;
+without dropout), and the whole training step for a model. Ratios are of the
+times of one round; medians and quartiles over the rounds go to
+`results/layer_speed.csv`.
+
+Beside the times stand what XLA says of the programs: the multiply-adds of
+their matrix products, counted before XLA rewrites any (empty where there is a
+loop, whose repetitions are not written down), and the memory of the training
+program: arguments, results and scratch, from XLA's own report.
+"""
+
+import argparse
+import fnmatch
+import json
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from compiled_programs import CompiledPrograms
+from layer_cases import CASES, SIZES
+from results_table import append_row, origin
+
+REPOSITORY = Path(__file__).parents[1]
+SIDES = ("paper", "plain")
+WAYS = ("forward", "training")
+SHORTEST = 0.1  # seconds that are timed at once
+
+
+def layer_functions(layer, sizes):
+    """Makes the two functions of a layer that attends to one sequence."""
+    import tensorflow as tf
+
+    shape = (sizes["batch_size"], sizes["length"], sizes["hidden_dim"])
+    layer.build(shape)
+    x, cotangent = _random(shape), _random(shape)
+    mask = tf.ones((shape[0], 1, shape[1]), tf.bool)
+
+    def forward(x):
+        return layer(x, attention_mask=mask)
+
+    return _both(forward, x, cotangent, layer.trainable_variables)
+
+
+def encoder_functions(slots, sizes):
+    """Makes the two functions of an encoder with layers in its slots."""
+    model = _transformer(slots, sizes, num_decoder_layers=1)
+    shape = (sizes["batch_size"], sizes["length"])
+    ids = _random_ids(shape, sizes)
+    cotangent = _random((*shape, sizes["hidden_dim"]))
+
+    def forward(ids):
+        return model.encode(ids)["output"]
+
+    return _both(forward, ids, cotangent, model.trainable_variables)
+
+
+def model_functions(slots, sizes):
+    """Makes the forward pass and the training step of a whole model."""
+    import keras
+    import tensorflow as tf
+
+    model = _transformer(slots, sizes, num_decoder_layers=sizes["num_layers"])
+    model.compile(keras.optimizers.Adam(1e-4))
+    shape = (sizes["batch_size"], sizes["length"])
+    source, target, labels = (_random_ids(shape, sizes) for _ in range(3))
+    inputs = {"source_ids": source, "target_ids": target}
+    forward = tf.function(
+        lambda inputs: model.log_probs(model(inputs, training=False)),
+        jit_compile=True,
+        autograph=False,
+    )
+    train_step = tf.function(model.train_step, autograph=False)
+    return {
+        "forward": lambda: forward(inputs).numpy(),
+        "training": lambda: float(train_step((inputs, labels))["loss"]),
+    }
+
+
+FUNCTIONS = {
+    "layer": layer_functions,
+    "encoder": encoder_functions,
+    "model": model_functions,
+}
+
+
+def _both(forward, inputs, cotangent, variables):
+    import tensorflow as tf
+
+    def training(inputs, cotangent):
+        sources = [inputs] if inputs.dtype.is_floating else []
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            # Not the bare sum, whose gradient is a constant.
+            loss = tf.reduce_sum(forward(inputs) * cotangent)
+        gradients = tape.gradient(loss, [*sources, *variables])
+        # A decoder's variables have none; an embedding's is sparse.
+        return [tf.convert_to_tensor(g) for g in gradients if g is not None]
+
+    options = dict(jit_compile=True, autograph=False)
+    forward_compiled = tf.function(forward, **options)
+    training_compiled = tf.function(training, **options)
+    return {
+        "forward": lambda: forward_compiled(inputs).numpy(),
+        "training": lambda: training_compiled(inputs, cotangent)[0].numpy(),
+    }
+
+
+def _transformer(slots, sizes, num_decoder_layers):
+    from keras_deepnmt.models import Transformer
+
+    return Transformer(
+        sizes["vocabulary_size"],
+        sizes["vocabulary_size"],
+        sizes["hidden_dim"],
+        sizes["intermediate_dim"],
+        sizes["num_heads"],
+        sizes["num_layers"],
+        num_decoder_layers,
+        **slots,
+    )
+
+
+def _random(shape):
+    import tensorflow as tf
+
+    return tf.random.stateless_normal(shape, (0, len(shape)))
+
+
+def _random_ids(shape, sizes):
+    import tensorflow as tf
+
+    return tf.random.stateless_uniform(
+        shape, (1, 2), 4, sizes["vocabulary_size"], tf.int32
+    )
+
+
+class Compiler:
+    """Makes and compiles the functions of the cases.
+
+    Args:
+        programs: `CompiledPrograms`.
+    """
+
+    def __init__(self, programs):
+        self._programs = programs
+        self._plain = {}
+
+    def __call__(self, case, sizes):
+        """Compiles both sides of a case; a plain model serves many cases.
+
+        Returns:
+            Two dicts by way and side: functions, and what XLA compiled.
+        """
+        key = case.kind, case.make_plain
+        if key not in self._plain:
+            self._plain[key] = self._compile(case.kind, case.make_plain, sizes)
+        sides = {
+            "paper": self._compile(case.kind, case.make, sizes),
+            "plain": self._plain[key],
+        }
+        return tuple(
+            {(w, s): both[number][w] for s, both in sides.items() for w in WAYS}
+            for number in (0, 1)
+        )
+
+    def _compile(self, kind, make, sizes):
+        import keras
+
+        keras.utils.set_random_seed(0)
+        functions, compiled = FUNCTIONS[kind](make(sizes), sizes), {}
+        for way in WAYS:
+            self._programs.take()  # what making them compiled
+            functions[way]()
+            compiled[way] = self._programs.take()
+            assert compiled[way]["programs"]
+        return functions, compiled
+
+
+def measure(functions, rounds):
+    """Times the functions of one case.
+
+    Args:
+        functions: dict by way and side.
+        rounds: how often both sides take turns.
+
+    Returns:
+        Dict by way and side: lists of seconds.
+    """
+    found = {key: [] for key in functions}
+    for way in WAYS:
+        once = max(_seconds(functions[way, side], 1) for side in SIDES)
+        calls = max(1, math.ceil(SHORTEST / once))
+        for number in range(rounds):
+            # Whoever comes second finds warmer caches.
+            for side in SIDES if number % 2 else SIDES[::-1]:
+                seconds = _seconds(functions[way, side], calls)
+                found[way, side].append(seconds)
+    return found
+
+
+def _seconds(function, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls
+
+
+def make_row(case, sizes, rounds, found, compiled):
+    """Turns what was measured into a row."""
+    row = {
+        **origin("tensorflow", "keras"),
+        "layer": case.layer,
+        "variant": case.variant,
+        "plain": case.plain,
+        "kind": case.kind,
+        "dtype": "float32",
+        "seed": 0,
+        "rounds": rounds,
+        **{name: sizes.get(name, "") for name in SIZES["base"]["model"]},
+    }
+    reached = []
+    for way in WAYS:
+        times = [found[way, side] for side in SIDES]
+        ratios = [a / b for a, b in zip(*times, strict=True)]
+        row |= {
+            f"{way}_ms_{side}": round(1e3 * statistics.median(seconds), 3)
+            for side, seconds in zip(SIDES, times, strict=True)
+        }
+        row |= _quartiles(f"{way}_ratio", ratios)
+        adds = [compiled[way, side]["multiply_adds"] for side in SIDES]
+        ratio = adds[0] / adds[1] if all(adds) else None
+        row[f"{way}_multiply_adds_ratio"] = "" if ratio is None else ratio
+        over = (ratio or math.nan) if case.of_multiply_adds else 1.0
+        reached.append(statistics.median(ratios) / over)
+    sizes_mib = [compiled["training", side]["bytes"] / 2**20 for side in SIDES]
+    row["training_mib_paper"], row["training_mib_plain"] = sizes_mib
+    row["memory_ratio"] = sizes_mib[0] / sizes_mib[1]
+    row["target"] = row["met"] = ""
+    if case.target is not None:
+        what = "time / multiply-adds" if case.of_multiply_adds else "time"
+        row["target"] = f"{what} <= {case.target}"
+        # A model's target is about its training step.
+        reached = reached[-1:] if case.kind == "model" else reached
+        row["met"] = all(value <= case.target for value in reached)
+    return {
+        name: round(value, 4) if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+def _quartiles(name, values):
+    cuts = statistics.quantiles(values * 2, n=4, method="inclusive")
+    if len(values) > 1:
+        cuts = statistics.quantiles(values, n=4, method="inclusive")
+    suffixes = ("quarter", "median", "three_quarters")
+    return {f"{name}_{s}": cut for s, cut in zip(suffixes, cuts, strict=True)}
+
+
+def main():
+    """Measures the cases and appends a row after each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--only",
+        default="*",
+        metavar="PATTERN",
+        help="cases by name, as listed by --list; * is a wildcard",
+    )
+    parser.add_argument("--list", action="store_true", help="list the cases")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument(
+        "--size", choices=SIZES, default="base", help="tiny: a first try"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=REPOSITORY / "benchmarks" / "results" / "layer_speed.csv",
+    )
+    options = parser.parse_args()
+    chosen = [c for c in CASES if fnmatch.fnmatchcase(c.name, options.only)]
+    if options.list:
+        print(*[case.name for case in chosen], sep="\n")
+        return
+    sys.path.insert(0, str(REPOSITORY))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with tempfile.TemporaryDirectory() as folder:
+        compiler = Compiler(CompiledPrograms(folder))
+        for case in chosen:
+            sizes = SIZES[options.size][case.kind]
+            functions, compiled = compiler(case, sizes)
+            found = measure(functions, options.rounds)
+            row = make_row(case, sizes, options.rounds, found, compiled)
+            append_row(options.output, row)
+            print(json.dumps(row, indent=2), flush=True)
+
+
+if __name__ == "__main__":
+    main()

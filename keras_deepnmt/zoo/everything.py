@@ -1,0 +1,48 @@
+"""All papers at once: a layer in every slot of one Transformer."""
+
+from keras_deepnmt.layers.fine_grained_layer_attention import (
+    FineGrainedLayerAttention,
+)
+from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
+from keras_deepnmt.layers.layer_aggregation import LayerAggregation
+from keras_deepnmt.layers.multi_layer_attention import MultiLayerAttention
+from keras_deepnmt.layers.role_interaction import RoleInteraction
+from keras_deepnmt.layers.surface_fusion import SurfaceFusion
+from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.registry import register_variant
+from keras_deepnmt.zoo.role_interaction import both_sides
+from keras_deepnmt.zoo.transformer import tiny
+
+
+@register_variant(Transformer, {"tiny": tiny}, "all papers")
+def everything(arguments):
+    """Roles, branches, lower layers, trees of layers, fusions, diversity."""
+    num_heads = arguments["num_heads"]
+    dropout = arguments["dropout"]
+    aggregation = LayerAggregation("hierarchical", dropout=dropout)
+    return {
+        **both_sides(RoleInteraction, arguments, assignment="dense"),
+        "encoder_self_attention": MultiLayerAttention(
+            num_heads,
+            attention=HybridSelfAttention(
+                num_heads,
+                fusion="gated_sum",
+                gate_reduction=min(32, arguments["hidden_dim"]),
+            ),
+            dropout=dropout,
+        ),
+        "decoder_self_attention": MultiLayerAttention(
+            num_heads,
+            attention=HybridSelfAttention(
+                num_heads, branches=("forward", "local"), fusion="sum"
+            ),
+            dropout=dropout,
+        ),
+        "encoder_aggregation": aggregation,
+        "decoder_aggregation": aggregation,
+        "encoder_fusion": FineGrainedLayerAttention(
+            arguments["num_decoder_layers"]
+        ),
+        "output_fusion": SurfaceFusion("hard"),
+        "layer_diversity": 1.0,
+    }

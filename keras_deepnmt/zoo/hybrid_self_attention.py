@@ -1,0 +1,47 @@
+"""Presets of Song et al. (2018): branches of self-attention, fused."""
+
+from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
+from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.registry import register_variant
+from keras_deepnmt.zoo.transformer import SIZES
+
+_register = register_variant(Transformer, SIZES, "Song et al. (2018)")
+
+
+def _hybrid(arguments, fusion, **options):
+    return HybridSelfAttention(
+        arguments["num_heads"],
+        fusion=fusion,
+        # A gate of one unit at least, for models narrower than the paper's.
+        gate_reduction=min(32, arguments["hidden_dim"]),
+        **options,
+    )
+
+
+@_register
+def hybrid_self_attention_sum(arguments):
+    """Global, forward, backward and local branches, added (Eq. 12)."""
+    return {"encoder_self_attention": _hybrid(arguments, "sum")}
+
+
+@_register
+def hybrid_self_attention_concat(arguments):
+    """Global, forward, backward and local branches, concatenated (Eq. 12)."""
+    return {"encoder_self_attention": _hybrid(arguments, "concat")}
+
+
+@_register
+def hybrid_self_attention_gated(arguments):
+    """Global, forward, backward and local branches, gated (Eq. 13-14)."""
+    return {"encoder_self_attention": _hybrid(arguments, "gated_sum")}
+
+
+@_register
+def hybrid_self_attention_gated_decoder(arguments):
+    """Gated branches in the encoder; forward and local in the decoder."""
+    return {
+        "encoder_self_attention": _hybrid(arguments, "gated_sum"),
+        "decoder_self_attention": _hybrid(
+            arguments, "gated_sum", branches=("forward", "local")
+        ),
+    }

@@ -1,0 +1,45 @@
+"""Presets of Liu et al. (2021): layers and the surface of the source fused."""
+
+from keras_deepnmt.layers.fine_grained_layer_attention import (
+    FineGrainedLayerAttention,
+)
+from keras_deepnmt.layers.surface_fusion import SurfaceFusion
+from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.registry import register_variant
+from keras_deepnmt.zoo.transformer import base, big, tiny
+
+_register = register_variant(
+    Transformer, {"tiny": tiny, "base": base, "big": big}, "Liu et al. (2021)"
+)
+
+
+@_register
+def fine_grained_layer_attention(arguments):
+    """Each decoder layer and channel weighs all encoder layers."""
+    return {
+        "encoder_fusion": FineGrainedLayerAttention(
+            arguments["num_decoder_layers"]
+        )
+    }
+
+
+@_register
+def layer_attention(arguments):
+    """Each decoder layer weighs all encoder layers, one number each."""
+    return {
+        "encoder_fusion": FineGrainedLayerAttention(
+            arguments["num_decoder_layers"], granularity="scalar"
+        )
+    }
+
+
+@_register
+def surface_fusion_hard(arguments):
+    """Averages log-probabilities with those given by source embeddings."""
+    return {"output_fusion": SurfaceFusion("hard")}
+
+
+@_register
+def surface_fusion_soft(arguments):
+    """Adds the log-probabilities given by source embeddings to the logits."""
+    return {"output_fusion": SurfaceFusion("soft")}

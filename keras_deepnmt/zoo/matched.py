@@ -1,0 +1,58 @@
+"""Plain Transformers as large as those of Weissenborn et al. (2019).
+
+The paper's "matched" baselines: no roles, but the width at which a plain model
+has the parameters of `role_interaction_dense` of the same size.
+"""
+
+from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.matched_baseline import (
+    count_parameters,
+    matched_dimensions,
+)
+from keras_deepnmt.zoo.registry import register_variant
+from keras_deepnmt.zoo.role_interaction import ALL_SIZES, NUM_ROLES, PAPER
+
+
+def count_role_parameters(hidden_dim, num_roles, num_directions):
+    """Counts the parameters of a dense `layers.RoleInteraction`.
+
+    Args:
+        hidden_dim: int. Width D.
+        num_roles: int. Roles, and units of the LSTM in each direction.
+        num_directions: int. 2 on the source side, 1 on the target side.
+
+    Returns:
+        Int.
+
+    Example:
+    >>> layer = keras_deepnmt.layers.RoleInteraction(5, bidirectional=True)
+    >>> layer.build((None, None, 8))
+    >>> layer.count_params() == count_role_parameters(8, 5, 2)
+    True
+    """
+    lstm = 4 * num_roles * (hidden_dim + num_roles + 1)
+    assignment = (num_directions * num_roles + 1) * num_roles
+    return num_directions * lstm + assignment + num_roles * hidden_dim**2
+
+
+def _matched(arguments_of):
+    def arguments(*vocabulary_sizes):
+        plain = dict(arguments_of(*vocabulary_sizes))
+        dropout = plain.pop("dropout")
+        num_parameters = count_parameters(*vocabulary_sizes, **plain) + sum(
+            count_role_parameters(plain["hidden_dim"], NUM_ROLES, directions)
+            for directions in (1, 2)
+        )
+        wider = matched_dimensions(num_parameters, *vocabulary_sizes, **plain)
+        return {**plain, **wider, "dropout": dropout}
+
+    return arguments
+
+
+SIZES = {f"{size}_matched": _matched(of) for size, of in ALL_SIZES.items()}
+
+
+@register_variant(Transformer, SIZES, PAPER)
+def transformer(arguments):
+    """The plain Transformer, as wide as roles would make it large."""
+    return {}

@@ -1,0 +1,138 @@
+"""Presets of Weissenborn et al. (2019): words that interact with their roles.
+
+32 roles; a full tensor with a residual connection and LSTM role encoders,
+unless the name says otherwise.
+"""
+
+from keras_deepnmt.layers.contextualized_embedding import (
+    ContextualizedEmbedding,
+)
+from keras_deepnmt.layers.role_interaction import RoleInteraction
+from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.registry import register_variant
+from keras_deepnmt.zoo.transformer import base, big, tiny
+
+NUM_ROLES = 32
+
+
+def small(source_vocabulary_size, target_vocabulary_size):
+    """3 + 3 layers of width 256, as used on IWSLT14 by the paper."""
+    return dict(
+        hidden_dim=256,
+        intermediate_dim=512,
+        num_heads=4,
+        num_encoder_layers=3,
+        num_decoder_layers=3,
+        dropout=0.3,
+    )
+
+
+SIZES = {"tiny": tiny, "small": small}
+ALL_SIZES = {**SIZES, "base": base, "big": big}
+PAPER = "Weissenborn et al. (2019)"
+_register = register_variant(Transformer, SIZES, PAPER)
+_register_all = register_variant(Transformer, ALL_SIZES, PAPER)
+
+
+def both_sides(layer, arguments, **options):
+    """Puts a layer behind the embeddings of source and target.
+
+    Args:
+        layer: class, called with the number of roles.
+        arguments: dict of the model's arguments.
+        **options: other arguments of the layer.
+
+    Returns:
+        Dict of two slots; on the target side roles see no later word.
+    """
+    options["dropout"] = arguments["dropout"]
+    return {
+        "source_embedding_layer": layer(NUM_ROLES, **options),
+        "target_embedding_layer": layer(
+            NUM_ROLES, bidirectional=False, **options
+        ),
+    }
+
+
+def _roles(arguments, assignment, **options):
+    return both_sides(
+        RoleInteraction, arguments, assignment=assignment, **options
+    )
+
+
+@_register_all
+def role_interaction_dense(arguments):
+    """Roles as activations, interacting with the word."""
+    return _roles(arguments, "dense")
+
+
+@_register_all
+def role_interaction_dense_no_residual(arguments):
+    """Roles as activations, without the word's own embedding."""
+    return _roles(arguments, "dense", residual=False)
+
+
+@_register
+def role_interaction_dense_rank_one(arguments):
+    """Roles as activations, interacting through a tensor of rank one."""
+    return _roles(arguments, "dense", rank_one=True)
+
+
+@_register
+def role_interaction_dense_cnn(arguments):
+    """Roles as activations, from a convolution of seven words."""
+    return _roles(arguments, "dense", role_encoder="cnn")
+
+
+@_register_all
+def role_interaction_softmax(arguments):
+    """Roles as a distribution, interacting with the word."""
+    return _roles(arguments, "softmax")
+
+
+@_register_all
+def role_interaction_softmax_no_residual(arguments):
+    """Roles as a distribution, without the word's own embedding."""
+    return _roles(arguments, "softmax", residual=False)
+
+
+@_register
+def role_interaction_softmax_rank_one(arguments):
+    """Roles as a distribution, interacting through a tensor of rank one."""
+    return _roles(arguments, "softmax", rank_one=True)
+
+
+@_register
+def role_interaction_softmax_cnn(arguments):
+    """Roles as a distribution, from a convolution of seven words."""
+    return _roles(arguments, "softmax", role_encoder="cnn")
+
+
+@_register
+def role_interaction_onehot(arguments):
+    """One role a word, interacting with the word."""
+    return _roles(arguments, "onehot")
+
+
+@_register
+def role_interaction_onehot_no_residual(arguments):
+    """One role a word, without the word's own embedding."""
+    return _roles(arguments, "onehot", residual=False)
+
+
+@_register
+def role_interaction_onehot_rank_one(arguments):
+    """One role a word, interacting through a tensor of rank one."""
+    return _roles(arguments, "onehot", rank_one=True)
+
+
+@_register
+def role_interaction_onehot_cnn(arguments):
+    """One role a word, from a convolution of seven words."""
+    return _roles(arguments, "onehot", role_encoder="cnn")
+
+
+@_register
+def contextualized_embedding(arguments):
+    """Roles added to the word: the baseline without an interaction."""
+    return both_sides(ContextualizedEmbedding, arguments)
