@@ -24,6 +24,24 @@ TABLES = {
             "commit",
         ],
     ),
+    "claims_summary": (
+        "What the papers claim, on small models (means over seeds, 95 % "
+        "intervals, paired differences)",
+        [
+            "claim",
+            "metric",
+            "variant",
+            "seeds",
+            "mean",
+            "interval",
+            "against",
+            "difference",
+            "difference_interval",
+            "updates",
+            "parameters",
+            "commit",
+        ],
+    ),
     "training_throughput": (
         "Training speed against PyTorch, CPU",
         [
