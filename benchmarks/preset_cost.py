@@ -4,8 +4,8 @@
     python benchmarks/preset_cost.py --only "hybrid_*" --again
 
 Every preset is counted beside the same model with empty slots. The tiny ones
-are measured as well: a training step (XLA, dropout, Adam) on one fixed batch, and beam
-search with 4 beams over as many steps for everyone, in turns with
+are measured as well: a training step (XLA, dropout, Adam) on one fixed batch,
+and beam search with 4 beams over as many steps for everyone, in turns with
 `transformer_tiny`; ratios are medians over the rounds. Compile seconds are
 those of the first call less those of a later one. Larger presets are counted
 in a TensorFlow graph, which allocates no weights.
