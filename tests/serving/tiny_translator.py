@@ -31,7 +31,9 @@ def all_pairs():
     ]
 
 
-def make_translator(folder, *, steps=0, uppercase=False, **options):
+def make_translator(
+    folder, *, steps=0, uppercase=False, architecture=None, **options
+):
     """A seeded model and its tokenizers; with `steps`, fitted to the pairs."""
     sources, targets = zip(*all_pairs(), strict=True)
     if uppercase:
@@ -48,13 +50,16 @@ def make_translator(folder, *, steps=0, uppercase=False, **options):
     keras.utils.set_random_seed(7)
     model = Transformer(
         *(tokenizer.vocabulary_size for tokenizer in tokenizers),
-        hidden_dim=24,
-        intermediate_dim=48,
-        num_heads=2,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        dropout=0.0,
-        max_length=64,
+        **{
+            "hidden_dim": 24,
+            "intermediate_dim": 48,
+            "num_heads": 2,
+            "num_encoder_layers": 1,
+            "num_decoder_layers": 1,
+            "dropout": 0.0,
+            "max_length": 64,
+            **(architecture or {}),
+        },
     )
     if steps:
         fit(model, tokenizers, steps)

@@ -1,0 +1,36 @@
+"""A translator with the papers' layers in every slot is served as it is."""
+
+import paper_slots
+import pytest
+from tiny_translator import all_pairs, make_translator
+
+from keras_deepnmt.serving import SavedModelClient, export
+from keras_deepnmt.serving.allowed_ops import check_ops
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        paper_slots.one_choice,
+        pytest.param(paper_slots.another_choice, marks=pytest.mark.slow),
+    ],
+)
+def test_the_served_translations_are_those_of_the_translator(choice, tmp_path):
+    architecture = choice() | dict.fromkeys(
+        ("num_encoder_layers", "num_decoder_layers"), paper_slots.NUM_LAYERS
+    )
+    translator = make_translator(
+        tmp_path,
+        steps=25,
+        architecture=architecture,
+        num_beams=3,
+        compiled=False,
+    )
+    folder = export(translator, tmp_path / "served")
+    assert check_ops(folder) > 0
+    sources = [source for source, _ in all_pairs()][:7]
+    expected = translator.translate(sources)
+    assert len(set(expected)) > 1
+    assert SavedModelClient(folder).translate(sources) == expected
