@@ -32,7 +32,7 @@ def one_choice():
         "encoder_self_attention": MultiLayerAttention(
             NUM_HEADS,
             attention=HybridSelfAttention(
-                NUM_HEADS, fusion="gated_sum", gate_reduction=4
+                NUM_HEADS, fusion="gated_sum", gate_reduction=1
             ),
             dropout=0.0,
         ),
@@ -75,7 +75,7 @@ def another_choice():
             NUM_HEADS,
             branches=("global", "local"),
             fusion="gated_sum",
-            gate_reduction=4,
+            gate_reduction=1,
         ),
         "encoder_aggregation": LayerAggregation(
             "iterative", function="relu", residual="top", dropout=0.0

@@ -16,6 +16,8 @@ def trained(model_entry):
 
 @functools.cache
 def trained_model(entry):
+    # A narrow gate can start dead, and then nothing behind it would move.
+    keras.utils.set_random_seed(1)
     model = entry.make(dropout=0.1)
     model.compile("adam")
     before = model.get_weights()
