@@ -123,7 +123,7 @@ LAYERS = [
     LayerEntry(
         "HybridSelfAttention",
         functools.partial(
-            keras_deepnmt.layers.HybridSelfAttention, N, gate_reduction=4
+            keras_deepnmt.layers.HybridSelfAttention, N, gate_reduction=1
         ),
         {"query": (B, S, D), "attention_mask": (B, S, S)},
     ),
