@@ -77,6 +77,26 @@ def test_beams_that_change_places(model, model_entry):
         )
 
 
+def test_a_step_reads_nothing_of_the_source_but_what_was_computed_once(
+    model, model_entry
+):
+    source_ids, targets = hypotheses(model_entry, seed=5)
+    memory = model.encode(source_ids)
+    cache = model.init_cache(memory, max_length=T, num_beams=K)
+    poisoned = keras.tree.map_structure(
+        lambda state: state * np.nan if is_float(state) else state, memory
+    )
+    found, expected = (
+        np.asarray(model.decode(targets[:, :1], each, cache, 0)[0])
+        for each in (poisoned, memory)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def is_float(state):
+    return "float" in keras.backend.standardize_dtype(state.dtype)
+
+
 def test_static_is_per_sentence_and_dynamic_per_hypothesis(model, model_entry):
     source_ids, targets = hypotheses(model_entry, seed=4)
     memory = model.encode(source_ids)
