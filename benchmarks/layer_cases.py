@@ -24,11 +24,20 @@ SIZES = {
             batch_size=32,
             length=32,
         ),
+        "base model": dict(
+            hidden_dim=512,
+            intermediate_dim=2048,
+            num_heads=8,
+            num_layers=6,
+            vocabulary_size=8_000,
+            batch_size=32,
+            length=32,
+        ),
     },
     "tiny": {
         "layer": dict(hidden_dim=64, num_heads=2, batch_size=2, length=8),
         **dict.fromkeys(
-            ("encoder", "model"),
+            ("encoder", "model", "base model"),
             dict(
                 hidden_dim=64,
                 intermediate_dim=128,
@@ -59,7 +68,7 @@ class Case:
         plain: what it is compared with, in words.
         kind: `"layer"`, compared alone; `"encoder"`, in the slots of an
             encoder without dropout; `"model"`, in the slots of a whole model
-            whose training step is timed.
+            whose training step is timed; `"base model"`, of width 512.
         make: function of the sizes that gives the layer, or dict of slots.
         make_plain: the same for what it is compared with.
         target: most that the ratio of the times may be.
@@ -186,18 +195,19 @@ def aggregation_cases():
 
 def fusion_cases():
     """Fusion of encoder layers and of the surface, in a model."""
-    yield Case(
-        "FineGrainedLayerAttention",
-        "fine",
-        "training step without it",
-        "model",
-        in_slots(
+    for kind, width in (("model", 256), ("base model", 512)):
+        yield Case(
             "FineGrainedLayerAttention",
-            "encoder_fusion",
-            num_decoder_layers=size("num_layers"),
-        ),
-        target=1.05,
-    )
+            f"fine, width {width}",
+            "training step without it",
+            kind,
+            in_slots(
+                "FineGrainedLayerAttention",
+                "encoder_fusion",
+                num_decoder_layers=size("num_layers"),
+            ),
+            target=1.05,
+        )
     for mode in ("hard", "soft"):
         yield Case(
             "SurfaceFusion",

@@ -95,3 +95,17 @@ def test_no_library_adds_its_own_lines_where_jax_is_missing():
     )
     assert done.stderr.startswith("deepnmt verify: error: nowhere")
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_models_are_listed_with_what_they_cost(deepnmt):
+    heading, line = deepnmt("models", "layer_attention_base").out.splitlines()
+    assert heading.split()[:2] == ["preset", "parameters"]
+    cells = line.split()
+    assert cells[0] == "layer_attention_base" and cells[2] == "42"
+    assert line.endswith("Liu et al. (2021)")
+    quiet = deepnmt("models", "layer_attention_*", "--quiet").out
+    assert quiet.split() == [
+        "layer_attention_base",
+        "layer_attention_big",
+        "layer_attention_tiny",
+    ]

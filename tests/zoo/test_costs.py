@@ -1,0 +1,66 @@
+"""The table of costs has a row for every preset, and its counts are those that
+the papers' equations give at the papers' sizes."""
+
+import pytest
+
+from keras_deepnmt.zoo import list_models
+from keras_deepnmt.zoo.costs import measured_costs
+from keras_deepnmt.zoo.matched import count_role_parameters
+
+COSTS = measured_costs()
+D, F = 512, 2048
+# Biases of a node's feed-forward network, and its norm.
+NODE = F + D + 2 * D
+
+
+def extra(name):
+    return int(COSTS[name]["extra_parameters"])
+
+
+def test_every_preset_has_a_row():
+    assert set(COSTS) == set(list_models())
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("layer_aggregation_dense_base", 0),
+        ("layer_aggregation_linear_base", 3_145_728),
+        ("layer_aggregation_linear_feed_forward_base", 14_680_064),
+        ("layer_aggregation_iterative_base", 31_457_280 + 10 * NODE),
+        ("layer_aggregation_hierarchical_base", 23_068_672 + 6 * NODE),
+        ("layer_aggregation_hierarchical_diversity_base", 23_068_672 + 6 * NODE),
+        # One more attention in each of 8 blocks, with three biases.
+        ("multi_layer_attention_k2_base", 33_554_432 + 8 * (NODE + 3 * D)),
+        ("multi_layer_attention_k3_base", 37_748_736 + 6 * (NODE + 6 * D)),
+        ("hybrid_self_attention_sum_base", 0),
+        ("hybrid_self_attention_concat_small", 524_288),
+        ("hybrid_self_attention_concat_base", 6_291_456),
+        ("hybrid_self_attention_concat_big", 25_165_824),
+        ("hybrid_self_attention_gated_small", 32_768),
+        ("hybrid_self_attention_gated_base", 393_216),
+        ("hybrid_self_attention_gated_big", 1_572_864),
+        ("fine_grained_layer_attention_base", 21_504),
+        ("fine_grained_layer_attention_big", 43_008),
+        ("layer_attention_base", 42),
+        # Without a bias of the key.
+        ("surface_fusion_hard_base", 4 * D**2 + 3 * D),
+        ("surface_fusion_soft_base", 4 * D**2 + 3 * D),
+        *(
+            (
+                f"role_interaction_dense_{size}",
+                sum(count_role_parameters(width, 32, n) for n in (1, 2)),
+            )
+            for size, width in (("small", 256), ("base", 512), ("big", 1024))
+        ),
+    ],
+)
+def test_the_increments_are_those_of_the_equations(name, count):
+    assert extra(name) == count
+
+
+@pytest.mark.parametrize("name", [name for name in COSTS if "_tiny" in name])
+def test_tiny_presets_were_timed(name):
+    row = COSTS[name]
+    for column in ("step_ratio", "decode_ratio", "step_compile_seconds"):
+        assert float(row[column]) > 0
