@@ -218,6 +218,8 @@ def costs(name, count, sizes, options, subjects):
         overrides = sizes["overrides"]
         if PLAIN not in subjects:
             subjects[PLAIN] = Subject(PLAIN, sizes, overrides)
+            # A process is slow at first, and the first preset would look fast.
+            measure(subjects[PLAIN], subjects[PLAIN], options)
         subject = subjects[PLAIN]
         if name != PLAIN:
             subject = Subject(name, sizes, overrides)
