@@ -154,18 +154,25 @@ class Counter:
 
     def __init__(self, overrides):
         self._overrides = overrides
+        self._found = {}
 
     def __call__(self, name, **slots):
         """Counts the numbers of one preset, with other slots if any."""
         import tensorflow as tf
 
         from keras_deepnmt.zoo import create_model
+        from keras_deepnmt.zoo.registry import get_preset
 
         sizes = [vocabulary_size(name)] * 2
-        # In a graph a variable has a shape and, until it runs, no value.
-        with tf.Graph().as_default():
-            model = create_model(name, *sizes, **self._overrides, **slots)
-        return model.count_params()
+        # Many presets are one model once their slots are empty.
+        arguments = get_preset(name).arguments(*sizes, **slots)
+        key = repr((sizes, sorted(arguments.items()))) if slots else name
+        if key not in self._found:
+            # In a graph a variable has a shape and, until it runs, no value.
+            with tf.Graph().as_default():
+                model = create_model(name, *sizes, **self._overrides, **slots)
+            self._found[key] = model.count_params()
+        return self._found[key]
 
 
 def vocabulary_size(name):
