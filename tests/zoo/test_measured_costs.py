@@ -29,7 +29,10 @@ def test_every_preset_has_a_row():
         ("layer_aggregation_linear_feed_forward_base", 14_680_064),
         ("layer_aggregation_iterative_base", 31_457_280 + 10 * NODE),
         ("layer_aggregation_hierarchical_base", 23_068_672 + 6 * NODE),
-        ("layer_aggregation_hierarchical_diversity_base", 23_068_672 + 6 * NODE),
+        (
+            "layer_aggregation_hierarchical_diversity_base",
+            23_068_672 + 6 * NODE,
+        ),
         # One more attention in each of 8 blocks, with three biases.
         ("multi_layer_attention_k2_base", 33_554_432 + 8 * (NODE + 3 * D)),
         ("multi_layer_attention_k3_base", 37_748_736 + 6 * (NODE + 6 * D)),
