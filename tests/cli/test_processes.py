@@ -131,7 +131,7 @@ def test_results_that_cannot_be_written(tmp_path):
 
 
 def test_the_imports_own_lines_are_not_seen(tmp_path):
-    done = deepnmt_process("models", folder=tmp_path)
+    done = deepnmt_process("models", "--quiet", folder=tmp_path)
     assert done.returncode == 0
     assert "transformer_tiny" in done.stdout.split("\n")
     assert done.stderr == ""
