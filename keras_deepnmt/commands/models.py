@@ -1,9 +1,12 @@
 """`deepnmt models`: what can be trained."""
 
+import difflib
+
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options import VerbParser
 from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
 deepnmt models "role_interaction_*"
@@ -54,14 +57,23 @@ def run(options: Namespace) -> None:
     if options.recipes:
         from keras_deepnmt.recipes.loading import list_recipes
 
-        lines = list_recipes(options.pattern)
+        list_names = list_recipes
     else:
-        from keras_deepnmt.zoo import list_models
-
-        names = list_models(options.pattern)
-        lines = names if options.quiet else preset_table(names)
-    for line in lines:
+        from keras_deepnmt.zoo import list_models as list_names
+    names = list_names(options.pattern)
+    if not names:
+        raise UserError(_no_match(options.pattern, list_names("*")))
+    plain = options.recipes or options.quiet
+    for line in names if plain else preset_table(names):
         print(line)
+
+
+def _no_match(pattern: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.4)
+    hint = f' The nearest is "{near[0]}".' if near else ""
+    return (
+        f"no name matches {pattern!r}.{hint} Without a pattern all are listed."
+    )
 
 
 def preset_table(names: list[str]) -> list[str]:

@@ -109,3 +109,12 @@ def test_models_are_listed_with_what_they_cost(deepnmt):
         "layer_attention_big",
         "layer_attention_tiny",
     ]
+
+
+@pytest.mark.parametrize("more", [[], ["--quiet"], ["--recipes"]])
+def test_a_pattern_that_matches_no_model_is_refused(deepnmt, more):
+    done = deepnmt("models", "transfomer_tinny*", *more)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert "'transfomer_tinny*'" in done.err
+    assert 'nearest is "transformer_tiny' in done.err

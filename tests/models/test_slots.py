@@ -5,7 +5,6 @@ and parameters grow as published."""
 import keras
 import numpy as np
 import pytest
-from keras import ops
 from paper_slots import one_choice
 
 from keras_deepnmt.layers import (
@@ -81,14 +80,12 @@ def test_a_layer_that_does_nothing_leaves_the_plain_model(slots):
     with keras.saving.custom_object_scope({"Recorder": Recorder}):
         model = transformer(**slots)
     plain = transformer()
-    plain_paths = {weight.path for weight in plain.weights}
     by_path = {weight.path: weight for weight in model.weights}
     for weight in plain.weights:
         path = weight.path
         if path not in by_path:  # an attention inside another one
             path = path.replace("/attention/", "/attention/lower_1/")
         weight.assign(by_path[path])
-    assert plain_paths
     np.testing.assert_allclose(scores(model), scores(plain), atol=1e-5)
 
 
@@ -242,4 +239,3 @@ def test_every_slot_is_used_once_for_each_block_or_side():
     )
     assert isinstance(model.encoder_fusion, FineGrainedLayerAttention)
     assert model.encoder_aggregation is not model.decoder_aggregation
-    assert ops.is_tensor(model.encoder_aggregation.nodes[0].weights[0].value)
