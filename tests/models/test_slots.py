@@ -130,6 +130,45 @@ def test_what_a_node_changes_in_the_stack(strategy, moved):
     assert found == moved
 
 
+def encoder_input(model):
+    """A sentence without padding, and what the first block reads of it."""
+    source_ids = INPUTS["source_ids"][:1]
+    x = model.embedding_scale(model.source_embedding(source_ids))
+    return source_ids, model.position_encoding(x)
+
+
+def test_a_tree_reads_the_states_and_the_node_below():
+    model = Transformer(
+        *(V, V, D, F, N, 4, 1),
+        encoder_aggregation=LayerAggregation("hierarchical", dropout=0.0),
+    )
+    source_ids, x = encoder_input(model)
+    blocks, nodes = model.encoder_blocks, model.encoder_aggregation.nodes
+    h1 = blocks[0](x)
+    h2 = blocks[1](h1)
+    a1 = nodes[0]([h1, h2])
+    h3 = blocks[2](a1)
+    h4 = blocks[3](h3)
+    a2 = nodes[1]([h3, h4, a1])
+    output = model.encode(source_ids)["output"]
+    np.testing.assert_allclose(output, a2, atol=1e-5)
+
+
+def test_a_block_reads_the_states_below_it_newest_first():
+    model = Transformer(
+        *(V, V, D, F, N, 4, 1),
+        encoder_self_attention=MultiLayerAttention(N, 3, dropout=0.0),
+    )
+    source_ids, x = encoder_input(model)
+    blocks = model.encoder_blocks
+    h1 = blocks[0](x)
+    h2 = blocks[1](h1)
+    h3 = blocks[2](h2)
+    h4 = blocks[3](h3, layer_states=[h2, h1])
+    output = model.encode(source_ids)["output"]
+    np.testing.assert_allclose(output, h4, atol=1e-5)
+
+
 def test_dense_connection_without_blocks_doubles():
     # H^l = LAYER(H^(l-1)) + H^1 + ... + H^(l-1), with LAYER = 0 for l > 1.
     layer = LayerAggregation("dense", num_layers=6)
