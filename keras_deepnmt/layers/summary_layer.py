@@ -1,0 +1,106 @@
+"""Summary of a dense stack (Shen et al., 2018, Section 3.3)."""
+
+import keras
+
+from keras_deepnmt.layers.weight_normalization import check_dropout
+from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class SummaryLayer(keras.layers.Layer):
+    """Replaces all features of a dense stack by one narrow vector.
+
+    In a dense stack each layer reads the features of all layers below, which
+    grow with the depth. Every few layers a summary projects them back to the
+    first width, adds what is new and lets the stack forget the rest.
+
+    Given all features x so far and m new ones y of width U (Shen et al., 2018,
+    Section 3.3):
+
+        output = sqrt(1/2) (W x + b + sqrt(1/m) (y_1 + ... + y_m))
+
+    which has the variance of its terms. In the encoder m = 1 and y is a gated
+    convolution of x; in the decoder m = 2, the convolution z and its attention.
+    Here `units` is the width n of the layers.
+    Differs from the paper: nothing; the equation is the released code's.
+    Without a projection this is the residual connection of Gehring et al.
+    (2017), the baseline.
+    Cost: `D U + 2 U` parameters, O(B T D U) time.
+
+    Args:
+        units: int. Width U of the output.
+        use_projection: bool. Whether x is projected; otherwise it must be as
+            wide as the output.
+        dropout: float in [0, 1). Of the stack's activations, p; only for the
+            start of the projection, see `WeightNormalizedDense`.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, T, D)`, all features so far.
+        outputs: list of float tensors `(B, T, U)`, the new ones.
+
+    Returns:
+        Float tensor `(B, T, U)`.
+
+    Raises:
+        ValueError: for new features, or with `use_projection=False` old ones,
+            of another width than U (at build).
+
+    Masking: position-wise, needs none.
+
+    Example:
+    >>> summary = keras_deepnmt.layers.SummaryLayer(11)
+    >>> old, new = np.zeros((3, 5, 7)), np.zeros((3, 5, 11))
+    >>> summary(old, [new]).shape
+    TensorShape([3, 5, 11])
+
+    Reference:
+        - [Shen et al., 2018](https://arxiv.org/abs/1806.00722). Released code:
+          https://github.com/yanyao-shen/fairseq.
+        - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
+    """
+
+    def __init__(self, units, use_projection=True, dropout=0.0, **kwargs):
+        check_dropout(dropout)
+        super().__init__(**kwargs)
+        self.units = units
+        self.use_projection = use_projection
+        self.dropout = dropout
+
+    def build(self, inputs_shape, outputs_shape=None):
+        widths = [shape[-1] for shape in outputs_shape or []]
+        if any(width != self.units for width in widths):
+            raise ValueError(
+                "All `outputs` must be `units` wide. Received: "
+                f"units={self.units} and outputs of widths {widths}."
+            )
+        if self.use_projection:
+            self.projection = WeightNormalizedDense(
+                self.units,
+                dropout=self.dropout,
+                name="projection",
+                dtype=self.dtype_policy,
+            )
+            self.projection.build(inputs_shape)
+        elif inputs_shape[-1] != self.units:
+            raise ValueError(
+                "Without a projection `inputs` must be `units` wide. Received: "
+                f"units={self.units} and inputs of width {inputs_shape[-1]}. "
+                "Pass use_projection=True."
+            )
+
+    def call(self, inputs, outputs):
+        old = self.projection(inputs) if self.use_projection else inputs
+        new = sum(outputs[1:], outputs[0]) * len(outputs) ** -0.5
+        return (old + new) * 0.5**0.5
+
+    def compute_output_shape(self, inputs_shape, outputs_shape=None):
+        return (*inputs_shape[:-1], self.units)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "use_projection": self.use_projection,
+            "dropout": self.dropout,
+        }
