@@ -1,0 +1,137 @@
+"""Attention to all layers of an encoder (Shen et al., 2018, Eq. 9 and 10)."""
+
+import keras
+
+from keras_deepnmt.layers.dense_attention_memory import DenseAttentionMemory
+from keras_deepnmt.layers.multi_step_attention import MultiStepAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class DenseAttention(keras.layers.Layer):
+    """Attends to all layers of an encoder, together or to each on its own.
+
+    The whole of the paper's DenseAtt in one layer: keys and values of
+    `DenseAttentionMemory`, read by one `MultiStepAttention`. A decoder of
+    several layers has one memory, and an attention in each of its layers.
+
+    Given new decoder features z, target embeddings e_t, encoder states h^i and
+    source embeddings e it computes (Shen et al., 2018, Eq. 9 and 10), with
+    `F(Q, K, V) = sqrt(S) softmax(Q K^T) V`, S real positions:
+
+        q = sqrt(1/2) (W_q z + e_t)
+        variant 1:  K = W [h^L; ...; h^1],  a = F(q, K, sqrt(1/2) (K + e))
+        variant 2:  K_i = W_i h^i,
+                    a = sqrt(1/n) sum_i F(q, K_i, sqrt(1/2) (K_i + e))
+        output = W_o a
+
+    Here `variant` is the number of the paper's DenseAtt.
+    Differs from the paper: as its two parts.
+    Cost: the parameters of its two parts, O(B T n S D) time.
+
+    Args:
+        variant, gradient_scale: as in `DenseAttentionMemory`.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, T, U)`, new features; with a static cache
+            `(B*K, 1, U)`.
+        target_embeddings: float tensor `(B, T, D)`; with a static cache
+            `(B*K, 1, D)`.
+        layer_states: list of float tensors `(B, S, D_i)`, of the encoder, the
+            newest first. Not read when a cache is passed.
+        source_embeddings: float tensor `(B, S, D)`. Not read when a cache is
+            passed.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
+            Defaults to all real.
+        static_cache: dict from `static_cache`.
+        return_attention_scores: bool. Whether to return the weights as well.
+
+    Returns:
+        Float tensor like `inputs`; then the scores `(B, n, T, S)` iff asked
+        for.
+
+    Raises:
+        ValueError: for another variant, or target and source embeddings of
+            different widths (at build).
+
+    Masking: consumes `memory_padding_mask`; position-wise over the target.
+
+    Example:
+    >>> attention = keras_deepnmt.layers.DenseAttention(variant=1)
+    >>> target, source = np.zeros((3, 5, 7)), np.zeros((3, 13, 7))
+    >>> attention(np.zeros((3, 5, 11)), target, [source, source], source).shape
+    TensorShape([3, 5, 11])
+
+    Reference:
+        - [Shen et al., 2018](https://arxiv.org/abs/1806.00722), Section 3.2.
+          Released code: https://github.com/yanyao-shen/fairseq.
+    """
+
+    def __init__(self, variant=2, gradient_scale=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.variant = variant
+        self.gradient_scale = gradient_scale
+
+    def build(
+        self,
+        inputs_shape,
+        target_embeddings_shape,
+        layer_states_shape,
+        source_embeddings_shape,
+    ):
+        self.memory = DenseAttentionMemory(
+            self.variant,
+            self.gradient_scale,
+            name="memory",
+            dtype=self.dtype_policy,
+        )
+        self.memory.build(layer_states_shape, source_embeddings_shape)
+        self.attention = MultiStepAttention(
+            name="attention", dtype=self.dtype_policy
+        )
+        self.attention.build(
+            inputs_shape, target_embeddings_shape, source_embeddings_shape
+        )
+
+    def call(
+        self,
+        inputs,
+        target_embeddings,
+        layer_states=None,
+        source_embeddings=None,
+        memory_padding_mask=None,
+        static_cache=None,
+        return_attention_scores=False,
+    ):
+        if static_cache is None:
+            static_cache = self.static_cache(layer_states, source_embeddings)
+        return self.attention(
+            inputs,
+            target_embeddings,
+            **static_cache,
+            memory_padding_mask=memory_padding_mask,
+            return_attention_scores=return_attention_scores,
+        )
+
+    def static_cache(self, layer_states, source_embeddings):
+        """Computes keys and values once, for all steps and beams.
+
+        Args:
+            layer_states: list of float tensors `(B, S, D_i)`.
+            source_embeddings: float tensor `(B, S, D)`.
+
+        Returns:
+            Dict `{"key", "value"}`, each `(B, n, S, D)`.
+        """
+        keys, values = self.memory(layer_states, source_embeddings)
+        return {"key": keys, "value": values}
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "variant": self.variant,
+            "gradient_scale": self.gradient_scale,
+        }

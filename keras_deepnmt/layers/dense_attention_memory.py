@@ -1,0 +1,114 @@
+"""Keys and values for all decoder layers (Shen et al., 2018, Eq. 9 and 10)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.gradient_scale import GradientScale
+from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class DenseAttentionMemory(keras.layers.Layer):
+    """Turns the layers of an encoder into keys and values, once a sentence.
+
+    A decoder that sees the last encoder layer alone has to find in it what
+    lower layers knew. Here all of them are keys, together or each on its own,
+    and values add the word itself. All decoder layers share these keys and
+    values: `MultiStepAttention` reads them.
+
+    Given encoder states h^1 to h^L, the newest first, and source embeddings e
+    of width D it computes (Shen et al., 2018, Eq. 9 and 10):
+
+        variant 1:  K = W [h^L; ...; h^1] + b,   V = sqrt(1/2) (K + e)
+        variant 2:  K_i = W_i h^i + b_i,         V_i = sqrt(1/2) (K_i + e)
+
+    Here `variant` is the number of the paper's DenseAtt; with one state, that
+    of the last layer, both are the memory of Gehring et al. (2017).
+    Differs from the paper: the text has a projection of [h^i; h^0] in V_i;
+    V_i is the released code's, whose states include the last summary or the
+    first layer's input.
+    Cost: `D (D_1 + ... + D_L) + 2 n D` parameters, n = 1 or L pairs.
+
+    Args:
+        variant: 1 for one pair of keys and values from the concatenated
+            states, 2 for one pair from each state.
+        gradient_scale: float. Factor of the gradient into keys, see
+            `GradientScale`; the released code has `1 / (2 L)` for L decoder
+            layers with variant 1.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        layer_states: list of float tensors `(B, S, D_i)`, the newest first.
+        source_embeddings: float tensor `(B, S, D)`.
+
+    Returns:
+        List of two float tensors, keys and values, `(B, n, S, D)`.
+
+    Raises:
+        ValueError: for another variant.
+
+    Masking: position-wise; what padding gives must not be attended to.
+
+    Example:
+    >>> memory = keras_deepnmt.layers.DenseAttentionMemory(variant=2)
+    >>> states = [np.zeros((3, 5, width)) for width in (11, 11, 7)]
+    >>> [tuple(part.shape) for part in memory(states, states[-1])]
+    [(3, 3, 5, 7), (3, 3, 5, 7)]
+
+    Reference:
+        - [Shen et al., 2018](https://arxiv.org/abs/1806.00722), Section 3.2.
+          Released code: https://github.com/yanyao-shen/fairseq.
+        - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
+    """
+
+    def __init__(self, variant=2, gradient_scale=1.0, **kwargs):
+        if variant not in (1, 2):
+            raise ValueError(
+                f"`variant` must be 1 or 2. Received: variant={variant!r}."
+            )
+        super().__init__(**kwargs)
+        self.variant = variant
+        self.gradient_scale = gradient_scale
+
+    def build(self, layer_states_shape, source_embeddings_shape):
+        widths = [shape[-1] for shape in layer_states_shape]
+        if self.variant == 1:
+            widths = [sum(widths)]
+        self.projections = []
+        for number, width in enumerate(widths, 1):
+            projection = WeightNormalizedDense(
+                source_embeddings_shape[-1],
+                name=f"projection_{number}",
+                dtype=self.dtype_policy,
+            )
+            projection.build((*source_embeddings_shape[:-1], width))
+            self.projections.append(projection)
+        self.gradient_scale_layer = GradientScale(
+            self.gradient_scale, name="gradient_scale", dtype=self.dtype_policy
+        )
+
+    def call(self, layer_states, source_embeddings):
+        if self.variant == 1:
+            layer_states = [ops.concatenate(layer_states, axis=-1)]
+        projected = [
+            projection(state)
+            for projection, state in zip(
+                self.projections, layer_states, strict=True
+            )
+        ]
+        keys = ops.stack(projected, axis=1)  # (B, n, S, D)
+        keys = self.gradient_scale_layer(keys)
+        values = (keys + source_embeddings[:, None]) * 0.5**0.5
+        return [keys, values]  # Eq. 9, 10
+
+    def compute_output_shape(self, layer_states_shape, source_embeddings_shape):
+        num_pairs = 1 if self.variant == 1 else len(layer_states_shape)
+        rows, *others = source_embeddings_shape
+        return [(rows, num_pairs, *others)] * 2
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "variant": self.variant,
+            "gradient_scale": self.gradient_scale,
+        }

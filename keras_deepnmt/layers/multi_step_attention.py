@@ -1,0 +1,147 @@
+"""Attention of one decoder layer (Gehring et al., 2017; Shen et al., 2018)."""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class MultiStepAttention(keras.layers.Layer):
+    """Lets one decoder layer gather from the source with a query of its own.
+
+    Every layer of a convolutional decoder attends to the source anew: a query
+    knows what the layers below have found. Keys and values are the same for
+    all layers and come from `DenseAttentionMemory`; only queries and outputs
+    are projected here.
+
+    Given new features z of width U, target embeddings e and n pairs of keys
+    and values of width D (Shen et al., 2018, Eq. 8 to 10), S real source
+    positions:
+
+        q = sqrt(1/2) (W_q z + e)
+        context = sqrt(1/n) sum_i sqrt(S) softmax(q K_i^T) V_i
+        output = W_o context
+
+    With n = 1 this is the multi-step attention of Gehring et al. (2017), and
+    over keys of concatenated layers DenseAtt-1 (Eq. 9); with one pair for each
+    encoder layer it is DenseAtt-2 (Eq. 10).
+    Differs from the paper: Eq. 10 has no sqrt(1/n); it and the other roots are
+    the released code's, where S counts padding too. Rows without a real
+    position have a context of zeros.
+    Cost: `2 U D + 2 D + 2 U` parameters, O(B T n S D) time.
+
+    Args:
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, T, U)`, new features; step by step
+            `(B*K, 1, U)`.
+        target_embeddings: float tensor `(B, T, D)`; step by step `(B*K, 1, D)`.
+        key: float tensor `(B, n, S, D)`, or `(B, S, D)` of one pair.
+        value: float tensor like `key`.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
+            Defaults to all real.
+        return_attention_scores: bool. Whether to return the weights as well.
+
+    Returns:
+        Float tensor like `inputs`; then the scores `(B, n, T, S)` iff asked
+        for, step by step `(B, n, K, S)`.
+
+    Raises:
+        ValueError: if keys are not as wide as target embeddings (at build).
+
+    Masking: consumes `memory_padding_mask`; position-wise over the target.
+
+    Example:
+    >>> attention = keras_deepnmt.layers.MultiStepAttention()
+    >>> states, embeddings = np.zeros((3, 5, 11)), np.zeros((3, 5, 7))
+    >>> memory = np.zeros((3, 13, 7))
+    >>> attention(states, embeddings, memory, memory).shape
+    TensorShape([3, 5, 11])
+
+    Reference:
+        - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
+        - [Shen et al., 2018](https://arxiv.org/abs/1806.00722), Section 3.2.
+          Released code: https://github.com/yanyao-shen/fairseq.
+    """
+
+    def __init__(self, **kwargs):
+        # Said here for the configuration: there is nothing else to choose.
+        super().__init__(**kwargs)
+
+    def build(
+        self,
+        inputs_shape,
+        target_embeddings_shape,
+        key_shape=None,
+        value_shape=None,
+    ):
+        units, width = inputs_shape[-1], target_embeddings_shape[-1]
+        for name, shape in (("key", key_shape), ("value", value_shape)):
+            if shape is not None and shape[-1] != width:
+                raise ValueError(
+                    f"`{name}` must be as wide as `target_embeddings`. "
+                    f"Received: {name}_shape={tuple(shape)}, "
+                    f"target_embeddings_shape={tuple(target_embeddings_shape)}."
+                )
+        self.query_projection = self._projection("query", width)
+        self.query_projection.build(inputs_shape)
+        self.output_projection = self._projection("output", units)
+        self.output_projection.build(target_embeddings_shape)
+
+    def call(
+        self,
+        inputs,
+        target_embeddings,
+        key,
+        value,
+        memory_padding_mask=None,
+        return_attention_scores=False,
+    ):
+        if len(key.shape) == 3:
+            key, value = key[:, None], value[:, None]  # (B, n, S, D)
+        query = self.query_projection(inputs) + target_embeddings
+        # The beams of a sentence are its queries: (B*K, 1, D) -> (B, K, D)
+        query = ops.reshape(
+            query * 0.5**0.5, (ops.shape(key)[0], -1, query.shape[-1])
+        )
+        weights = _weigh(query, key, memory_padding_mask)  # (B, n, T, S)
+        weights = ops.cast(weights, self.compute_dtype)
+        context = ops.einsum("bnts,bnsd->btd", weights, value)  # Eq. 8 to 10
+        factor = _variance_factor(key, memory_padding_mask)
+        context = context * ops.cast(factor, self.compute_dtype)
+        output = ops.reshape(self.output_projection(context), ops.shape(inputs))
+        return (output, weights) if return_attention_scores else output
+
+    def _projection(self, name, units):
+        return WeightNormalizedDense(
+            units, name=f"{name}_projection", dtype=self.dtype_policy
+        )
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+
+def _weigh(query, key, real):
+    """Computes the float32 weights `(B, n, T, S)`, zeros at padding."""
+    logits = ops.cast(ops.einsum("btd,bnsd->bnts", query, key), "float32")
+    if real is not None:
+        real = real[:, None, None, :]
+        logits = ops.where(real, logits, -1e9)
+    if logits.shape[-1] == 1:
+        # Keras warns of a softmax over one entry, which is right here.
+        weights = ops.ones_like(logits)
+    else:
+        weights = ops.softmax(logits, axis=-1)
+    # A sentence without a real token would be uniform over padding.
+    return weights if real is None else ops.where(real, weights, 0.0)
+
+
+def _variance_factor(key, real):
+    """Computes sqrt(S / n), which undoes what a mean does to the variance."""
+    num_pairs, length = key.shape[1], ops.shape(key)[2]
+    if real is not None:
+        length = ops.sum(ops.cast(real, "float32"), axis=-1)  # (B,)
+        length = length[:, None, None]
+    return ops.sqrt(ops.cast(length, "float32") / num_pairs)
