@@ -342,6 +342,89 @@ LAYERS = [
         ),
         {"inputs": (B, S, D), "padding_mask": (B, S)},
     ),
+    LayerEntry(
+        "WeightNormalizedDense",
+        functools.partial(
+            keras_deepnmt.layers.WeightNormalizedDense, 11, dropout=0.1
+        ),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "WeightNormalizedConv1D, without bias",
+        functools.partial(
+            keras_deepnmt.layers.WeightNormalizedConv1D, 11, 3, use_bias=False
+        ),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "WeightNormalizedConv1D, same",
+        functools.partial(
+            keras_deepnmt.layers.WeightNormalizedConv1D, 11, 4, "same"
+        ),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "GatedConvolution",
+        functools.partial(
+            keras_deepnmt.layers.GatedConvolution, 11, dropout=0.1
+        ),
+        {"inputs": (B, S, D), "padding_mask": (B, S)},
+    ),
+    LayerEntry(
+        "GatedConvolution, causal",
+        functools.partial(
+            keras_deepnmt.layers.GatedConvolution, 11, padding="causal"
+        ),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "SummaryLayer",
+        functools.partial(keras_deepnmt.layers.SummaryLayer, 11),
+        {"inputs": (B, T, D), "outputs": [(B, T, 11)] * 2},
+    ),
+    LayerEntry(
+        "SummaryLayer, without projection",
+        functools.partial(
+            keras_deepnmt.layers.SummaryLayer, D, use_projection=False
+        ),
+        {"inputs": (B, T, D), "outputs": [(B, T, D)]},
+    ),
+    LayerEntry(
+        "GradientScale",
+        functools.partial(keras_deepnmt.layers.GradientScale, 0.25),
+        {"inputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "MultiStepAttention",
+        keras_deepnmt.layers.MultiStepAttention,
+        {
+            "inputs": (B, T, 11),
+            "target_embeddings": (B, T, D),
+            "key": (B, S, D),
+            "value": (B, S, D),
+        },
+    ),
+    *[
+        LayerEntry(
+            f"{layer.__name__}, variant {variant}",
+            functools.partial(layer, variant, gradient_scale=0.5),
+            {
+                **target,
+                "layer_states": [(B, S, 11), (B, S, 6), (B, S, D)],
+                "source_embeddings": (B, S, D),
+                **mask,
+            },
+        )
+        for variant in (1, 2)
+        for layer, target, mask in (
+            (keras_deepnmt.layers.DenseAttentionMemory, {}, {}),
+            (
+                keras_deepnmt.layers.DenseAttention,
+                {"inputs": (B, T, 11), "target_embeddings": (B, T, D)},
+                {"memory_padding_mask": (B, S)},
+            ),
+        )
+    ],
 ]
 
 MODELS = [

@@ -6,11 +6,21 @@ from keras_deepnmt.layers.aggregation_node import (
 from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding as ContextualizedEmbedding,
 )
+from keras_deepnmt.layers.dense_attention import (
+    DenseAttention as DenseAttention,
+)
+from keras_deepnmt.layers.dense_attention_memory import (
+    DenseAttentionMemory as DenseAttentionMemory,
+)
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
 from keras_deepnmt.layers.fine_grained_layer_attention import (
     FineGrainedLayerAttention as FineGrainedLayerAttention,
 )
+from keras_deepnmt.layers.gated_convolution import (
+    GatedConvolution as GatedConvolution,
+)
+from keras_deepnmt.layers.gradient_scale import GradientScale as GradientScale
 from keras_deepnmt.layers.hybrid_self_attention import (
     HybridSelfAttention as HybridSelfAttention,
 )
@@ -26,6 +36,9 @@ from keras_deepnmt.layers.multi_head_attention import (
 from keras_deepnmt.layers.multi_layer_attention import (
     MultiLayerAttention as MultiLayerAttention,
 )
+from keras_deepnmt.layers.multi_step_attention import (
+    MultiStepAttention as MultiStepAttention,
+)
 from keras_deepnmt.layers.residual_connection import (
     ResidualConnection as ResidualConnection,
 )
@@ -39,10 +52,17 @@ from keras_deepnmt.layers.role_interaction import (
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding as SinusoidalPositionEncoding,
 )
+from keras_deepnmt.layers.summary_layer import SummaryLayer as SummaryLayer
 from keras_deepnmt.layers.surface_fusion import SurfaceFusion as SurfaceFusion
 from keras_deepnmt.layers.transformer_decoder_block import (
     TransformerDecoderBlock as TransformerDecoderBlock,
 )
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock as TransformerEncoderBlock,
+)
+from keras_deepnmt.layers.weight_normalized_conv1d import (
+    WeightNormalizedConv1D as WeightNormalizedConv1D,
+)
+from keras_deepnmt.layers.weight_normalized_dense import (
+    WeightNormalizedDense as WeightNormalizedDense,
 )
