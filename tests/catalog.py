@@ -14,10 +14,19 @@ import paper_slots
 from toy_slots import all_slots
 
 import keras_deepnmt.layers
+from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.zoo import create_model
 from keras_deepnmt.zoo.registry import get_preset, variants
 
 B, S, T, D, N = 3, 7, 5, 8, 2
+
+TWO_LAYERS = dict(num_encoder_layers=2, num_decoder_layers=1)
+DIMENSIONS = {
+    Transformer: dict(
+        hidden_dim=D, intermediate_dim=16, num_heads=N, **TWO_LAYERS
+    ),
+    ConvSeq2Seq: dict(hidden_dim=D, growth_dim=5, **TWO_LAYERS),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +75,11 @@ class ModelEntry:
     mark: str = ""  # `thorough` or `slow`: what it takes to prove it
 
     def make(self, **overrides):
-        tiny = dict(
-            hidden_dim=D,
-            intermediate_dim=16,
-            num_heads=N,
-            num_encoder_layers=2,
-            num_decoder_layers=1,
-        )
+        dimensions = DIMENSIONS[get_preset(self.preset).model]
         return create_model(
             self.preset,
             *self.vocabulary_sizes,
-            **{**tiny, **self.overrides(), **overrides},
+            **{**dimensions, **self.overrides(), **overrides},
         )
 
     def example(self, rows=4, source_length=S, target_length=T, seed=0):
@@ -395,6 +398,35 @@ LAYERS = [
         {"inputs": (B, T, D)},
     ),
     LayerEntry(
+        "LearnedPositionEmbedding",
+        functools.partial(keras_deepnmt.layers.LearnedPositionEmbedding, 3),
+        {"inputs": (B, T, D)},
+    ),
+    *[
+        LayerEntry(
+            f"ConvEncoderBlock, {connection}",
+            functools.partial(
+                keras_deepnmt.layers.ConvEncoderBlock, 11, connection
+            ),
+            {"layer_states": states, "padding_mask": (B, S)},
+        )
+        for connection, states in (
+            ("residual", [(B, S, 11)]),
+            ("summary", [(B, S, 6), (B, S, D)]),
+        )
+    ],
+    LayerEntry(
+        "ConvDecoderBlock, dense",
+        functools.partial(keras_deepnmt.layers.ConvDecoderBlock, 11, "dense"),
+        {
+            "layer_states": [(B, T, 6), (B, T, D)],
+            "target_embeddings": (B, T, D),
+            "key": (B, 2, S, D),
+            "value": (B, 2, S, D),
+            "memory_padding_mask": (B, S),
+        },
+    ),
+    LayerEntry(
         "MultiStepAttention",
         keras_deepnmt.layers.MultiStepAttention,
         {
@@ -464,6 +496,20 @@ MODELS = [
             "position_encoding": None,
         },
     ),
+    ModelEntry("conv_seq2seq_tiny", "conv_seq2seq_tiny"),
+    ModelEntry(
+        "dense, summaries, other widths, every slot",
+        "dense_nmt_2_tiny",
+        overrides=lambda: dict(
+            hidden_dim=[D, 7, 5],
+            growth_dim=[3, 5, 2],
+            kernel_size=[3, 2, 1],
+            embedding_dim=6,
+            summary_length=2,
+            max_length=6,  # less than sentences have
+            **{**THREE_LAYERS, **paper_slots.of_convolutions()},
+        ),
+    ),
 ]
 THREE_LAYERS = dict.fromkeys(
     ("num_encoder_layers", "num_decoder_layers"), paper_slots.NUM_LAYERS
@@ -472,7 +518,7 @@ THREE_LAYERS = dict.fromkeys(
 MODELS += [
     ModelEntry(names[0], names[0], overrides=lambda: THREE_LAYERS, mark="slow")
     for variant, names in variants().items()
-    if variant not in ("transformer", "everything")
+    if variant not in ("transformer", "everything", "conv_seq2seq")
 ]
 MODELS += [
     ModelEntry(

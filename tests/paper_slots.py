@@ -98,6 +98,15 @@ def another_choice():
     }
 
 
+def of_convolutions():
+    """Layers for the slots of a convolutional model."""
+    names = ("source_embedding_layer", "target_embedding_layer")
+    return {
+        **{name: one_choice()[name] for name in names},
+        "output_fusion": another_choice()["output_fusion"],
+    }
+
+
 def pairs():
     """Names of two slots and what stands in them, for every pair."""
     first, second = one_choice(), another_choice()

@@ -6,6 +6,12 @@ from keras_deepnmt.layers.aggregation_node import (
 from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding as ContextualizedEmbedding,
 )
+from keras_deepnmt.layers.conv_decoder_block import (
+    ConvDecoderBlock as ConvDecoderBlock,
+)
+from keras_deepnmt.layers.conv_encoder_block import (
+    ConvEncoderBlock as ConvEncoderBlock,
+)
 from keras_deepnmt.layers.dense_attention import (
     DenseAttention as DenseAttention,
 )
@@ -29,6 +35,9 @@ from keras_deepnmt.layers.layer_aggregation import (
 )
 from keras_deepnmt.layers.layer_diversity import (
     LayerDiversity as LayerDiversity,
+)
+from keras_deepnmt.layers.learned_position_embedding import (
+    LearnedPositionEmbedding as LearnedPositionEmbedding,
 )
 from keras_deepnmt.layers.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,

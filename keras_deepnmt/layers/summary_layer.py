@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_deepnmt.layers.weight_normalization import check_dropout
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 
@@ -31,8 +30,6 @@ class SummaryLayer(keras.layers.Layer):
         units: int. Width U of the output.
         use_projection: bool. Whether x is projected; otherwise it must be as
             wide as the output.
-        dropout: float in [0, 1). Of the stack's activations, p; only for the
-            start of the projection, see `WeightNormalizedDense`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -60,12 +57,10 @@ class SummaryLayer(keras.layers.Layer):
         - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
     """
 
-    def __init__(self, units, use_projection=True, dropout=0.0, **kwargs):
-        check_dropout(dropout)
+    def __init__(self, units, use_projection=True, **kwargs):
         super().__init__(**kwargs)
         self.units = units
         self.use_projection = use_projection
-        self.dropout = dropout
 
     def build(self, inputs_shape, outputs_shape=None):
         widths = [shape[-1] for shape in outputs_shape or []]
@@ -76,10 +71,7 @@ class SummaryLayer(keras.layers.Layer):
             )
         if self.use_projection:
             self.projection = WeightNormalizedDense(
-                self.units,
-                dropout=self.dropout,
-                name="projection",
-                dtype=self.dtype_policy,
+                self.units, name="projection", dtype=self.dtype_policy
             )
             self.projection.build(inputs_shape)
         elif inputs_shape[-1] != self.units:
@@ -102,5 +94,4 @@ class SummaryLayer(keras.layers.Layer):
             **super().get_config(),
             "units": self.units,
             "use_projection": self.use_projection,
-            "dropout": self.dropout,
         }

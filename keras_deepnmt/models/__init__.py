@@ -1,5 +1,6 @@
 """Models: the contract and the backbones that keep it."""
 
+from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq as ConvSeq2Seq
 from keras_deepnmt.models.distillation import Distillation as Distillation
 from keras_deepnmt.models.objective import Objective as Objective
 from keras_deepnmt.models.scheduled_sampling import (

@@ -43,6 +43,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     TensorShape([2, 7, 13])
     """
 
+    output_fusion = None  # the slot of a layer that gives log-probabilities
     # Made by the first `compile` that draws; a model without draws has none.
     sampling_generator = None
 
@@ -108,7 +109,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         Returns:
             Float32 tensor `(..., V)`.
         """
-        return ops.log_softmax(ops.cast(scores, "float32"), axis=-1)
+        scores = ops.cast(scores, "float32")
+        fused = self.output_fusion is not None
+        return scores if fused else ops.log_softmax(scores, axis=-1)
 
     def compile(
         self,

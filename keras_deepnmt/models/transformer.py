@@ -5,6 +5,12 @@ from keras import ops
 
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
+from keras_deepnmt.models.slots import (
+    init_output_cache,
+    init_slot_caches,
+    run_target_embedding_layer,
+    score_states,
+)
 from keras_deepnmt.models.stack_slots import (
     decoder_options,
     memory_of,
@@ -226,7 +232,7 @@ class Transformer(Seq2Seq):
             dynamic["aggregation"] = aggregation_cache
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
-        scores = self._score(x, memory, cache)
+        scores = score_states(self, x, memory, cache)
         if cache is None:
             return scores
         return scores, {"static": cache["static"], "dynamic": dynamic}
@@ -237,58 +243,28 @@ class Transformer(Seq2Seq):
         for block in self.decoder_blocks:
             static[block.name] = block.static_cache(memory_of(block, memory))
             dynamic[block.name] = block.init_cache(rows, max_length)
-        for name, layer in (
-            ("embedding", self.target_embedding_layer),
-            ("aggregation", self.decoder_aggregation),
-        ):
-            # Nothing is kept for a layer that looks at one position alone.
-            if hasattr(layer, "init_cache"):
-                state = layer.init_cache(rows, max_length)
-                dynamic |= {name: state} if state else {}
-        if self.output_fusion is not None:
-            static["output_fusion"] = self.output_fusion.static_cache(
-                memory["output"],
-                memory["source_embeddings"],
-                memory_padding_mask=memory["padding_mask"],
-                project=self._project,
-            )
+        dynamic |= init_slot_caches(
+            rows,
+            max_length,
+            embedding=self.target_embedding_layer,
+            aggregation=self.decoder_aggregation,
+        )
+        static |= init_output_cache(self, memory)
         return {"static": static, "dynamic": dynamic}
-
-    def log_probs(self, scores):
-        if self.output_fusion is not None:
-            return ops.cast(scores, "float32")
-        return super().log_probs(scores)
 
     def _embed_target(self, target_ids, cache, index):
         x = self.embedding_scale(self.target_embedding(target_ids))
-        dynamic = {}
-        layer = self.target_embedding_layer
-        if cache is not None and "embedding" in cache["dynamic"]:
-            x, dynamic["embedding"] = layer(
-                x, cache=cache["dynamic"]["embedding"], cache_index=index
-            )
-        elif layer is not None:
-            x = layer(x)
+        x, dynamic = run_target_embedding_layer(
+            self.target_embedding_layer, x, cache, index
+        )
         if self.position_encoding is not None:
             x = self.position_encoding(
                 x, start_index=0 if index is None else index
             )
         return self.target_dropout(x), dynamic
 
-    def _score(self, x, memory, cache):
-        if self.output_fusion is None:
-            return self._project(x)
-        static = None if cache is None else cache["static"]["output_fusion"]
-        return self.output_fusion(
-            x,
-            memory["output"],
-            memory["source_embeddings"],
-            memory_padding_mask=memory["padding_mask"],
-            static_cache=static,
-            project=self._project,
-        )
-
-    def _project(self, states):
+    def project(self, states):
+        """Turns decoder states `(..., D)` into logits `(..., V)`."""
         return self.target_embedding(states, reverse=True)
 
     def get_config(self):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.layer_diversity import LayerDiversity
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
@@ -14,6 +14,7 @@ from keras_deepnmt.layers.transformer_decoder_block import (
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
 )
+from keras_deepnmt.models.slots import clone_slot
 from keras_deepnmt.models.stack_slots import self_attention_at
 
 SLOTS = (
@@ -190,18 +191,4 @@ class TransformerLayers:
         )
 
     def clone(self, slot, side=None):
-        config = self.arguments[slot]
-        if config is None:
-            return None
-        name = slot if side is None else f"{side}_{slot}"
-        source = name.startswith(("source", "encoder"))
-        stack = "encoder" if source else "decoder"
-        return clone_prototype(
-            config,
-            name,
-            self.policy,
-            num_layers=self.arguments[f"num_{stack}_layers"],
-            # A loss of the layer's own: see `sum_auxiliary_losses`.
-            reduction="sum",
-            positions="source" if source else "target",
-        )
+        return clone_slot(self.arguments, slot, self.policy, side)

@@ -1,5 +1,6 @@
 """Presets: every model of the papers' tables, by name."""
 
+from keras_deepnmt.zoo import conv_seq2seq as conv_seq2seq
 from keras_deepnmt.zoo import everything as everything
 from keras_deepnmt.zoo import hybrid_self_attention as hybrid_self_attention
 from keras_deepnmt.zoo import layer_aggregation as layer_aggregation

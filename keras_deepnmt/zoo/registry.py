@@ -72,6 +72,7 @@ def register_variant(model, sizes, paper):
             preset.__name__ = f"{slots.__name__}_{size}"
             preset.__doc__ = slots.__doc__
             preset.__module__ = slots.__module__
+            preset.model = model
             preset.variant = slots.__name__
             preset.paper = paper
             register_model(preset)

@@ -64,16 +64,6 @@ def test_it_starts_by_keeping_the_variance():
     np.testing.assert_allclose(np.var(found), 1.0, rtol=0.05)
 
 
-def test_dropout_only_starts_with_smaller_weights(inputs, outputs):
-    layer = SummaryLayer(300, dropout=0.75)
-    layer.build((None, None, 200))
-    deviation = np.std(layer.projection.kernel)
-    np.testing.assert_allclose(deviation, np.sqrt(0.25 / 200), rtol=0.02)
-    layer = built(dropout=0.5)
-    still = layer(inputs, outputs)
-    np.testing.assert_array_equal(layer(inputs, outputs, training=True), still)
-
-
 def test_a_position_does_not_see_the_others(inputs, outputs):
     layer = built()
     expected = np.asarray(layer(inputs, outputs))[:, 2:3]
@@ -97,5 +87,3 @@ def test_refuses_other_widths(inputs, outputs):
         SummaryLayer(5)(inputs, outputs)
     with pytest.raises(ValueError, match="width 7. Pass use_projection=True"):
         SummaryLayer(U, use_projection=False)(inputs, outputs)
-    with pytest.raises(ValueError, match="dropout=1.0"):
-        SummaryLayer(U, dropout=1.0)

@@ -98,6 +98,41 @@ MATCHED = {
     "transformer_base_matched": BASE,
     "transformer_big_matched": BIG,
 }
+# hidden, growth, attention, embeddings, layers, summary, dropout
+CONV_TINY = (128, 64, 128, 128, 4, None, 0.3)
+CONV_FOUR = (256, 128, 256, 256, 4, None, 0.2)
+CONV_EIGHT = (192, 96, 256, 256, 8, 6, 0.2)
+CONV_FIFTEEN = (
+    [512] * 10 + [1024] * 3 + [2048] * 2,
+    [128] * 10 + [256] * 3 + [512] * 2,
+    768,
+    768,
+    15,
+    6,
+    0.1,
+)
+CONV_SIZES = {
+    "tiny": CONV_TINY,
+    "4l": CONV_FOUR,
+    "4l_embed_64": (*CONV_FOUR[:3], 64, *CONV_FOUR[4:]),
+    "4l_embed_128": (*CONV_FOUR[:3], 128, *CONV_FOUR[4:]),
+    "8l": CONV_EIGHT,
+    "8l_embed_64": (*CONV_EIGHT[:3], 64, *CONV_EIGHT[4:]),
+    "8l_embed_128": (*CONV_EIGHT[:3], 128, *CONV_EIGHT[4:]),
+    "15l": CONV_FIFTEEN,
+}
+CONVOLUTIONAL = {
+    f"{variant}_{size}": dimensions
+    for variants, sizes in (
+        (("conv_seq2seq", "dense_nmt_1", "dense_nmt_2"), CONV_SIZES),
+        (
+            ("dense_encoder", "dense_decoder", "dense_attention"),
+            {"tiny": CONV_TINY, "4l": CONV_FOUR},
+        ),
+    )
+    for variant in variants
+    for size, dimensions in sizes.items()
+}
 PRESETS = {
     f"{variant}_{size}": dimensions
     for variant, sizes in DIMENSIONS.items()
@@ -130,7 +165,24 @@ def test_presets_have_the_dimensions_of_the_papers(name):
 
 
 def test_every_preset_is_in_the_table_of_dimensions():
-    assert set(zoo.list_models()) == {*PRESETS, *MATCHED}
+    assert set(zoo.list_models()) == {*PRESETS, *MATCHED, *CONVOLUTIONAL}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_convolutional_presets_have_the_dimensions_of_the_paper(name):
+    found = arguments_of(name, 11, 13)
+    first = found["hidden_dim"]
+    attention = found.get("attention_dim", first)
+    assert CONVOLUTIONAL[name] == (
+        first,
+        found["growth_dim"],
+        attention,
+        found.get("embedding_dim", attention),
+        found["num_encoder_layers"],
+        found.get("summary_length"),
+        found["dropout"],
+    )
+    assert found["num_decoder_layers"] == found["num_encoder_layers"]
 
 
 @pytest.mark.parametrize("name", MATCHED)

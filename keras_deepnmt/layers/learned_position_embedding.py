@@ -1,0 +1,83 @@
+"""Learned positions (Gehring et al., 2017, Section 3.1)."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class LearnedPositionEmbedding(keras.layers.Layer):
+    """Looks up a learned vector for each position.
+
+    It computes, for position t of the inputs (Gehring et al., 2017, Section
+    3.1), from a table P of `max_length` rows:
+
+        output[t] = P[min(start_index + t, max_length - 1)]
+
+    It does not add them, so that they may be projected first.
+    Differs from the paper: positions after the last row have that row, where
+    the released code fails.
+    Cost: `M D` parameters, M = `max_length`.
+
+    Args:
+        max_length: int. Rows of the table.
+        stddev: float. Of the normal distribution that the table starts from.
+        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: float tensor `(B, T, D)`, of which only the shape is read.
+        start_index: int scalar tensor. Position of the first input, for
+            step-by-step decoding. Defaults to `0`.
+
+    Returns:
+        Float tensor `(1, T, D)`, the same for all sentences.
+
+    Raises:
+        ValueError: if `max_length` is below 1.
+
+    Masking: none.
+
+    Example:
+    >>> layer = keras_deepnmt.layers.LearnedPositionEmbedding(5)
+    >>> layer(np.zeros((3, 7, 11))).shape
+    TensorShape([1, 7, 11])
+
+    Reference:
+        - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
+    """
+
+    def __init__(self, max_length, stddev=0.1, **kwargs):
+        if max_length < 1:
+            raise ValueError(
+                "`max_length` must be at least 1. "
+                f"Received: max_length={max_length}."
+            )
+        super().__init__(**kwargs)
+        self.max_length = max_length
+        self.stddev = stddev
+
+    def build(self, inputs_shape):
+        self.table = keras.layers.Embedding(
+            self.max_length,
+            inputs_shape[-1],
+            embeddings_initializer=keras.initializers.RandomNormal(
+                stddev=self.stddev
+            ),
+            name="table",
+            dtype=self.dtype_policy,
+        )
+        self.table.build((1, None))
+
+    def call(self, inputs, start_index=0):
+        positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        positions = ops.minimum(positions + start_index, self.max_length - 1)
+        return self.table(positions[None])  # (1, T, D)
+
+    def compute_output_shape(self, inputs_shape):
+        return (1, *inputs_shape[1:])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_length": self.max_length,
+            "stddev": self.stddev,
+        }

@@ -1,0 +1,120 @@
+"""Presets of Shen et al. (2018): convolutional models, residual and dense.
+
+Sizes are named after their layers; `embed_64` has embeddings of that width,
+the others embeddings as wide as the attention. `15l` is the model of WMT14.
+"""
+
+from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq
+from keras_deepnmt.zoo.registry import register_variant
+
+
+def tiny(source_vocabulary_size, target_vocabulary_size):
+    """4 + 4 layers of width 128, for Multi30k."""
+    return dict(
+        hidden_dim=128,
+        growth_dim=64,
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        dropout=0.3,
+    )
+
+
+def four_layers(source_vocabulary_size, target_vocabulary_size):
+    """4 + 4 layers of width 256, as used on IWSLT14."""
+    return dict(
+        hidden_dim=256,
+        growth_dim=128,
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        dropout=0.2,
+    )
+
+
+def eight_layers(source_vocabulary_size, target_vocabulary_size):
+    """8 + 8 layers of width 192, a summary in the sixth of a dense stack."""
+    return dict(
+        hidden_dim=192,
+        growth_dim=96,
+        attention_dim=256,
+        num_encoder_layers=8,
+        num_decoder_layers=8,
+        summary_length=6,
+        dropout=0.2,
+    )
+
+
+def fifteen_layers(source_vocabulary_size, target_vocabulary_size):
+    """15 + 15 layers of widths 512 to 2048, as used on WMT14."""
+    return dict(
+        hidden_dim=[512] * 10 + [1024] * 3 + [2048] * 2,
+        growth_dim=[128] * 10 + [256] * 3 + [512] * 2,
+        kernel_size=[3] * 13 + [1] * 2,
+        attention_dim=768,
+        num_encoder_layers=15,
+        num_decoder_layers=15,
+        summary_length=6,
+        dropout=0.1,
+    )
+
+
+def _with_embeddings(size, embedding_dim):
+    def arguments(source_vocabulary_size, target_vocabulary_size):
+        found = size(source_vocabulary_size, target_vocabulary_size)
+        # The attention stays as wide as that of the size.
+        found.setdefault("attention_dim", found["hidden_dim"])
+        return {**found, "embedding_dim": embedding_dim}
+
+    return arguments
+
+
+FOUR_LAYERS = {"tiny": tiny, "4l": four_layers}
+SIZES = {
+    **FOUR_LAYERS,
+    "4l_embed_64": _with_embeddings(four_layers, 64),
+    "4l_embed_128": _with_embeddings(four_layers, 128),
+    "8l": eight_layers,
+    "8l_embed_64": _with_embeddings(eight_layers, 64),
+    "8l_embed_128": _with_embeddings(eight_layers, 128),
+    "15l": fifteen_layers,
+}
+PAPER = "Shen et al. (2018)"
+
+
+@register_variant(ConvSeq2Seq, SIZES, "Gehring et al. (2017)")
+def conv_seq2seq(arguments):
+    """Residual connections: the baseline."""
+    return {}
+
+
+@register_variant(ConvSeq2Seq, SIZES, PAPER)
+def dense_nmt_1(arguments):
+    """Dense connections, and one attention to all encoder layers together."""
+    return {"encoder_connection": "dense", "decoder_connection": "dense"}
+
+
+@register_variant(ConvSeq2Seq, SIZES, PAPER)
+def dense_nmt_2(arguments):
+    """Dense connections, and an attention to each encoder layer."""
+    return {
+        "encoder_connection": "dense",
+        "decoder_connection": "dense",
+        "attention": "per_layer",
+    }
+
+
+@register_variant(ConvSeq2Seq, FOUR_LAYERS, PAPER)
+def dense_encoder(arguments):
+    """Dense connections in the encoder alone."""
+    return {"encoder_connection": "dense"}
+
+
+@register_variant(ConvSeq2Seq, FOUR_LAYERS, PAPER)
+def dense_decoder(arguments):
+    """Dense connections in the decoder alone."""
+    return {"decoder_connection": "dense"}
+
+
+@register_variant(ConvSeq2Seq, FOUR_LAYERS, PAPER)
+def dense_attention(arguments):
+    """An attention to each encoder layer, residual connections."""
+    return {"attention": "per_layer"}
