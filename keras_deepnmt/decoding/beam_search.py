@@ -17,6 +17,7 @@ from keras import ops
 
 from keras_deepnmt.decoding.beams import (
     IMPOSSIBLE,
+    check_length_offset,
     gather_beams,
     loop_length,
     output_limits,
@@ -30,7 +31,13 @@ from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
 def beam_search(
-    model, source_ids, *, num_beams=4, length_penalty=0.6, max_length
+    model,
+    source_ids,
+    *,
+    num_beams=4,
+    length_penalty=0.6,
+    length_offset=5.0,
+    max_length,
 ):
     """Finds the best translations of each sentence, best first.
 
@@ -46,22 +53,24 @@ def beam_search(
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and gives no translation.
         num_beams: int. Hypotheses K kept for each sentence.
-        length_penalty: float, at least 0. Exponent of the GNMT length
-            penalty; 0 compares plain sums of log-probabilities.
+        length_penalty: float, at least 0. Exponent of the length penalty; 0
+            compares plain sums of log-probabilities.
+        length_offset: float, at least 0. What the penalty adds to lengths: 5
+            is GNMT's, 0 divides by a plain power of the length.
         max_length: int or int scalar tensor. Steps of the loop.
 
     Returns:
         A dict, best hypothesis first along K:
         `ids` int32 `(B, K, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B, K)`: log_probs / ((5 + length) / 6) **
-        length_penalty, where length counts the end id;
+        `scores` float32 `(B, K)`: log_probs / ((length_offset + length) /
+        (length_offset + 1)) ** length_penalty, where length counts the end id;
         `log_probs` float32 `(B, K)`: sum over the tokens and the end id.
         Where fewer than K translations exist (tiny vocabularies) and in rows
         of 0s, ids are 0 and the numbers minus infinity.
 
     Raises:
-        ValueError: if `num_beams`, `length_penalty` or `max_length` is too
-            small.
+        ValueError: if `num_beams`, `length_penalty`, `length_offset` or
+            `max_length` is too small.
 
     Example:
     >>> found = beam_search(model, source_ids, num_beams=2, max_length=9)
@@ -69,10 +78,14 @@ def beam_search(
     (TensorShape([3, 2, 9]), TensorShape([3, 2]))
     """
     _check(num_beams, length_penalty)
+    check_length_offset(length_offset)
     max_length = loop_length(model, max_length)
     limits = output_limits(source_ids, max_length)  # (B,)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length, num_beams)
+
+    def divisor(lengths):
+        return score_divisor(lengths, length_penalty, length_offset)
 
     state = ops.while_loop(
         lambda state: ops.logical_and(
@@ -80,9 +93,7 @@ def beam_search(
             ops.any(_is_possible(state["live_log_probs"])),
         ),
         lambda state: (
-            _grow(
-                model, memory, cache["static"], limits, length_penalty, state
-            ),
+            _grow(model, memory, cache["static"], limits, divisor, state),
         ),
         (_first_state(limits, num_beams, max_length, cache["dynamic"]),),
     )[0]
@@ -93,7 +104,7 @@ def beam_search(
     }
 
 
-def _grow(model, memory, static_cache, limits, length_penalty, state):
+def _grow(model, memory, static_cache, limits, divisor, state):
     """One step of the search: every live hypothesis one token longer."""
     scores, cache = model.decode(
         ops.reshape(state["last_ids"], (-1, 1)),
@@ -111,12 +122,12 @@ def _grow(model, memory, static_cache, limits, length_penalty, state):
         "log_probs": totals,
         "ended": ops.equal(new_ids, END_ID),
     }
-    finished = _keep_finished(state, grown, length_penalty)
+    finished = _keep_finished(state, grown, divisor)
     return {
         "step": grown["step"],
         "last_ids": new_ids,
         "live_ids": grown["ids"],
-        "live_log_probs": _still_live(grown, finished, limits, length_penalty),
+        "live_log_probs": _still_live(grown, finished, limits, divisor),
         **finished,
         "cache": reorder_cache(cache["dynamic"], parents),
     }
@@ -198,7 +209,7 @@ def _best_extensions(state, log_probs, limits):
     )
 
 
-def _keep_finished(state, grown, length_penalty):
+def _keep_finished(state, grown, divisor):
     """The K best of the finished hypotheses, old and new, best first.
 
     Of equal scores the older stays: it comes first in what `top_k` sees.
@@ -207,7 +218,7 @@ def _keep_finished(state, grown, length_penalty):
     is_new = ops.logical_and(grown["ended"], _is_possible(grown["log_probs"]))
     new_scores = ops.where(
         is_new,
-        grown["log_probs"] / score_divisor(grown["step"], length_penalty),
+        grown["log_probs"] / divisor(grown["step"]),
         IMPOSSIBLE,
     )
     scores, places = ops.top_k(
@@ -227,16 +238,15 @@ def _keep_finished(state, grown, length_penalty):
     }
 
 
-def _still_live(grown, finished, limits, length_penalty):
+def _still_live(grown, finished, limits, divisor):
     """Sums of the grown hypotheses, IMPOSSIBLE for those that are over.
 
-    Sums only fall and the divisor only rises with length, so what a live
-    hypothesis can still reach is its sum over the divisor of the sentence's
-    limit. A sentence where that beats nothing kept is over as a whole.
+    Sums are negative and only fall; the divisor, whatever the offset, only
+    rises with length. So what a live hypothesis can still reach is its sum over
+    the divisor of the sentence's limit. A sentence where that beats nothing
+    kept is over as a whole.
     """
     log_probs = ops.where(grown["ended"], IMPOSSIBLE, grown["log_probs"])
-    best_reachable = ops.max(log_probs, axis=1) / score_divisor(
-        limits, length_penalty
-    )  # (B,)
+    best_reachable = ops.max(log_probs, axis=1) / divisor(limits)  # (B,)
     is_over = best_reachable <= finished["finished_scores"][:, -1]
     return ops.where(is_over[:, None], IMPOSSIBLE, log_probs)

@@ -83,25 +83,54 @@ def reorder_cache(dynamic_cache, parents):
     )
 
 
-def score_divisor(length, length_penalty):
+def score_divisor(length, length_penalty, length_offset=5.0):
     """Divides a sum of log-probabilities so that lengths can be compared.
 
-    `((5 + length) / 6) ** length_penalty` (Wu et al., 2016, Eq. 14); `length`
-    counts the end id. 0 leaves sums as they are, 1 is nearly the mean.
+    `((length_offset + length) / (length_offset + 1)) ** length_penalty`, where
+    `length` counts the end id. An offset of 5 makes it the divisor of Wu et
+    al. (2016), Eq. 14; 0 makes it `length ** length_penalty`, that of Gehring
+    et al. (2017). A penalty of 0 leaves sums as they are; with offset 0, a
+    penalty of 1 gives the mean.
 
     Args:
-        length: int tensor or int. Produced tokens, the end id included.
+        length: int tensor or int. Produced tokens, the end id included; 0, a
+            row that only fills up the batch, counts as 1, so that nothing is
+            divided by zero.
         length_penalty: float, the exponent, at least 0.
+        length_offset: float, at least 0.
 
     Returns:
-        float32 tensor of the shape of `length`.
+        float32 tensor of the shape of `length`; at least 1, and never less for
+        a greater length.
 
     Example:
-    >>> float(score_divisor(7, 1.0))
-    2.0
+    >>> float(score_divisor(7, 1.0)), float(score_divisor(7, 1.0, 0.0))
+    (2.0, 7.0)
     """
-    length = ops.cast(length, "float32")
-    return ops.power((5.0 + length) / 6.0, length_penalty)
+    length = ops.cast(ops.maximum(length, 1), "float32")
+    return ops.power(
+        (length_offset + length) / (length_offset + 1.0), length_penalty
+    )
+
+
+def check_length_offset(length_offset):
+    """Refuses an offset that no length can be added to.
+
+    Args:
+        length_offset: float.
+
+    Raises:
+        ValueError: if it is negative or no finite number.
+
+    Example:
+    >>> check_length_offset(0.0)
+    """
+    if not 0 <= length_offset < float("inf"):
+        raise ValueError(
+            "`length_offset` must be a finite number of at least 0. Received: "
+            f"length_offset={length_offset}. Take 5 for the length penalty of "
+            "GNMT, 0 for a plain power of the length."
+        )
 
 
 def output_limits(source_ids, max_length):

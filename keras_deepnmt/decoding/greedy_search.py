@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_deepnmt.decoding.beams import (
+    check_length_offset,
     loop_length,
     output_limits,
     permitted_log_probs,
@@ -12,7 +13,9 @@ from keras_deepnmt.decoding.beams import (
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
-def greedy_search(model, source_ids, *, length_penalty=0.6, max_length):
+def greedy_search(
+    model, source_ids, *, length_penalty=0.6, length_offset=5.0, max_length
+):
     """Translates each sentence by the likeliest token at every step.
 
     The same limits and the same result as `beam_search` with one beam, for
@@ -23,21 +26,23 @@ def greedy_search(model, source_ids, *, length_penalty=0.6, max_length):
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and gives no translation.
         length_penalty: float, at least 0. Used for the reported score only.
+        length_offset: float, at least 0. As `length_penalty`.
         max_length: int or int scalar tensor. Steps of the loop.
 
     Returns:
         A dict: `ids` int32 `(B, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B,)`: log_probs / ((5 + length) / 6) **
-        length_penalty; `log_probs` float32 `(B,)`. In rows of 0s ids are 0
-        and the numbers minus infinity.
+        `scores` float32 `(B,)`: log_probs / ((length_offset + length) /
+        (length_offset + 1)) ** length_penalty; `log_probs` float32 `(B,)`. In
+        rows of 0s ids are 0 and the numbers minus infinity.
 
     Raises:
-        ValueError: if `max_length` is below 1.
+        ValueError: if `max_length` is below 1, or `length_offset` below 0.
 
     Example:
     >>> greedy_search(model, source_ids, max_length=9)["ids"].shape
     TensorShape([3, 9])
     """
+    check_length_offset(length_offset)
     max_length = loop_length(model, max_length)
     limits = output_limits(source_ids, max_length)  # (B,)
     memory = model.encode(source_ids)
@@ -82,7 +87,8 @@ def greedy_search(model, source_ids, *, length_penalty=0.6, max_length):
     log_probs = ops.where(limits > 0, state["log_probs"], -float("inf"))
     return {
         "ids": ids,
-        "scores": log_probs / score_divisor(lengths, length_penalty),
+        "scores": log_probs
+        / score_divisor(lengths, length_penalty, length_offset),
         "log_probs": log_probs,
     }
 

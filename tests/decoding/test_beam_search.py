@@ -38,26 +38,31 @@ def search(model, sources=SOURCES, **options):
     return compile_for(model, beam_search)(sources, **options)
 
 
-def ranked_by_brute_force(model, source, max_length, length_penalty):
+def ranked_by_brute_force(
+    model, source, max_length, length_penalty, length_offset
+):
     ranked = []
     for target in model.all_targets(max_length):
         log_prob = model.reference_log_prob(source, target)
-        divisor = ((5 + len(target)) / 6) ** length_penalty
+        length = (length_offset + len(target)) / (length_offset + 1)
+        divisor = length**length_penalty
         ranked.append((log_prob / divisor, log_prob, target))
     return sorted(ranked, reverse=True)
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
-def test_large_beam_finds_what_brute_force_finds(length_penalty):
+@pytest.mark.parametrize(
+    "length_penalty, length_offset",
+    [(0.0, 5.0), (0.6, 5.0), (1.5, 5.0), (1.0, 0.0)],
+)
+def test_large_beam_finds_what_brute_force_finds(length_penalty, length_offset):
     model = ToyModel()
     compiled = compile_for(model, beam_search)
+    options = {"length_penalty": length_penalty, "length_offset": length_offset}
     for seed in range(4):
         model.draw_weights(seed, scale=1.0)
-        found = compiled(
-            SOURCES, num_beams=41, length_penalty=length_penalty, max_length=4
-        )
+        found = compiled(SOURCES, num_beams=41, max_length=4, **options)
         for row, source in enumerate(SOURCES):
-            ranked = ranked_by_brute_force(model, source, 4, length_penalty)
+            ranked = ranked_by_brute_force(model, source, 4, **options)
             assert len(ranked) == 40
             scores, log_probs, targets = zip(*ranked, strict=True)
             np.testing.assert_allclose(found["scores"][row, :40], scores, 1e-4)
@@ -275,6 +280,7 @@ def test_refuses_impossible_options():
     for options, match in [
         ({"num_beams": 0, "max_length": 5}, "num_beams=0"),
         ({"length_penalty": -1.0, "max_length": 5}, "length_penalty=-1.0"),
+        ({"length_offset": -1.0, "max_length": 5}, "length_offset=-1.0"),
         ({"max_length": 0}, "max_length=0"),
     ]:
         with pytest.raises(ValueError, match=match):
