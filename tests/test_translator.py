@@ -4,6 +4,7 @@
   the translations are the same
 * few compilations serve all lengths
 * the score of a translation is the score that the search reported
+* the offset of the length penalty is the run's, 5 where it says nothing
 * weights that change later are seen
 * too long sources are cut, and this is said
 * a run folder whose files do not belong together is refused in one line
@@ -112,6 +113,28 @@ def test_nbest_starts_with_the_translation(translator):
     assert [hypothesis.text for hypothesis in empty] == [""]
 
 
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_offset_zero_scores_by_the_mean(model, tokenizer, num_beams):
+    translator = Translator(
+        model,
+        tokenizer,
+        tokenizer,
+        num_beams=num_beams,
+        length_penalty=1.0,
+        length_offset=0.0,
+        batch_size=1,
+        compiled=False,
+    )
+    (nbest,) = translator.translate_nbest(TEXTS[:1], num_beams)
+    assert max(len(hypothesis.ids) for hypothesis in nbest) > 1
+    for hypothesis in nbest:
+        mean = hypothesis.log_prob / len(hypothesis.ids)
+        assert hypothesis.score == pytest.approx(mean, rel=1e-5)
+    row = [*tokenizer.encode(TEXTS[:1])[0], 3]
+    found = translator.search(np.array([row], "int32"))
+    assert found["scores"][0, 0] == pytest.approx(nbest[0].score, rel=1e-5)
+
+
 def test_score_of_a_translation_is_the_score_of_the_search(translator):
     texts = [text for text in TEXTS if text.strip()]
     checked = 0
@@ -199,6 +222,8 @@ def test_refuses_what_does_not_fit(model, tokenizer, tmp_path):
         Translator(model, tokenizer, other)
     with pytest.raises(ValueError, match="num_beams=0"):
         Translator(model, tokenizer, tokenizer, num_beams=0)
+    with pytest.raises(ValueError, match="length_offset=-1"):
+        Translator(model, tokenizer, tokenizer, length_offset=-1)
 
 
 @pytest.fixture(scope="module")
@@ -242,12 +267,19 @@ def test_loads_a_run_folder(run_dir, trained, tokenizer):
     pair = ["a dog runs"], ["two men"]
     assert loaded.score(*pair)[0].total == made.score(*pair)[0].total
     assert Translator.load(str(run_dir), num_beams=2).num_beams == 2
+    # Runs of old say nothing of an offset.
+    assert loaded.length_offset == 5.0
 
 
 def change(run_dir, **entries):
     file = run_dir / "run.json"
     description = json.loads(file.read_text())
     file.write_text(json.dumps({**description, **entries}))
+
+
+def test_the_offset_of_a_run_is_the_translators(run_dir):
+    change(run_dir, decoding={"length_penalty": 1.0, "length_offset": 0.0})
+    assert Translator.load(run_dir).length_offset == 0.0
 
 
 def spoil_tokenizer(run_dir):

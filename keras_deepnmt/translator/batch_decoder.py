@@ -31,7 +31,7 @@ class BatchDecoder:
 
     Example:
     >>> decoder = BatchDecoder(model, target_tokenizer, 8, 64)
-    >>> decoder.hypotheses([[5, 3]], 4, 0.6, num_hypotheses=1)[0][0].text
+    >>> decoder.hypotheses([[5, 3]], 4, 0.6, 5.0, num_hypotheses=1)[0][0].text
     'ein'
     """
 
@@ -60,7 +60,11 @@ class BatchDecoder:
         )
 
     def search(
-        self, source_ids: np.ndarray, num_beams: int, length_penalty: float
+        self,
+        source_ids: np.ndarray,
+        num_beams: int,
+        length_penalty: float,
+        length_offset: float,
     ) -> dict[str, np.ndarray]:
         """Searches translations of one array, as it is.
 
@@ -68,12 +72,14 @@ class BatchDecoder:
             source_ids: int32 `(B, S)`, rows end with id 3, then 0s.
             num_beams: 1 is greedy search.
             length_penalty: exponent of the length penalty.
+            length_offset: what the length penalty adds to lengths.
 
         Returns:
             What `decoding.beam_search` returns.
         """
         options = {
             "length_penalty": length_penalty,
+            "length_offset": length_offset,
             "max_length": source_ids.shape[1] + EXTRA_TOKENS,
         }
         if num_beams > 1:
@@ -86,6 +92,7 @@ class BatchDecoder:
         rows: Sequence[Sequence[int]],
         num_beams: int,
         length_penalty: float,
+        length_offset: float,
         num_hypotheses: int,
     ) -> list[list[Hypothesis]]:
         """Gives the best translations of a few rows.
@@ -94,6 +101,7 @@ class BatchDecoder:
             rows: at most `batch_size` source rows.
             num_beams: 1 is greedy search.
             length_penalty: exponent of the length penalty.
+            length_offset: what the length penalty adds to lengths.
             num_hypotheses: most translations of a row.
 
         Returns:
@@ -104,6 +112,7 @@ class BatchDecoder:
             self._padded(rows, self.max_source_length),
             num_beams,
             length_penalty,
+            length_offset,
         )
         return [
             self._of_row(found, row, num_hypotheses) for row in range(len(rows))

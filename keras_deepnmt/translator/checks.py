@@ -1,5 +1,7 @@
 """What a translator refuses to be made of."""
 
+from keras_deepnmt.decoding.beams import check_length_offset
+
 
 def check_vocabularies(model, source_tokenizer, target_tokenizer):
     """Refuses tokenizers of another vocabulary than the model's.
@@ -24,12 +26,13 @@ def check_vocabularies(model, source_tokenizer, target_tokenizer):
             )
 
 
-def check_numbers(num_beams, length_penalty, batch_size):
+def check_numbers(num_beams, length_penalty, length_offset, batch_size):
     """Refuses numbers that no search can use.
 
     Args:
         num_beams: int.
         length_penalty: float.
+        length_offset: float.
         batch_size: int.
 
     Raises:
@@ -42,3 +45,4 @@ def check_numbers(num_beams, length_penalty, batch_size):
             f"num_beams={num_beams}, batch_size={batch_size}, "
             f"length_penalty={length_penalty}"
         )
+    check_length_offset(length_offset)

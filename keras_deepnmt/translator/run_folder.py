@@ -17,6 +17,7 @@ WEIGHTS_FILE = Path("model", "model.weights.h5")
 DECODING_OPTIONS = (
     "num_beams",
     "length_penalty",
+    "length_offset",
     "batch_size",
     "max_source_length",
 )

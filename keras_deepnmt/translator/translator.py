@@ -38,7 +38,9 @@ class Translator:
         source_tokenizer: tokenizer of the source side.
         target_tokenizer: tokenizer of the target side.
         num_beams: hypotheses kept by the search; 1 is greedy search.
-        length_penalty: exponent of the GNMT length penalty, at least 0.
+        length_penalty: exponent of the length penalty, at least 0.
+        length_offset: what the length penalty adds to lengths, at least 0: 5
+            is GNMT's, 0 divides by a plain power of the length.
         batch_size: sentences computed together.
         max_source_length: longest source in tokens, end id included; what is
             longer is cut, with a line on standard error. Defaults to the
@@ -67,17 +69,19 @@ class Translator:
         *,
         num_beams: int = 4,
         length_penalty: float = 0.6,
+        length_offset: float = 5.0,
         batch_size: int = 32,
         max_source_length: int | None = None,
         compiled: bool = True,
     ):
         check_vocabularies(model, source_tokenizer, target_tokenizer)
-        check_numbers(num_beams, length_penalty, batch_size)
+        check_numbers(num_beams, length_penalty, length_offset, batch_size)
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.num_beams = num_beams
         self.length_penalty = length_penalty
+        self.length_offset = length_offset
         self.batch_size = batch_size
         limits = (max_source_length, model.max_length)
         self.max_source_length = min(
@@ -139,7 +143,10 @@ class Translator:
             What `decoding.beam_search` returns (K is 1 for greedy search).
         """
         return self._decoder.search(
-            source_ids, num_beams or self.num_beams, self.length_penalty
+            source_ids,
+            num_beams or self.num_beams,
+            self.length_penalty,
+            self.length_offset,
         )
 
     def translate(
@@ -261,6 +268,7 @@ class Translator:
                 [rows[number] for number in batch],
                 num_beams,
                 self.length_penalty,
+                self.length_offset,
                 num_hypotheses,
             )
             for number, hypotheses in zip(batch, found, strict=True):
