@@ -44,6 +44,7 @@ def quality_row(run_dir):
         "sentences": row["test_set"]["sentences"],
         "num_beams": row["decoding"]["num_beams"],
         "length_penalty": row["decoding"]["length_penalty"],
+        "length_offset": row["decoding"].get("length_offset", 5.0),
         "bleu": round(row["scores"]["bleu"]["value"], 2),
         "bleu_signature": row["scores"]["bleu"]["signature"],
         "chrf": round(row["scores"]["chrf"]["value"], 2),

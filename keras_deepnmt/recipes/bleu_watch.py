@@ -40,6 +40,7 @@ def make_bleu(
         data.target_tokenizer,
         num_beams=training.validation_beams,
         length_penalty=recipe.decoding.length_penalty,
+        length_offset=recipe.decoding.length_offset,
         # Every replica searches a batch of its own.
         batch_size=recipe.decoding.batch_size * num_replicas(model),
         compiled=training.jit_compile,

@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes import provenance
 from keras_deepnmt.recipes.run_folder import RunFolder, write_json
+from keras_deepnmt.recipes.schema import DecodingRecipe
 from keras_deepnmt.translator import Translator
 
 
@@ -26,6 +28,7 @@ def evaluate(
     prepared_dir: str | Path | None = None,
     num_beams: int | None = None,
     length_penalty: float | None = None,
+    length_offset: float | None = None,
     batch_size: int | None = None,
     tokenize: str | None = None,
     lowercase: bool | None = None,
@@ -46,6 +49,7 @@ def evaluate(
             found it.
         num_beams: beams; the recipe's by default, as all that follow.
         length_penalty: exponent of the length.
+        length_offset: what is added to the length.
         batch_size: sentences translated together.
         tokenize: sacreBLEU's tokenizer.
         lowercase: whether case is ignored.
@@ -76,9 +80,10 @@ def evaluate(
     else:
         name = split
         sources, references = _open_data(run, prepared_dir).texts(split)
-    decoding = content["decoding"] | _given(
+    decoding = _whole(content["decoding"]) | _given(
         num_beams=num_beams,
         length_penalty=length_penalty,
+        length_offset=length_offset,
         batch_size=batch_size,
     )
     scoring = content["evaluation"] | _given(
@@ -136,8 +141,7 @@ def add_scores(file: Path, row: dict[str, Any]) -> None:
     rows = []
     if file.is_file():
         rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
-    same = ("test_set", "decoding", "evaluation")
-    rows = [r for r in rows if any(r[key] != row[key] for key in same)]
+    rows = [r for r in rows if _kind(r) != _kind(row)]
     write_json(file, {"evaluations": [*rows, row]})
 
 
@@ -177,6 +181,15 @@ def _open_data(run, prepared_dir):
         moved = recorded is None or not Path(recorded).is_dir()
         prepared_dir = run.data_dir if moved else recorded
     return PreparedData(prepared_dir)
+
+
+def _kind(row):
+    return row["test_set"], _whole(row["decoding"]), row["evaluation"]
+
+
+def _whole(decoding):
+    # What was written before an option existed had its default.
+    return asdict(DecodingRecipe()) | decoding
 
 
 def _given(**options):

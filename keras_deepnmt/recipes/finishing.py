@@ -41,6 +41,7 @@ def finish(
         "decoding": {
             "num_beams": recipe.decoding.num_beams,
             "length_penalty": recipe.decoding.length_penalty,
+            "length_offset": recipe.decoding.length_offset,
             "batch_size": recipe.decoding.batch_size,
         },
         "evaluation": {
@@ -88,6 +89,7 @@ def _valid_scores(recipe, data, model):
         data.target_tokenizer,
         num_beams=recipe.decoding.num_beams,
         length_penalty=recipe.decoding.length_penalty,
+        length_offset=recipe.decoding.length_offset,
         batch_size=recipe.decoding.batch_size,
     )
     scores = corpus_scores(

@@ -27,12 +27,16 @@ class DecodingRecipe:
 
     Args:
         num_beams: hypotheses kept; 1 is greedy.
-        length_penalty: exponent of the length in a hypothesis' score.
+        length_penalty: exponent of the length in a hypothesis' score, which is
+            log-probability / ((length_offset + length) / (length_offset + 1))
+            ** length_penalty.
+        length_offset: 5 is GNMT's, 0 divides by a plain power of the length.
         batch_size: sentences translated together.
     """
 
     num_beams: int = 4
     length_penalty: float = 0.6
+    length_offset: float = 5.0
     batch_size: int = 32
 
     def __post_init__(self):
@@ -41,6 +45,12 @@ class DecodingRecipe:
             raise ValueError(
                 "`length_penalty` must not be negative. "
                 f"Received: {self.length_penalty}"
+            )
+        if not 0 <= self.length_offset < float("inf"):
+            raise ValueError(
+                "`length_offset` must be a finite number of at least 0. "
+                f"Received: {self.length_offset}. Take 5 for the length "
+                "penalty of GNMT, 0 for a plain power of the length."
             )
 
 

@@ -102,6 +102,13 @@ def test_overrides_replace_the_files_values(written):
         ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` stands twice, first in"),
         ("seed: 5", "seed: {a: 5}", 1, "`seed` must be int"),
         (
+            "seed: 5",
+            "decoding: {length_offset: -1}",
+            1,
+            "`decoding.length_offset`: `length_offset` must be a finite number "
+            "of at least 0. Received: -1.0. Take 5 for",
+        ),
+        (
             "{dropout: 0.2}",
             "{}\nx: 3",
             6,
