@@ -93,7 +93,7 @@ class ServingClient:
             num_hypotheses: At most the beams of the export, which are the
                 default.
             length_penalty: Exponent of the length penalty. Defaults to that
-                of the export.
+                of the export; its offset is always that of the export.
 
         Returns:
             For each sentence at most `num_hypotheses`.

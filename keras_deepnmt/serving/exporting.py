@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from keras_deepnmt.data.staging import StagedFolder
+from keras_deepnmt.decoding.beams import check_length_offset
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.allowed_ops import check_ops
 from keras_deepnmt.serving.golden import (
@@ -34,6 +35,7 @@ def export(
     golden_sources: Sequence[str] | None = None,
     num_beams: int | None = None,
     length_penalty: float | None = None,
+    length_offset: float | None = None,
 ) -> Path:
     """Exports a translator: text in, translations and scores out.
 
@@ -53,6 +55,8 @@ def export(
         num_beams: Hypotheses of the search. Defaults to the translator's.
         length_penalty: Exponent of the length penalty. Defaults to the
             translator's.
+        length_offset: What the length penalty adds to lengths. Defaults to the
+            translator's; no request can change it.
 
     Returns:
         The folder of the new version.
@@ -67,7 +71,12 @@ def export(
     >>> export(translator, "served/demo", golden_sources=["a little dog"])
     PosixPath('served/demo/1')
     """
-    _check(version, num_beams, length_penalty)
+    options = {
+        "num_beams": num_beams,
+        "length_penalty": length_penalty,
+        "length_offset": length_offset,
+    }
+    _check(version, **options)
     directory = Path(directory)
     versions = numbered_versions(directory)
     if version is None:
@@ -81,7 +90,7 @@ def export(
         golden_sources = default_sources(translator.source_tokenizer)
     version_dir = directory / str(version)
     with StagedFolder(version_dir) as folder:
-        graph = _save(translator, folder, num_beams, length_penalty)
+        graph = _save(translator, folder, **options)
         check_ops(folder)
         _describe(graph, translator, folder)
         write_golden(folder, _golden(graph, golden_sources))
@@ -89,7 +98,7 @@ def export(
     return version_dir
 
 
-def _check(version, num_beams, length_penalty):
+def _check(version, num_beams, length_penalty, length_offset):
     if keras.config.backend() != "tensorflow":
         raise UserError(
             "An export needs Keras on TensorFlow. Received: "
@@ -106,16 +115,16 @@ def _check(version, num_beams, length_penalty):
                 f"`{name}` must be at least {smallest}. "
                 f"Received: {name}={value}"
             )
+    if length_offset is not None:
+        check_length_offset(length_offset)
 
 
-def _save(translator, folder, num_beams, length_penalty) -> "ServingGraph":
+def _save(translator, folder, **options) -> "ServingGraph":
     import tensorflow as tf
 
     from keras_deepnmt.serving.serving_graph import ServingGraph
 
-    graph = ServingGraph(
-        translator, num_beams=num_beams, length_penalty=length_penalty
-    )
+    graph = ServingGraph(translator, **options)
     tf.saved_model.save(
         graph.module(), str(folder), signatures=graph.signatures
     )
@@ -149,6 +158,7 @@ def _describe(graph, translator, folder):
         "format": 1,
         "num_beams": graph.num_beams,
         "length_penalty": graph.length_penalty,
+        "length_offset": graph.length_offset,
         "max_source_length": graph.max_source_length,
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,

@@ -175,9 +175,11 @@ class _Roads:
         from keras_deepnmt.serving.serving_graph import ServingGraph
 
         self.client = SavedModelClient(saved_model_dir)
+        # Exports made before an offset could be chosen have that of GNMT.
+        description = {"length_offset": 5.0, **self.client.description}
         options = {
-            name: self.client.description[name]
-            for name in ("num_beams", "length_penalty")
+            name: description[name]
+            for name in ("num_beams", "length_penalty", "length_offset")
         }
         self.graph = ServingGraph(translator, **options)
         self.compiled = type(translator)(
@@ -185,7 +187,7 @@ class _Roads:
             translator.source_tokenizer,
             translator.target_tokenizer,
             batch_size=translator.batch_size,
-            max_source_length=self.client.description["max_source_length"],
+            max_source_length=description["max_source_length"],
             **options,
         )
         noisy = ServingGraph(translator, **options)
@@ -238,10 +240,10 @@ class _Roads:
             padded_batch(inputs, 2, lengths.max()),
             labels,
         ).sum(axis=1)
-        penalty = self.graph.length_penalty
-        return (
-            log_probs / np.asarray(score_divisor(lengths, penalty))
-        ).tolist()
+        divisors = score_divisor(
+            lengths, self.graph.length_penalty, self.graph.length_offset
+        )
+        return (log_probs / np.asarray(divisors)).tolist()
 
 
 def _search_function(graph):

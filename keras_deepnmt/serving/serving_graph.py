@@ -27,6 +27,8 @@ class ServingGraph:
         num_beams: hypotheses kept by the search. Defaults to the translator's.
         length_penalty: exponent of the length penalty. Defaults to the
             translator's.
+        length_offset: what the length penalty adds to lengths, a constant of
+            the graph. Defaults to the translator's.
 
     Attributes:
         signatures: dict from signature name to `tf.function`:
@@ -48,6 +50,7 @@ class ServingGraph:
         *,
         num_beams: int | None = None,
         length_penalty: float | None = None,
+        length_offset: float | None = None,
     ):
         self.model = translator.model
         self.max_source_length = translator.max_source_length
@@ -58,6 +61,9 @@ class ServingGraph:
             translator.length_penalty
             if length_penalty is None
             else length_penalty
+        )
+        self.length_offset = float(
+            translator.length_offset if length_offset is None else length_offset
         )
         self.source_tokenizer = _in_graph(translator.source_tokenizer)
         self.target_tokenizer = _in_graph(translator.target_tokenizer)
@@ -178,8 +184,11 @@ class ServingGraph:
         source_ids = tf.where(
             is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
         )
-        max_length = tf.shape(source_ids)[1] + EXTRA_TOKENS
-        options = {"length_penalty": length_penalty, "max_length": max_length}
+        options = {
+            "length_penalty": length_penalty,
+            "length_offset": self.length_offset,
+            "max_length": tf.shape(source_ids)[1] + EXTRA_TOKENS,
+        }
         if self.num_beams > 1:
             found = beam_search(
                 self.model, source_ids, num_beams=self.num_beams, **options

@@ -215,16 +215,21 @@ def test_score_refuses_a_target_beyond_the_position_range(signatures):
 
 
 def test_greedy_export_equals_the_greedy_translator(translator):
-    graph = ServingGraph(translator, num_beams=1)
+    options = {"num_beams": 1, "length_penalty": 1.0, "length_offset": 0.0}
+    graph = ServingGraph(translator, **options)
     greedy = Translator(
         translator.model,
         translator.source_tokenizer,
         translator.target_tokenizer,
-        num_beams=1,
         compiled=False,
+        **options,
     )
     found = graph.signatures["serving_default"](tf.constant(SOURCES[:9]))
-    assert decoded(found["text"].numpy()) == greedy.translate(SOURCES[:9])
+    expected = [row[0] for row in greedy.translate_nbest(SOURCES[:9], 1)]
+    assert decoded(found["text"].numpy()) == [row.text for row in expected]
+    np.testing.assert_allclose(
+        found["score"], [row.score for row in expected], rtol=1e-5, atol=1e-5
+    )
 
 
 def test_two_exports_in_one_process_keep_their_tokenizers(signatures, tmp_path):
@@ -313,14 +318,14 @@ def test_versions_count_up_and_none_is_overwritten(
         export(translator, tmp_path, version=7)
 
 
-def write_something(translator, folder, num_beams, length_penalty):
+def write_something(translator, folder, **options):
     (folder / "saved_model.pb").write_bytes(b"")
 
 
 def test_a_forbidden_operation_leaves_nothing(
     translator, tmp_path, monkeypatch
 ):
-    def save_forbidden(translator, folder, num_beams, length_penalty):
+    def save_forbidden(translator, folder, **options):
         save(
             folder,
             lambda x: {"y": tf.numpy_function(np.sort, [x], tf.float32)},
@@ -335,7 +340,7 @@ def test_a_forbidden_operation_leaves_nothing(
 def test_a_golden_sentence_that_differs_leaves_nothing(
     translator, version_dir, tmp_path, monkeypatch
 ):
-    def save_copy(translator, folder, num_beams, length_penalty):
+    def save_copy(translator, folder, **options):
         shutil.copytree(version_dir, folder, dirs_exist_ok=True)
         return ServingGraph(translator)
 
@@ -357,7 +362,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from keras_deepnmt.serving import exporting
 
-def save_and_die(translator, folder, num_beams, length_penalty):
+def save_and_die(translator, folder, **options):
     (folder / "saved_model.pb").write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -380,7 +385,13 @@ def test_a_killed_export_leaves_no_number_and_is_swept_up(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"version": 0}, {"num_beams": 0}, {"length_penalty": -1.0}]
+    "wrong",
+    [
+        {"version": 0},
+        {"num_beams": 0},
+        {"length_penalty": -1.0},
+        {"length_offset": -1.0},
+    ],
 )
 def test_numbers_out_of_range_are_refused(translator, tmp_path, wrong):
     with pytest.raises(ValueError, match="at least"):
@@ -392,6 +403,7 @@ def test_the_description_names_tokenizers_and_search(version_dir, translator):
     description = json.loads(file.read_text())
     assert description["num_beams"] == 3
     assert description["length_penalty"] == 0.6
+    assert description["length_offset"] == 5.0
     assert description["max_source_length"] == 64
     assert (
         description["source_tokenizer_sha256"]
