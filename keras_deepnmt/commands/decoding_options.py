@@ -28,6 +28,12 @@ def add_decoding_options(parser: VerbParser) -> None:
         type=NonNegativeFloat,
         help="Exponent of the length penalty; 0 is none. Default: the run's.",
     )
+    parser.add_argument(
+        "--length-offset",
+        type=NonNegativeFloat,
+        help="What the length penalty adds to lengths: 5 is GNMT's, 0 divides "
+        "by a plain power of the length. Default: the run's.",
+    )
     add_batch_size(parser)
 
 
@@ -59,7 +65,7 @@ def load_translator(options: Namespace) -> "Translator":
     import_backend()
     from keras_deepnmt.translator import Translator
 
-    names = ("num_beams", "length_penalty", "batch_size")
+    names = ("num_beams", "length_penalty", "length_offset", "batch_size")
     given = {name: options.get(name) for name in names}
     return Translator.load(
         options.run, **{k: v for k, v in given.items() if v is not None}

@@ -80,6 +80,7 @@ def run(options: Namespace) -> None:
             prepared_dir=options.prepared,
             num_beams=options.num_beams,
             length_penalty=options.length_penalty,
+            length_offset=options.length_offset,
             batch_size=options.batch_size,
             tokenize=options.tokenize,
             lowercase=options.lowercase,

@@ -75,11 +75,37 @@ def test_missing_and_superfluous_arguments(refused):
         (["--num-beams", "0"], "`--num-beams`: 0 is not >0."),
         (["--batch-size", "many"], "`--batch-size`"),
         (["--length-penalty", "-1"], "`--length-penalty`"),
+        (["--length-offset", "-1"], "`--length-offset`"),
         (["--num-hypotheses", "5", "--num-beams", "2"], "5 and 2"),
     ],
 )
 def test_wrong_values_are_named(refused, words, said):
     assert said in refused("translate", "run", *words)
+
+
+def test_a_wrong_value_of_a_recipe_is_named(refused):
+    recipe = "transformer_tiny.demo_de_en"
+    line = refused("train", recipe, "--set", "decoding.length_offset=-1")
+    assert "`decoding.length_offset`" in line and "-1" in line
+
+
+def test_options_of_a_search_reach_it(deepnmt, monkeypatch):
+    from keras_deepnmt.errors import UserError
+
+    seen = []
+
+    def see(run, **options):
+        given = {k: v for k, v in options.items() if k.startswith("length")}
+        seen.append(given)
+        raise UserError("seen")
+
+    monkeypatch.setattr("keras_deepnmt.translator.Translator.load", see)
+    monkeypatch.setattr("keras_deepnmt.recipes.evaluate.evaluate", see)
+    options = ["--length-penalty", "1", "--length-offset", "0"]
+    for words in (["translate"], ["evaluate"], ["export", "served"]):
+        verb, *more = words
+        assert deepnmt(verb, "run", *more, *options).code == 2
+    assert seen == [{"length_penalty": 1.0, "length_offset": 0.0}] * 3
 
 
 def test_no_library_adds_its_own_lines_where_jax_is_missing():
