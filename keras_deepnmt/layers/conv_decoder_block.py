@@ -2,10 +2,7 @@
 
 import keras
 
-from keras_deepnmt.layers.conv_encoder_block import (
-    ConvEncoderBlock,
-    concatenate_states,
-)
+from keras_deepnmt.layers.conv_encoder_block import ConvEncoderBlock
 from keras_deepnmt.layers.multi_step_attention import MultiStepAttention
 
 
@@ -97,8 +94,7 @@ class ConvDecoderBlock(ConvEncoderBlock):
         cache_index=None,
         training=None,
     ):
-        x = concatenate_states(layer_states)  # (B, T, D)
-        z = self.convolution(x, cache=cache, training=training)
+        z = self.convolution(layer_states, cache=cache, training=training)
         if cache is not None:
             z, cache = z
         a = self.attention(
@@ -108,7 +104,7 @@ class ConvDecoderBlock(ConvEncoderBlock):
             value,
             memory_padding_mask=memory_padding_mask,
         )
-        layer_states = self._connect(x, [z, a], layer_states)  # Eq. 7
+        layer_states = self._connect([z, a], layer_states)  # Eq. 7
         return layer_states if cache is None else (layer_states, cache)
 
     def init_cache(self, batch_size, max_length):

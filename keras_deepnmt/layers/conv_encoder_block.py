@@ -1,9 +1,11 @@
 """Encoder block of convolutional translators (Shen et al., 2018)."""
 
 import keras
-from keras import ops
 
-from keras_deepnmt.layers.gated_convolution import GatedConvolution
+from keras_deepnmt.layers.gated_convolution import (
+    GatedConvolution,
+    concatenate_states,
+)
 from keras_deepnmt.layers.summary_layer import SummaryLayer
 
 CONNECTIONS = ("residual", "dense", "summary")
@@ -90,8 +92,6 @@ class ConvEncoderBlock(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, layer_states_shape):
-        width = sum(shape[-1] for shape in layer_states_shape)
-        shape = (*layer_states_shape[0][:-1], width)
         self.convolution = GatedConvolution(
             self.filters,
             self.kernel_size,
@@ -100,8 +100,9 @@ class ConvEncoderBlock(keras.layers.Layer):
             name="convolution",
             dtype=self.dtype_policy,
         )
-        self.convolution.build(shape)
+        self.convolution.build(layer_states_shape)
         if self.connection != "dense":
+            width = self.convolution.width
             same = self.connection == "residual" and width == self.filters
             self.summary = SummaryLayer(
                 self.filters,
@@ -109,17 +110,18 @@ class ConvEncoderBlock(keras.layers.Layer):
                 name="summary",
                 dtype=self.dtype_policy,
             )
-            self.summary.build(shape)
+            self.summary.build((*layer_states_shape[0][:-1], width))
 
     def call(self, layer_states, padding_mask=None, training=None):
-        x = concatenate_states(layer_states)  # (B, S, D)
-        y = self.convolution(x, padding_mask=padding_mask, training=training)
-        return self._connect(x, [y], layer_states)
+        y = self.convolution(
+            layer_states, padding_mask=padding_mask, training=training
+        )
+        return self._connect([y], layer_states)
 
-    def _connect(self, x, outputs, layer_states):
+    def _connect(self, outputs, layer_states):
         if self.connection == "dense":
             return [*outputs, *layer_states]  # Eq. 6
-        return [self.summary(x, outputs)]
+        return [self.summary(concatenate_states(layer_states), outputs)]
 
     def compute_output_shape(self, layer_states_shape):
         newest = (*layer_states_shape[0][:-1], self.filters)
@@ -135,22 +137,3 @@ class ConvEncoderBlock(keras.layers.Layer):
             "kernel_size": self.kernel_size,
             "dropout": self.dropout,
         }
-
-
-def concatenate_states(layer_states):
-    """Puts the states of a stack side by side.
-
-    Args:
-        layer_states: list of float tensors `(B, S, D_i)`.
-
-    Returns:
-        Float tensor `(B, S, D_1 + D_2 + ...)`.
-
-    Example:
-    >>> states = [np.zeros((3, 7, 11)), np.zeros((3, 7, 5))]
-    >>> concatenate_states(states).shape
-    TensorShape([3, 7, 16])
-    """
-    if len(layer_states) == 1:
-        return layer_states[0]
-    return ops.concatenate(layer_states, axis=-1)

@@ -81,17 +81,46 @@ class Dropout(keras.layers.Dropout):
             return inputs
         together = isinstance(inputs, list | tuple)
         tensors = list(inputs) if together else [inputs]
-        kept = self._kept(ops.shape(tensors[0]))
+        kept = self._kept(ops.shape(tensors[0]), self.draw_key())
         outputs = [self._drop(tensor, kept) for tensor in tensors]
         return outputs if together else outputs[0]
 
-    def _kept(self, shape):
-        key = ops.cast(self.seed_generator.next(), "int32")  # (2,)
-        size = 1
-        for length in shape:
-            size = size * length
-        index = ops.reshape(ops.arange(size, dtype="int32"), shape)
-        bits = mix_bits(ops.bitwise_xor(mix_bits(index + key[0]), key[1]))
+    def draw_key(self):
+        """Draws what decides which activations one call drops.
+
+        Returns:
+            Int32 tensor `(2,)`, or `None` if none is dropped.
+        """
+        if self.rate == 0.0:
+            return None
+        return ops.cast(self.seed_generator.next(), "int32")
+
+    def drop(self, tensor, key):
+        """Drops by a key, the same places each time.
+
+        For what is computed again in the backward pass.
+
+        Args:
+            tensor: float tensor of any shape.
+            key: int32 tensor from `draw_key`, or `None` to drop none.
+
+        Returns:
+            As `tensor`; what is kept is divided by `1 - rate`.
+        """
+        if key is None:
+            return tensor
+        return self._drop(tensor, self._kept(ops.shape(tensor), key))
+
+    def _kept(self, shape, key):
+        # Begun with the key, which is unknown when XLA compiles: it would
+        # store a constant as large as the tensor.
+        index, size = key[0], 1
+        for axis in reversed(range(len(shape))):
+            places = ops.arange(shape[axis], dtype="int32") * size
+            ones = (1,) * (len(shape) - axis - 1)
+            index = index + ops.reshape(places, (-1, *ones))
+            size = size * shape[axis]
+        bits = mix_bits(ops.bitwise_xor(mix_bits(index), key[1]))
         # The hash is uniform over [-2^31, 2^31).
         threshold = min(int(self.rate * 2**32) - 2**31, 2**31 - 1)
         return ops.greater_equal(bits, threshold)

@@ -32,7 +32,9 @@ class GatedConvolution(keras.layers.Layer):
     Differs from the paper: padding is zero before the convolution and after
     it, so that a sentence does not depend on its batch; the released code has
     batches of equal lengths.
-    Cost: `2 k D U + 4 U` parameters, O(B T k D U) time.
+    Cost: `2 k D U + 4 U` parameters, O(B T k D U) time. What it reads, side by
+    side and dropped, is made anew in the backward pass, not stored: the memory
+    of a dense stack grows with its states, not with all that is read of them.
 
     Args:
         filters: int. Width U of the output.
@@ -44,7 +46,8 @@ class GatedConvolution(keras.layers.Layer):
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
+        inputs: float tensor `(B, T, D)`, or a list of `(B, T, D_i)` that lie
+            side by side, D in all; with a cache `(B*K, 1, D)`.
         padding_mask: bool tensor `(B, T)`, `True` = real token. Defaults to
             all real.
         cache: dict from `init_cache`.
@@ -82,7 +85,9 @@ class GatedConvolution(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, inputs_shape):
-        self.width = inputs_shape[-1]
+        together = isinstance(inputs_shape, list)
+        shapes = inputs_shape if together else [inputs_shape]
+        self.width = sum(shape[-1] for shape in shapes)
         self.dropout_layer = Dropout(
             self.dropout, name="dropout", dtype=self.dtype_policy
         )
@@ -94,7 +99,7 @@ class GatedConvolution(keras.layers.Layer):
             name="convolution",
             dtype=self.dtype_policy,
         )
-        self.convolution.build((*inputs_shape[:1], None, self.width))
+        self.convolution.build((None, None, self.width))
 
     def call(
         self,
@@ -104,21 +109,39 @@ class GatedConvolution(keras.layers.Layer):
         cache_index=None,
         training=None,
     ):
-        x = self.dropout_layer(inputs, training=training)
+        parts = inputs if isinstance(inputs, list | tuple) else [inputs]
         real = None if padding_mask is None else padding_mask[..., None]
-        if real is not None:
-            x = ops.where(real, x, 0.0)
         if cache is None:
-            sides = padded_sides(self.kernel_size, self.padding)
-            x = ops.pad(x, ((0, 0), sides, (0, 0)))
-        elif cache:
-            x = ops.concatenate([cache["inputs"], x], axis=1)  # (B*K, k, D)
-            cache = {"inputs": x[:, 1 - self.kernel_size :]}
-        features, gate = ops.split(self.convolution(x), 2, axis=-1)
+            y = self._convolve(parts, real, training)
+        else:
+            x = concatenate_states(parts)
+            if cache:
+                x = ops.concatenate([cache["inputs"], x], axis=1)
+                cache = {"inputs": x[:, 1 - self.kernel_size :]}
+            y = self.convolution(x)  # (B*K, k, D) -> (B*K, 1, 2 U)
+        features, gate = ops.split(y, 2, axis=-1)
         output = features * ops.sigmoid(gate)  # (B, T, U), Eq. 5
         if real is not None:
             output = ops.where(real, output, 0.0)
         return output if cache is None else (output, cache)
+
+    def _convolve(self, parts, real, training):
+        # Drawn outside of what runs twice.
+        key = self.dropout_layer.draw_key() if training else None
+
+        def convolve(kernel, *parts):
+            x = concatenate_states(parts)  # (B, T, D)
+            x = self.dropout_layer.drop(x, key)
+            if real is not None:
+                x = ops.where(real, x, 0.0)
+            sides = padded_sides(self.kernel_size, self.padding)
+            x = ops.pad(x, ((0, 0), sides, (0, 0)))
+            return ops.conv(x, kernel, data_format="channels_last")
+
+        kernel = ops.cast(self.convolution.kernel, self.compute_dtype)
+        if training:
+            convolve = keras.remat(convolve)
+        return convolve(kernel, *parts) + self.convolution.bias
 
     def init_cache(self, batch_size, max_length):
         """Makes the cache of a sentence's beginning.
@@ -145,7 +168,9 @@ class GatedConvolution(keras.layers.Layer):
         return {"inputs": ops.zeros(shape, dtype=self.compute_dtype)}
 
     def compute_output_shape(self, inputs_shape):
-        return (*inputs_shape[:-1], self.filters)
+        together = isinstance(inputs_shape, list)
+        shape = inputs_shape[0] if together else inputs_shape
+        return (*shape[:-1], self.filters)
 
     def get_config(self):
         return {
@@ -155,3 +180,22 @@ class GatedConvolution(keras.layers.Layer):
             "padding": self.padding,
             "dropout": self.dropout,
         }
+
+
+def concatenate_states(layer_states):
+    """Puts the states of a stack side by side.
+
+    Args:
+        layer_states: list of float tensors `(B, S, D_i)`.
+
+    Returns:
+        Float tensor `(B, S, D_1 + D_2 + ...)`.
+
+    Example:
+    >>> states = [np.zeros((3, 7, 11)), np.zeros((3, 7, 5))]
+    >>> concatenate_states(states).shape
+    TensorShape([3, 7, 16])
+    """
+    if len(layer_states) == 1:
+        return layer_states[0]
+    return ops.concatenate(layer_states, axis=-1)

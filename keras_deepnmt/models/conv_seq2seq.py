@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_deepnmt.layers.conv_encoder_block import concatenate_states
+from keras_deepnmt.layers.gated_convolution import concatenate_states
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.conv_seq2seq_layers import (
     ConvSeq2SeqLayers,

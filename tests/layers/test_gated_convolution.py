@@ -2,8 +2,10 @@
 seen and gives zeros; causal, it sees no later position and step by step gives
 the same; dropout acts on its input, in training; its size is as stated."""
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_deepnmt.layers import GatedConvolution
 
@@ -157,3 +159,34 @@ def test_refuses_what_cannot_be():
         GatedConvolution(U, dropout=1.5)
     with pytest.raises(ValueError, match='Pass padding="causal"'):
         built("same").init_cache(B, T)
+
+
+def gradients_of_one_step(inputs):
+    layer = built(dropout=0.5, name="layer")
+    layer.dropout_layer.seed_generator.state.assign([3, 7])
+    parts = [tf.constant(inputs[..., :2]), tf.constant(inputs[..., 2:])]
+    with tf.GradientTape() as tape:
+        tape.watch(parts)
+        output = layer(parts, padding_mask=REAL, training=True)
+        loss = keras.ops.sum(output**2)
+    return tape.gradient(loss, [*parts, *layer.trainable_weights])
+
+
+def test_the_backward_pass_makes_anew_what_was_dropped(inputs, monkeypatch):
+    found = gradients_of_one_step(inputs)
+    monkeypatch.setattr(keras, "remat", lambda function: function)
+    expected = gradients_of_one_step(inputs)
+    for mine, plain in zip(found, expected, strict=True):
+        assert np.any(np.asarray(plain))
+        np.testing.assert_allclose(mine, plain, atol=1e-5)
+
+
+def test_inputs_may_lie_side_by_side(inputs):
+    layer = built()
+    expected = layer(inputs, padding_mask=REAL)
+    parts = [inputs[..., :1], inputs[..., 1:4], inputs[..., 4:]]
+    found = layer(parts, padding_mask=REAL)
+    np.testing.assert_array_equal(found, expected)
+    apart = GatedConvolution(U)
+    assert apart(parts).shape == (B, T, U)
+    assert apart.compute_output_shape([p.shape for p in parts]) == (B, T, U)
