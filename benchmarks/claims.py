@@ -27,7 +27,6 @@ the seeds, and over the paired differences from a claim's first variant, go to
 """
 
 import argparse
-import csv
 import os
 import sys
 import tempfile
@@ -38,7 +37,7 @@ from claims_statistics import (
     v_measure_by_chance,
 )
 from claims_summary import summarize
-from results_table import append_rows, git_commit, origin
+from results_table import append_rows, git_commit, origin, read_rows
 
 REPOSITORY = Path(__file__).parents[1]
 UPDATES = 300
@@ -152,14 +151,6 @@ CLAIMS = {
     "diversity": (measure_diversity, ["weight 0", "weight 1"]),
 }
 KEY = ("commit", "claim", "variant", "seed", "updates")
-
-
-def read_rows(path):
-    """Reads the rows of a table, none if there is no such file."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def missing_variants(rows, commit, claim, seed, updates):

@@ -4,24 +4,13 @@ Everything is done through the public names of the package.
 """
 
 import functools
-import itertools
 import time
 
 import keras
 import numpy as np
+from small_corpora import SmallCorpus, fit, prepare_demo
 
 from keras_deepnmt import Translator
-from keras_deepnmt.data import (
-    BatchPlan,
-    CorpusOptions,
-    PreparedData,
-    PrepareOptions,
-    choose_cells,
-    prepare_corpus,
-    training_dataset,
-    validation_dataset,
-)
-from keras_deepnmt.data.demo import demo_pairs
 from keras_deepnmt.evaluation import corpus_scores
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.masks import END_ID, padding_mask
@@ -38,43 +27,13 @@ DIMENSIONS = dict(
     normalize_first=True,
     share_embeddings=True,
 )
-VOCABULARY_SIZE = 1_500
 BATCH_TOKENS = 1_200
 WARMUP_STEPS = 100
 PEAK_RATE = 0.01
 LABEL_SMOOTHING = 0.05
-MOST_WORDS, MOST_PIECES = 12, 20  # of a side; so all batches have one shape
-NUM_PAIRS = {"valid": 300, "test": 4_000, "train": 25_000}
 
 
-def write_short_pairs(folder):
-    """Writes pairs of the demo grammar, short enough for one shape of batch.
-
-    Args:
-        folder: where to write `{split}.de` and `{split}.en`.
-
-    Returns:
-        Dict from split to its list of `DemoPair`s.
-    """
-    # About half of all pairs are short.
-    pairs = (
-        pair
-        for pair in demo_pairs(3 * sum(NUM_PAIRS.values()))
-        if len(pair.source.split()) <= MOST_WORDS
-        and len(pair.target.split()) <= MOST_WORDS
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    splits = {}
-    for split, number in NUM_PAIRS.items():
-        splits[split] = list(itertools.islice(pairs, number))
-        for language, side in (("de", "source"), ("en", "target")):
-            lines = [getattr(pair, side) + "\n" for pair in splits[split]]
-            file = folder / f"{split}.{language}"
-            file.write_text("".join(lines), encoding="utf-8")
-    return splits
-
-
-class DemoCorpus:
+class DemoCorpus(SmallCorpus):
     """The embedded corpus, prepared once for all models.
 
     Args:
@@ -82,26 +41,8 @@ class DemoCorpus:
     """
 
     def __init__(self, folder):
-        self.folder = folder
-        text = folder / "corpus"
-        self.pairs = write_short_pairs(text)
-        corpora = {
-            split: CorpusOptions(
-                str(text / f"{split}.de"), str(text / f"{split}.en")
-            )
-            for split in ("train", "valid", "test")
-        }
-        options = PrepareOptions(
-            **{**corpora, "train": [corpora["train"]]},
-            source_language="de",
-            target_language="en",
-            vocabulary_size=VOCABULARY_SIZE,
-            max_tokens=MOST_PIECES,
-        )
-        prepare_corpus(options, folder / "prepared", progress=False)
-        self.data = PreparedData(folder / "prepared")
-        self.train = self.data.store("train")
-        self.cells = choose_cells(self.train.lengths, BATCH_TOKENS, 1)
+        self.pairs = prepare_demo(folder)
+        super().__init__(folder, BATCH_TOKENS, max_shapes=1)
 
     @functools.cached_property
     def functions_of_der(self):
@@ -140,8 +81,8 @@ def make_model(corpus, seed, **options):
         The model.
     """
     keras.utils.set_random_seed(seed)
-    size = corpus.data.manifest["source_vocabulary_size"]
-    return Transformer(size, size, **{**DIMENSIONS, **options})
+    sizes = corpus.vocabulary_sizes
+    return Transformer(*sizes, **{**DIMENSIONS, **options})
 
 
 def train(corpus, model, seed, updates, rate=None, callbacks=()):
@@ -164,13 +105,7 @@ def train(corpus, model, seed, updates, rate=None, callbacks=()):
         Adam(rate, beta_2=0.98),
         loss=LabelSmoothedCrossEntropy(LABEL_SMOOTHING),
     )
-    plan = BatchPlan(corpus.train.lengths, corpus.cells, seed)
-    model.fit(
-        training_dataset(corpus.train, plan, num_steps=updates),
-        steps_per_epoch=updates,
-        callbacks=list(callbacks),
-        verbose=0,
-    )
+    fit(corpus, model, seed, updates, callbacks=callbacks)
     return time.monotonic() - start
 
 
@@ -186,7 +121,6 @@ def scores(corpus, model):
         translations.
     """
     data = corpus.data
-    valid = validation_dataset(data.store("valid"), corpus.cells)
     translator = Translator(
         model,
         data.source_tokenizer,
@@ -198,9 +132,9 @@ def scores(corpus, model):
     sources, references = data.texts("valid")
     hypotheses = translator.translate(sources)
     return {
-        "valid_loss": model.evaluate(valid, return_dict=True, verbose=0)[
-            "loss"
-        ],
+        "valid_loss": model.evaluate(
+            corpus.validation(), return_dict=True, verbose=0
+        )["loss"],
         "valid_bleu": corpus_scores(hypotheses, references, ["bleu"])[
             "bleu"
         ].value,
@@ -255,8 +189,7 @@ def diversity_of_layers(corpus, model):
     for side, (blocks, name) in stacks.items():
         states = keras.Model(model.inputs, [b.output for b in blocks])
         total, count = 0.0, 0
-        valid = validation_dataset(corpus.data.store("valid"), corpus.cells)
-        for inputs, _ in valid:
+        for inputs, _ in corpus.validation():
             real = np.asarray(inputs[name]) != 0
             values = [np.asarray(x)[real] for x in states(inputs)]
             for lower, upper in zip(values[:-1], values[1:], strict=True):

@@ -27,7 +27,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -35,7 +34,7 @@ from typing import NamedTuple
 
 from joeynmt_process import joeynmt_configuration, joeynmt_round
 from results_table import append_row, origin
-from worker_process import REPOSITORY, WorkerProcess, answer_questions
+from worker_process import WorkerProcess, answer_questions
 
 RECIPE = "transformer_tiny.multi30k_en_de"
 SIZES = {
@@ -62,15 +61,13 @@ class Round(NamedTuple):
 
 def prepare(folder):
     """Prepares Multi30k, and writes it as subwords for JoeyNMT too."""
+    from small_corpora import folder_of_multi30k
+
     from keras_deepnmt.data.prepare import prepare_corpus
     from keras_deepnmt.data.prepared_data import PreparedData
     from keras_deepnmt.recipes.loading import load_recipe
 
-    data_dir = Path(
-        os.environ.get("DEEPNMT_DATA", REPOSITORY.parent / "shared" / "data")
-    )
-    if not (data_dir / "multi30k").is_dir():
-        sys.exit(f"No Multi30k at {data_dir}; set DEEPNMT_DATA.")
+    data_dir = folder_of_multi30k()
     recipe = load_recipe(RECIPE)
     prepare_corpus(
         recipe.data, folder / "prepared", data_dir=data_dir, progress=False

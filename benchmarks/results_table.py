@@ -63,6 +63,22 @@ def origin(*packages):
     }
 
 
+def read_rows(path):
+    """Reads the rows of a table, none if there is no such file.
+
+    Args:
+        path: the CSV file.
+
+    Returns:
+        List of dicts of strings.
+    """
+    path = Path(path)
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def append_row(path, row):
     """Adds one row to a CSV, and its header if it is new.
 
