@@ -18,7 +18,6 @@ from keras_deepnmt.data import (
 from keras_deepnmt.data.demo import demo_pairs
 
 REPOSITORY = Path(__file__).parents[1]
-VOCABULARY_SIZES = {"demo": 1_500, "multi30k": 5_000}
 MOST_WORDS, MOST_PIECES = 12, 20  # of a side; so all batches have one shape
 NUM_PAIRS = {"valid": 300, "test": 4_000, "train": 25_000}
 MULTI30K = "multi30k_tok_en_de"
@@ -48,18 +47,19 @@ class SmallCorpus:
         return validation_dataset(self.data.store("valid"), self.cells)
 
 
-def prepare_demo(folder, num_pairs=None):
+def prepare_demo(folder, num_pairs=NUM_PAIRS, vocabulary_size=1_500):
     """Prepares short pairs of the embedded corpus.
 
     Args:
         folder: where it is written, or was written before.
-        num_pairs: dict of the pairs of each split, as `NUM_PAIRS`.
+        num_pairs: dict of the pairs of each split.
+        vocabulary_size: int.
 
     Returns:
         Dict from split to its list of `DemoPair`s.
     """
     text = folder / "corpus"
-    pairs = write_short_pairs(text, num_pairs or NUM_PAIRS)
+    pairs = write_short_pairs(text, num_pairs)
     corpora = {
         split: CorpusOptions(
             str(text / f"{split}.de"), str(text / f"{split}.en")
@@ -70,7 +70,7 @@ def prepare_demo(folder, num_pairs=None):
         **{**corpora, "train": [corpora["train"]]},
         source_language="de",
         target_language="en",
-        vocabulary_size=VOCABULARY_SIZES["demo"],
+        vocabulary_size=vocabulary_size,
         max_tokens=MOST_PIECES,
     )
     prepare_corpus(options, folder / "prepared", progress=False)
@@ -105,11 +105,12 @@ def write_short_pairs(folder, num_pairs):
     return splits
 
 
-def prepare_multi30k(folder):
+def prepare_multi30k(folder, vocabulary_size=5_000):
     """Prepares lower-cased, tokenised Multi30k, or ends with the reason.
 
     Args:
         folder: where it is written, or was written before.
+        vocabulary_size: int.
     """
     corpus = CorpusOptions(name=MULTI30K)
     options = PrepareOptions(
@@ -117,7 +118,7 @@ def prepare_multi30k(folder):
         valid=corpus,
         source_language="en",
         target_language="de",
-        vocabulary_size=VOCABULARY_SIZES["multi30k"],
+        vocabulary_size=vocabulary_size,
     )
     prepare_corpus(
         options,
