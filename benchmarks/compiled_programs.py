@@ -1,4 +1,4 @@
-"""What XLA says of the programs that it compiled: products and memory."""
+"""What XLA says of the programs it compiled: multiply-adds and memory."""
 
 import math
 import os
@@ -8,6 +8,10 @@ from pathlib import Path
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = \w+\[([\d,]*)\]")
 DOT = re.compile(
     r" dot\((?:\w+\[\S+ )?%?([\w.-]+),.*lhs_contracting_dims=\{([\d,]*)\}"
+)
+CONVOLUTION = re.compile(
+    r" convolution\((?:\w+\[\S+ )?%?[\w.-]+, (?:\w+\[\S+ )?%?([\w.-]+)\),"
+    r".*dim_labels=\w+_(\w+)->"
 )
 LOOP = re.compile(r" while\(")
 BYTES = re.compile(r"Total bytes used: (\d+)")
@@ -36,9 +40,9 @@ class CompiledPrograms:
 
         Returns:
             Dict `{"programs", "multiply_adds", "bytes"}`: how many there are;
-            the multiply-adds of their matrix products, or `None` if some may
-            stand in a loop; the memory of the largest program: arguments,
-            results and scratch.
+            the multiply-adds of their products and convolutions, or `None` if
+            some may stand in a loop; the memory of the largest program:
+            arguments, results and scratch.
         """
         written = sorted(self._folder.iterdir())
         graphs = [
@@ -62,7 +66,9 @@ class CompiledPrograms:
 
 
 def count_multiply_adds(graph):
-    """Counts the multiply-adds of a program's matrix products.
+    """Counts the multiply-adds of a program's products and convolutions.
+
+    Those of a convolution with padding count too.
 
     Args:
         graph: str, the text of a program before XLA rewrites it.
@@ -83,6 +89,13 @@ def count_multiply_adds(graph):
                 left = shapes[dot[1]]
                 summed = [left[axis] for axis in _numbers(dot[2])]
                 total += math.prod(shapes[name]) * math.prod(summed)
+            convolution = CONVOLUTION.search(line)
+            if convolution:
+                kernel, letters = shapes[convolution[1]], convolution[2]
+                # All that leads to one output: but for the axis of outputs.
+                outputs = kernel[letters.index("o")]
+                each = math.prod(kernel) // outputs
+                total += math.prod(shapes[name]) * each
     return total
 
 

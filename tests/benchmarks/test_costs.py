@@ -12,7 +12,8 @@ import numpy as np
 import preset_cost
 import pytest
 from compiled_programs import count_multiply_adds
-from layer_cases import CASES, SIZES, Case
+from layer_case import SIZES, Case
+from layer_cases import CASES
 from layer_speed import make_row
 from results_table import replace_row
 
@@ -43,6 +44,27 @@ def test_the_multiply_adds_of_products_are_counted():
     assert count_multiply_adds("  ROOT %sum = f32[] add(%a, %b)") == 0
 
 
+@pytest.mark.parametrize(
+    "shapes, labels",
+    [
+        # Output, input, kernel: forward, and the gradients of both.
+        (((3, 5, 22), (3, 7, 11), (3, 11, 22)), "b0f_0io->b0f"),
+        (((3, 7, 11), (3, 5, 22), (3, 11, 22)), "b0f_0oi->b0f"),
+        (((3, 11, 22), (3, 7, 11), (3, 5, 22)), "f0b_i0o->0bf"),
+    ],
+)
+def test_the_multiply_adds_of_convolutions_are_counted(shapes, labels):
+    output, left, right = (f"f32{list(s)}".replace(" ", "") for s in shapes)
+    program = (
+        f"  %x.1 = {left}{{2,1,0}} parameter(0)\n"
+        f"  %y.1 = {right}{{2,1,0}} parameter(1)\n"
+        f"  ROOT %c.1 = {output}{{2,1,0}} convolution(%x.1, %y.1), "
+        f"window={{size=3 pad=2_2}}, dim_labels={labels}, metadata={{}}"
+    )
+    positions = 7 if "oi" in labels else 5
+    assert count_multiply_adds(program) == 3 * positions * 3 * 11 * 22
+
+
 def test_what_a_loop_repeats_is_not_guessed():
     loop = "  %while.1 = (s32[], f32[3]) while(%tuple.1), condition=%c, body=%b"
     assert count_multiply_adds(PROGRAM + loop) is None
@@ -52,8 +74,12 @@ def test_what_a_loop_repeats_is_not_guessed():
 def test_the_layers_of_a_case_can_be_made(case):
     sizes = SIZES["tiny"][case.kind]
     for made in (case.make(sizes), case.make_plain(sizes)):
-        layers = [made] if case.kind == "layer" else made.values()
-        assert all(isinstance(layer, keras.layers.Layer) for layer in layers)
+        if case.kind == "preset":
+            assert made in keras_deepnmt.list_models()
+            continue
+        layers = {"layer": [made], "call": [getattr(made, "layer", None)]}
+        for layer in layers.get(case.kind) or made.values():
+            assert isinstance(layer, keras.layers.Layer)
 
 
 @pytest.mark.parametrize(
