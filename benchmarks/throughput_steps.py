@@ -30,6 +30,22 @@ VARIANTS = {
     "2 parts": dict(parts=2),
     "bfloat16": dict(dtype="mixed_bfloat16"),
 }
+# Presets in turns; the first is what the others are compared with.
+PRESET_CONFIGURATIONS = {
+    f"conv_{size}": dict(
+        hidden_dim=hidden_dim,
+        num_layers=num_layers,
+        vocabulary_size=10_000,
+        batch_size=64,
+        length=32,
+        presets=[
+            f"{variant}_{size}"
+            for variant in ("conv_seq2seq", "dense_nmt_1", "dense_nmt_2")
+        ],
+    )
+    for size, hidden_dim, num_layers in (("4l", 256, 4), ("8l", 192, 8))
+}
+GROUPS = {"conv": list(PRESET_CONFIGURATIONS)}
 DROPOUT = 0.1
 PEAK_SIZE = 2048
 
@@ -110,6 +126,34 @@ def keras_steps(c, replicas=0, parts=1, dtype="float32"):
     matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), number)
     product = tf.function(lambda a: a @ a, jit_compile=True, autograph=False)
     return {"step": step, "product": lambda: float(product(matrix)[0, 0])}
+
+
+def preset_steps(c, name):
+    """Makes the function that runs a step of a convolutional preset.
+
+    Args:
+        c: dict of the dimensions of a batch.
+        name: str. The preset.
+
+    Returns:
+        Dict of functions without arguments.
+    """
+    import tensorflow as tf
+
+    from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+    from keras_deepnmt.training import Nesterov
+    from keras_deepnmt.zoo import create_model
+
+    size = c["vocabulary_size"]
+    model = create_model(name, size, size)
+    model.compile(
+        Nesterov(0.25, momentum=0.99, global_clipnorm=0.1),
+        loss=LabelSmoothedCrossEntropy(0.0),
+    )
+    source, target, labels = map(tf.constant, random_batch(c))
+    data = ({"source_ids": source, "target_ids": target}, labels)
+    train_step = tf.function(model.train_step, autograph=False)
+    return {"step": lambda: float(train_step(data)["loss"])}
 
 
 def _replica_step(model, strategy, data, batch_size):
