@@ -15,6 +15,7 @@ CONVOLUTION = re.compile(
 )
 LOOP = re.compile(r" while\(")
 BYTES = re.compile(r"Total bytes used: (\d+)")
+SCRATCH = re.compile(r"^allocation \d+: size (\d+), preallocated-temp", re.M)
 
 
 class CompiledPrograms:
@@ -39,10 +40,11 @@ class CompiledPrograms:
         """Describes what was compiled since the last call.
 
         Returns:
-            Dict `{"programs", "multiply_adds", "bytes"}`: how many there are;
-            the multiply-adds of their products and convolutions, or `None` if
-            some may stand in a loop; the memory of the largest program:
-            arguments, results and scratch.
+            Dict `{"programs", "multiply_adds", "bytes", "scratch_bytes"}`: how
+            many there are; the multiply-adds of their products and
+            convolutions, or `None` if some may stand in a loop; the memory of
+            the largest program: arguments, results and scratch; and the
+            largest scratch alone.
         """
         written = sorted(self._folder.iterdir())
         graphs = [
@@ -55,6 +57,11 @@ class CompiledPrograms:
             for file in written
             if file.name.endswith("memory-usage-report.txt")
         ]
+        scratch = [
+            sum(map(int, SCRATCH.findall(file.read_text())))
+            for file in written
+            if file.name.endswith("buffer-assignment.txt")
+        ]
         for file in written:
             file.unlink()
         counts = [count_multiply_adds(graph) for graph in graphs]
@@ -62,6 +69,7 @@ class CompiledPrograms:
             "programs": len(graphs),
             "multiply_adds": None if None in counts else sum(counts),
             "bytes": max(sizes, default=0),
+            "scratch_bytes": max(scratch, default=0),
         }
 
 
