@@ -1,14 +1,15 @@
-"""What each preset costs beside the plain Transformer of its size.
+"""What each preset costs beside the plain model of its backbone and size.
 
     python benchmarks/preset_cost.py
     python benchmarks/preset_cost.py --only "hybrid_*" --again
 
-Every preset is counted beside the same model with empty slots. The tiny ones
-are measured as well: a training step (XLA, dropout, Adam) on one fixed batch,
-and beam search with 4 beams over as many steps for everyone, in turns with
-`transformer_tiny`; ratios are medians over the rounds. Compile seconds are
-those of the first call less those of a later one. Larger presets are counted
-in a TensorFlow graph, which allocates no weights.
+Every Transformer is counted beside the same model with empty slots, every
+convolutional model beside the residual one of its size. The tiny ones are
+measured as well: a training step (XLA, dropout, Adam) on one fixed batch, and
+beam search with 4 beams over as many steps for everyone, in turns with
+`transformer_tiny` or `conv_seq2seq_tiny`; ratios are medians over the rounds.
+Compile seconds are those of the first call less those of a later one. Larger
+presets are counted in a TensorFlow graph, which allocates no weights.
 
 One row a preset goes to the table that the package carries,
 `keras_deepnmt/zoo/measured_costs.csv`, as soon as it is measured; a later
@@ -16,7 +17,6 @@ start goes on with the presets that have no row of the same commit.
 """
 
 import argparse
-import csv
 import fnmatch
 import gc
 import os
@@ -25,7 +25,14 @@ import sys
 import time
 from pathlib import Path
 
-from results_table import origin, replace_row
+from preset_counts import (
+    Counter,
+    is_measured,
+    plain_of,
+    timed_beside,
+    vocabulary_size,
+)
+from results_table import origin, read_rows, replace_row
 
 REPOSITORY = Path(__file__).parents[1]
 TABLE = REPOSITORY / "keras_deepnmt" / "zoo" / "measured_costs.csv"
@@ -40,7 +47,6 @@ SIZES = {
     ),
 }
 NUM_BEAMS = 4
-PLAIN = "transformer_tiny"
 WAYS = ("step", "decode")
 
 
@@ -145,61 +151,6 @@ def measure(subject, plain, options):
     return ratios
 
 
-class Counter:
-    """Counts presets' numbers without making any.
-
-    Args:
-        overrides: dict of arguments that replace the presets'.
-    """
-
-    def __init__(self, overrides):
-        self._overrides = overrides
-        self._found = {}
-
-    def __call__(self, name, **slots):
-        """Counts the numbers of one preset, with other slots if any."""
-        import tensorflow as tf
-
-        from keras_deepnmt.zoo import create_model
-        from keras_deepnmt.zoo.registry import get_preset
-
-        sizes = [vocabulary_size(name)] * 2
-        # Many presets are one model once their slots are empty.
-        arguments = get_preset(name).arguments(*sizes, **slots)
-        key = repr((sizes, sorted(arguments.items()))) if slots else name
-        if key not in self._found:
-            # In a graph a variable has a shape and, until it runs, no value.
-            with tf.Graph().as_default():
-                model = create_model(name, *sizes, **self._overrides, **slots)
-            self._found[key] = model.count_params()
-        return self._found[key]
-
-
-def vocabulary_size(name):
-    """Gives the vocabulary with which a preset is measured or counted."""
-    return 8_000 if is_measured(name) else 32_000
-
-
-def is_measured(name):
-    """Says whether a preset is small enough to be timed."""
-    return "_tiny" in name
-
-
-def plain_of(name):
-    """Gives the plain model of a preset's size: its slots left empty.
-
-    Returns:
-        Tuple of a preset's name and a dict of overrides.
-    """
-    from keras_deepnmt.models.transformer_layers import SLOTS
-
-    if name.endswith("_matched"):
-        # Wider than what it is compared with, which the roles widened.
-        size = name.split("_")[1]
-        name = f"role_interaction_dense_{size}"
-    return name, dict.fromkeys(SLOTS)
-
-
 def costs(name, count, sizes, options, subjects):
     """Measures or counts one preset; gives its row.
 
@@ -208,7 +159,7 @@ def costs(name, count, sizes, options, subjects):
         count: a `Counter`.
         sizes: one of `SIZES`.
         options: what the parser returned.
-        subjects: dict in which the plain `Subject` stays for all presets.
+        subjects: dict in which the plain `Subject`s stay for all presets.
     """
     parameters = count(name)
     plain, empty = plain_of(name)
@@ -223,15 +174,16 @@ def costs(name, count, sizes, options, subjects):
     }
     if is_measured(name):
         overrides = sizes["overrides"]
-        if PLAIN not in subjects:
-            subjects[PLAIN] = Subject(PLAIN, sizes, overrides)
+        beside = timed_beside(name)
+        if beside not in subjects:
+            subjects[beside] = Subject(beside, sizes, overrides)
             # A process is slow at first, and the first preset would look fast.
-            measure(subjects[PLAIN], subjects[PLAIN], options)
-        subject = subjects[PLAIN]
-        if name != PLAIN:
+            measure(subjects[beside], subjects[beside], options)
+        subject = subjects[beside]
+        if name != beside:
             subject = Subject(name, sizes, overrides)
         assert subject.parameters == parameters
-        ratios = measure(subject, subjects[PLAIN], options)
+        ratios = measure(subject, subjects[beside], options)
         row["rounds"] = min(map(len, ratios.values()))
         for way in WAYS:
             row[f"{way}_ratio"] = round(statistics.median(ratios[way]), 3)
@@ -243,11 +195,10 @@ def costs(name, count, sizes, options, subjects):
 def done_before(path, commit):
     """Names the presets that have a row of this very commit."""
     # Files that differ from the commit may have changed since.
-    if not path.exists() or commit.endswith("+"):
+    if commit.endswith("+"):
         return set()
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        return {row["preset"] for row in rows if row["commit"] == commit}
+    rows = read_rows(path)
+    return {row["preset"] for row in rows if row["commit"] == commit}
 
 
 def main(arguments=None):

@@ -42,6 +42,56 @@ TABLES = {
             "commit",
         ],
     ),
+    "updates_saved": (
+        "Updates that dense connections save, paired by seed (share of the "
+        "baseline's, 95 % interval)",
+        [
+            "corpus",
+            "model",
+            "parameters",
+            "against",
+            "parameters_against",
+            "level",
+            "val_loss",
+            "updates_against",
+            "updates_needed",
+            "saved",
+            "saved_interval",
+            "seeds",
+            "device",
+            "commit",
+        ],
+    ),
+    "dense_memory": (
+        "Memory a token of the training step, XLA's plan",
+        [
+            "stack",
+            "layers",
+            "parameters",
+            "kib_per_token",
+            "exponent",
+            "fit_constant",
+            "fit_linear",
+            "fit_quadratic",
+            "machine",
+            "commit",
+        ],
+    ),
+    "published_sizes": (
+        "Parameters beside those that Shen et al. (2018) print, in millions",
+        [
+            "data",
+            "published_model",
+            "model",
+            "source_vocabulary_size",
+            "target_vocabulary_size",
+            "parameters",
+            "published_millions",
+            "difference",
+            "within",
+            "commit",
+        ],
+    ),
     "training_throughput": (
         "Training speed against PyTorch, CPU",
         [
@@ -53,6 +103,8 @@ TABLES = {
             "ratio_to_plain_median",
             "peak_gflops_median",
             "peak_fraction_median",
+            "target",
+            "met",
             "machine",
             "commit",
         ],
@@ -154,7 +206,8 @@ def table(name):
     for row in rows:
         # A hash, shortened; an installed package has a version instead.
         row["commit"] = re.sub(r"^([0-9a-f]{10})\w*", r"\1", row["commit"])
-        lines.append(_line(row[column] for column in columns))
+        # A column may be newer than all rows.
+        lines.append(_line(row.get(column, "") for column in columns))
     return f"{title} (`benchmarks/results/{name}.csv`):\n\n" + "\n".join(lines)
 
 

@@ -19,8 +19,8 @@ COLUMNS = {
     "preset": "preset",
     "parameters": "parameters",
     "extra_parameters": "more than plain",
-    "step_ratio": "training x",
-    "decode_ratio": "decoding x",
+    "step_ratio": "training x plain",
+    "decode_ratio": "decoding x plain",
     "step_compile_seconds": "compile s",
     "paper": "paper",
 }
@@ -38,7 +38,9 @@ def add_options(parser: VerbParser) -> None:
         nargs="?",
         type=str,
         default="*",
-        help="Names to list, with * and ? as wildcards.",
+        help="Names to list, with * and ? as wildcards. Costs of presets are "
+        "those beside the plain model of the same backbone and size, "
+        "transformer_* or conv_seq2seq_*.",
     )
     parser.add_argument(
         "--recipes",
