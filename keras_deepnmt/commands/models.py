@@ -117,4 +117,5 @@ def preset_table(names: list[str]) -> list[str]:
 
 
 def _cell(value: str) -> str:
-    return f"{int(value):,}" if value.isdecimal() else value or "-"
+    is_whole = value.removeprefix("-").isdecimal()
+    return f"{int(value):,}" if is_whole else value or "-"

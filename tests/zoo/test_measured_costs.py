@@ -11,6 +11,15 @@ COSTS = measured_costs()
 D, F = 512, 2048
 # Biases of a node's feed-forward network, and its norm.
 NODE = F + D + 2 * D
+# Residual and dense stacks of 4 layers, width 256, growth 128: convolutions,
+# and what reads more of the encoder, the attention's memory.
+RESIDUAL = 4 * (3 * 256 * 512 + 4 * 256)
+DENSE_ENCODER = 3 * (256 + 384 + 512 + 640) * 256 + 4 * 4 * 128
+DENSE_ENCODER += (768 - 256) * 256
+# Of a decoder also queries and outputs, and what its last projection reads.
+DENSE_DECODER = 3 * (256 + 512 + 768 + 1024) * 256 + 4 * 4 * 128
+DENSE_DECODER += 4 * (2 * 128 * 256 + 2 * (256 + 128)) + (1280 - 256) * 256
+ATTENTIONS = 4 * 2 * (256**2 + 2 * 256)
 
 
 def extra(name):
@@ -49,6 +58,14 @@ def test_every_preset_has_a_row():
         # Without a bias of the key.
         ("surface_fusion_hard_base", 4 * D**2 + 3 * D),
         ("surface_fusion_soft_base", 4 * D**2 + 3 * D),
+        ("dense_encoder_4l", DENSE_ENCODER - RESIDUAL),
+        ("dense_decoder_4l", DENSE_DECODER - RESIDUAL - ATTENTIONS),
+        (
+            "dense_nmt_1_4l",
+            DENSE_ENCODER + DENSE_DECODER - 2 * RESIDUAL - ATTENTIONS,
+        ),
+        # Three more projections of encoder layers.
+        ("dense_attention_4l", 3 * (256**2 + 2 * 256)),
         *(
             (
                 f"role_interaction_dense_{size}",
