@@ -156,7 +156,8 @@ def add_fits(rows):
     )
     exponent = round(growth_exponent(depths, values), 3)
     names = ("fit_constant", "fit_linear", "fit_quadratic")
-    terms = [round(term, 3) for term in growth_terms(depths, values)]
+    # Plus zero: none is a negative zero.
+    terms = [round(term, 3) + 0.0 for term in growth_terms(depths, values)]
     for row in rows:
         row["exponent"] = exponent
         row |= dict(zip(names, terms, strict=True))
