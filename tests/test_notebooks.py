@@ -15,6 +15,7 @@ def code_cells(path):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", FILES)
 def test_runs_in_smoke_scale(path, tmp_path, monkeypatch):
     monkeypatch.setenv("DEEPNMT_SCALE", "smoke")

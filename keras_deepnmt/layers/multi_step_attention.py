@@ -106,13 +106,22 @@ class MultiStepAttention(keras.layers.Layer):
         query = ops.reshape(
             query * 0.5**0.5, (ops.shape(key)[0], -1, query.shape[-1])
         )
-        weights = _weigh(query, key, memory_padding_mask)  # (B, n, T, S)
-        weights = ops.cast(weights, self.compute_dtype)
-        context = ops.einsum("bnts,bnsd->btd", weights, value)  # Eq. 8 to 10
-        factor = _variance_factor(key, memory_padding_mask)
+        # Pairs lie behind each other, so that no product has to turn them.
+        pairs, width = key.shape[1], key.shape[-1]
+        key, value = (
+            ops.reshape(part, (ops.shape(part)[0], -1, width))
+            for part in (key, value)
+        )  # (B, n S, D)
+        weights = _weigh(query, key, pairs, memory_padding_mask)
+        weights = ops.cast(weights, self.compute_dtype)  # (B, T, n, S)
+        flat = ops.reshape(weights, (*ops.shape(query)[:2], -1))
+        context = ops.matmul(flat, value)  # (B, T, D), Eq. 8 to 10
+        factor = _variance_factor(weights, memory_padding_mask)
         context = context * ops.cast(factor, self.compute_dtype)
         output = ops.reshape(self.output_projection(context), ops.shape(inputs))
-        return (output, weights) if return_attention_scores else output
+        if not return_attention_scores:
+            return output
+        return output, ops.transpose(weights, (0, 2, 1, 3))
 
     def _projection(self, name, units):
         return WeightNormalizedDense(
@@ -123,9 +132,13 @@ class MultiStepAttention(keras.layers.Layer):
         return inputs_shape
 
 
-def _weigh(query, key, real):
-    """Computes the float32 weights `(B, n, T, S)`, zeros at padding."""
-    logits = ops.cast(ops.einsum("btd,bnsd->bnts", query, key), "float32")
+def _weigh(query, key, pairs, real):
+    """Computes the float32 weights `(B, T, n, S)`, zeros at padding."""
+    logits = ops.matmul(query, ops.transpose(key, (0, 2, 1)))  # (B, T, n S)
+    shape = ops.shape(logits)
+    length = shape[2] // pairs
+    logits = ops.reshape(logits, (*shape[:2], pairs, length))
+    logits = ops.cast(logits, "float32")
     if real is not None:
         real = real[:, None, None, :]
         logits = ops.where(real, logits, -1e9)
@@ -138,10 +151,10 @@ def _weigh(query, key, real):
     return weights if real is None else ops.where(real, weights, 0.0)
 
 
-def _variance_factor(key, real):
+def _variance_factor(weights, real):
     """Computes sqrt(S / n), which undoes what a mean does to the variance."""
-    num_pairs, length = key.shape[1], ops.shape(key)[2]
+    pairs, length = weights.shape[2], ops.shape(weights)[3]
     if real is not None:
         length = ops.sum(ops.cast(real, "float32"), axis=-1)  # (B,)
         length = length[:, None, None]
-    return ops.sqrt(ops.cast(length, "float32") / num_pairs)
+    return ops.sqrt(ops.cast(length, "float32") / pairs)

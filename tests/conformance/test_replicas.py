@@ -6,18 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import catalog
 import pytest
 
+UNMARKED = catalog.models_marked()
+PLAIN = [entry for entry in UNMARKED if not catalog.fills_slots(entry)]
+SLOTS = [entry for entry in UNMARKED if catalog.fills_slots(entry)]
 
-@pytest.fixture(scope="module")
-def measured():
+
+def run_on_two_replicas(which):
     script = Path(__file__).with_name("two_replicas.py")
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
     }
     result = subprocess.run(
-        [sys.executable, script],
+        [sys.executable, script, which],
         env=environment,
         capture_output=True,
         text=True,
@@ -27,13 +31,31 @@ def measured():
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def test_two_replicas_update_as_one_device(request, model_entry):
-    if model_entry.mark:
-        pytest.skip("Two replicas are proven on the models without a mark.")
-    found = request.getfixturevalue("measured")["models"][model_entry.name]
+@pytest.fixture(scope="module")
+def measured():
+    return run_on_two_replicas("plain")
+
+
+@pytest.fixture(scope="module")
+def measured_slots():
+    return run_on_two_replicas("slots")
+
+
+def check(found):
     assert found["moved"] > 1e-3
     assert found["weights"] < 1e-6
     assert found["loss"] < 1e-5
+
+
+@pytest.mark.parametrize("entry", PLAIN, ids=catalog.identify)
+def test_two_replicas_update_as_one_device(measured, entry):
+    check(measured["models"][entry.name])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("entry", SLOTS, ids=catalog.identify)
+def test_two_replicas_update_filled_slots_as_one_device(measured_slots, entry):
+    check(measured_slots["models"][entry.name])
 
 
 def test_an_overflow_on_one_replica_skips_the_update_on_all(measured):
