@@ -518,7 +518,7 @@ THREE_LAYERS = dict.fromkeys(
 
 
 def small_variant(variant):
-    """What makes one size of a variant small; others differ in numbers alone."""
+    """What makes one size of a variant small; the others differ in numbers."""
     # A gate has a 32nd of the width, and a narrow one is likely to start dead.
     wide = {"hidden_dim": 256} if "gated" in variant else {}
     return {**THREE_LAYERS, **wide}
