@@ -1,6 +1,9 @@
-"""Writes README's "Measured" section from the rows in `results/`.
+"""Writes the tables of both READMEs from the rows in `results/`.
 
 python benchmarks/results_section.py
+
+The project's README shows what a newcomer asks for first; the one in this
+folder has all other tables.
 """
 
 import csv
@@ -8,7 +11,10 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-README = FOLDER.parent / "README.md"
+PAGES = {
+    FOLDER.parent / "README.md": ("quality", "training_throughput"),
+    FOLDER / "README.md": None,  # what no other page shows
+}
 START, END = "<!-- results -->", "<!-- /results -->"
 TABLES = {
     "quality": (
@@ -216,18 +222,27 @@ def _line(cells):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def section():
-    """Gives the whole section, between its two marks."""
-    tables = [text for text in map(table, TABLES) if text]
+def section(page):
+    """Gives all tables of a page, between their two marks.
+
+    Args:
+        page: a path of `PAGES`.
+    """
+    names = PAGES[page]
+    if names is None:
+        shown = [name for others in PAGES.values() for name in others or ()]
+        names = [name for name in TABLES if name not in shown]
+    tables = [text for text in map(table, names) if text]
     return "\n\n".join([START, *tables, END])
 
 
 def main():
-    """Replaces the section in README."""
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    after = rest.split(END)[1]
-    README.write_text(before + section() + after, encoding="utf-8")
+    """Replaces the tables of both pages."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        before, rest = text.split(START)
+        after = rest.split(END)[1]
+        page.write_text(before + section(page) + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
