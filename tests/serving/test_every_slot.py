@@ -4,26 +4,43 @@ import paper_slots
 import pytest
 from tiny_translator import all_pairs, make_translator
 
+from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.serving import SavedModelClient, export
 from keras_deepnmt.serving.allowed_ops import check_ops
 
 pytestmark = pytest.mark.thorough
 
 
+def dense_convolutions():
+    """Dense stacks with a summary, and layers in all of their slots."""
+    return paper_slots.of_convolutions() | {
+        "encoder_connection": "dense",
+        "decoder_connection": "dense",
+        "attention": "per_layer",
+        "summary_length": 2,
+    }
+
+
 @pytest.mark.parametrize(
-    "choice",
+    ("backbone", "choice"),
     [
-        paper_slots.one_choice,
-        pytest.param(paper_slots.another_choice, marks=pytest.mark.slow),
+        (Transformer, paper_slots.one_choice),
+        pytest.param(
+            Transformer, paper_slots.another_choice, marks=pytest.mark.slow
+        ),
+        (ConvSeq2Seq, dense_convolutions),
     ],
 )
-def test_the_served_translations_are_those_of_the_translator(choice, tmp_path):
+def test_the_served_translations_are_those_of_the_translator(
+    backbone, choice, tmp_path
+):
     architecture = choice() | dict.fromkeys(
         ("num_encoder_layers", "num_decoder_layers"), paper_slots.NUM_LAYERS
     )
     translator = make_translator(
         tmp_path,
         steps=25,
+        backbone=backbone,
         architecture=architecture,
         num_beams=3,
         compiled=False,

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_deepnmt.data.tokenizer_training import train_tokenizer
-from keras_deepnmt.models import Transformer
+from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.translator import Translator
 
 NOUNS = {
@@ -17,6 +17,12 @@ NOUNS = {
     "Fünfer": "fiver",
 }
 VERBS = {"sieht": "sees", "ruft": "calls", "malt": "paints"}
+
+ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+DIMENSIONS = {
+    Transformer: {"intermediate_dim": 48, "num_heads": 2, **ONE_LAYER},
+    ConvSeq2Seq: ONE_LAYER,
+}
 
 
 def all_pairs():
@@ -32,7 +38,13 @@ def all_pairs():
 
 
 def make_translator(
-    folder, *, steps=0, uppercase=False, architecture=None, **options
+    folder,
+    *,
+    steps=0,
+    uppercase=False,
+    backbone=Transformer,
+    architecture=None,
+    **options,
 ):
     """A seeded model and its tokenizers; with `steps`, fitted to the pairs."""
     sources, targets = zip(*all_pairs(), strict=True)
@@ -48,14 +60,11 @@ def make_translator(
         )
     ]
     keras.utils.set_random_seed(7)
-    model = Transformer(
+    model = backbone(
         *(tokenizer.vocabulary_size for tokenizer in tokenizers),
         **{
             "hidden_dim": 24,
-            "intermediate_dim": 48,
-            "num_heads": 2,
-            "num_encoder_layers": 1,
-            "num_decoder_layers": 1,
+            **DIMENSIONS[backbone],
             "dropout": 0.0,
             "max_length": 64,
             **(architecture or {}),
