@@ -226,3 +226,19 @@ def test_refuses_what_does_not_fit(options, message):
         ConvSeq2Seq(
             V, V, num_encoder_layers=2, num_decoder_layers=2, **arguments
         )
+
+
+def test_a_step_keeps_as_much_however_long_the_target_may_be():
+    model = small(decoder_connection="dense", kernel_size=4)
+    memory = model.encode(IDS)
+    few, many = (
+        keras.tree.map_structure(
+            lambda state: tuple(state.shape),
+            model.init_cache(memory, max_length, num_beams=2),
+        )
+        for max_length in (5, 500)
+    )
+    assert few == many
+    # The last k - 1 inputs of each of 2 sentences with 2 beams.
+    assert few["dynamic"]["decoder_block_1"] == {"inputs": (4, 3, 6)}
+    assert few["dynamic"]["decoder_block_2"] == {"inputs": (4, 3, 12)}
