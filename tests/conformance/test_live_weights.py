@@ -14,7 +14,9 @@ def test_every_weight_changes_the_output(model, graph, model_entry):
         value = weight.numpy()
         # Not a constant: a norm or a softmax could not see one.
         weight.assign(value + random.normal(size=value.shape))
-        if np.allclose(graph(inputs), before, atol=1e-5):
+        # However small the change: where a memory hardly differs from position
+        # to position, a query moves the attention by next to nothing.
+        if np.array_equal(graph(inputs), before):
             dead.append(weight.path)
         weight.assign(value)
     assert not dead
