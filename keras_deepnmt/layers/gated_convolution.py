@@ -85,9 +85,7 @@ class GatedConvolution(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, inputs_shape):
-        together = isinstance(inputs_shape, list)
-        shapes = inputs_shape if together else [inputs_shape]
-        self.width = sum(shape[-1] for shape in shapes)
+        self.width = sum(shape[-1] for shape in _shapes(inputs_shape))
         self.dropout_layer = Dropout(
             self.dropout, name="dropout", dtype=self.dtype_policy
         )
@@ -168,9 +166,7 @@ class GatedConvolution(keras.layers.Layer):
         return {"inputs": ops.zeros(shape, dtype=self.compute_dtype)}
 
     def compute_output_shape(self, inputs_shape):
-        together = isinstance(inputs_shape, list)
-        shape = inputs_shape[0] if together else inputs_shape
-        return (*shape[:-1], self.filters)
+        return (*_shapes(inputs_shape)[0][:-1], self.filters)
 
     def get_config(self):
         return {
@@ -199,3 +195,9 @@ def concatenate_states(layer_states):
     if len(layer_states) == 1:
         return layer_states[0]
     return ops.concatenate(layer_states, axis=-1)
+
+
+def _shapes(inputs_shape):
+    # A shape read from a file is a list, too.
+    several = isinstance(inputs_shape[0], list | tuple)
+    return inputs_shape if several else [inputs_shape]

@@ -1,9 +1,9 @@
 """Runs the catalogue on another backend; prints what each entry gave.
 
 Run as a program with `KERAS_BACKEND` set, a folder written by
-`test_second_backend.py` and the mark of the models. In the folder are
-`<number>.keras` and `<number>.npy`, the outputs of the first backend. Prints a
-JSON object: entry name to its results.
+`test_second_backend.py`, and `slow` for the models of that mark. In the folder
+are `<number>.keras` and `<number>.npy`, the outputs of the first backend.
+Prints a JSON object: entry name to its results.
 """
 
 import json
@@ -29,6 +29,7 @@ from keras_deepnmt.training import (  # noqa: E402
 )
 
 T = 5
+WITH_OPTIONS = "every slot"  # what is trained with every option
 
 
 def difference(one, other):
@@ -104,7 +105,11 @@ def train_with_options(entry, weights):
 
 
 def check_options(folder):
-    number, entry = list(enumerate(catalog.models_marked()))[-1]
+    number, entry = next(
+        (number, entry)
+        for number, entry in enumerate(catalog.models_proven())
+        if entry.name == WITH_OPTIONS
+    )
     model = keras.models.load_model(folder / f"model_{number}.keras")
     with np.load(folder / "options.npz") as expected:
         losses, *weights = expected.values()
@@ -172,19 +177,19 @@ def check_devices(folder):
     }
 
 
-def run_all(folder, mark):
+def run_all(folder, slow):
     found = {}
-    if not mark:
+    if not slow:
         # First: devices are divided before the backend starts.
         found["data parallel"] = check_devices(folder)
         found["options"] = check_options(folder)
     found["backend"] = keras.config.backend()
-    layers = [] if mark else catalog.LAYERS
+    layers = [] if slow else catalog.LAYERS
     work = [
         *((check_layer, entries) for entries in enumerate(layers)),
         *(
             (check_model, entries)
-            for entries in enumerate(catalog.models_marked(mark))
+            for entries in enumerate(catalog.models_proven(slow))
         ),
     ]
     for check, (number, entry) in work:
@@ -196,4 +201,4 @@ def run_all(folder, mark):
 
 
 if __name__ == "__main__":
-    print(json.dumps(run_all(Path(sys.argv[1]), sys.argv[2])))
+    print(json.dumps(run_all(Path(sys.argv[1]), sys.argv[2] == "slow")))

@@ -9,9 +9,9 @@ from pathlib import Path
 import catalog
 import pytest
 
-UNMARKED = catalog.models_marked()
-PLAIN = [entry for entry in UNMARKED if not catalog.fills_slots(entry)]
-SLOTS = [entry for entry in UNMARKED if catalog.fills_slots(entry)]
+PROVEN = catalog.models_proven()
+PLAIN = [entry for entry in PROVEN if not catalog.fills_slots(entry)]
+SLOTS = [entry for entry in PROVEN if catalog.fills_slots(entry)]
 
 
 def run_on_two_replicas(which):

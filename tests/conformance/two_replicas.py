@@ -174,7 +174,7 @@ if __name__ == "__main__":
     )
     # Once: a second strategy would take the first one's collective keys.
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    entries = catalog.models_marked()
+    entries = catalog.models_proven()
     options = OPTIONS + [{}] * (len(entries) - len(OPTIONS))
     models = {}
     for number, (entry, chosen) in enumerate(

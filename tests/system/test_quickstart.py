@@ -24,6 +24,7 @@ def quickstart(folder, scale):
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_smoke(tmp_path):
     quickstart(tmp_path, "smoke")
     names = {path.name for path in (tmp_path / "out").iterdir()}
