@@ -14,7 +14,8 @@ import pytest
 from second_backend import WITH_OPTIONS, train_with_options
 from shared_models import entry_named, shared_graph, shared_model
 
-pytestmark = pytest.mark.thorough
+# The first test waits for the whole program.
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def run_on_jax(folder, slow):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=3000 if slow else 500,
+        timeout=3000 if slow else 1200,
     )
     assert result.returncode == 0, result.stderr[-3000:]
     return json.loads(result.stdout.splitlines()[-1])
