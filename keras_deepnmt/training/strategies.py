@@ -87,6 +87,10 @@ def _jax_devices(num_replicas):
     import jax
 
     if num_replicas is not None:
+        # A device that waits in an all-reduce keeps a thread of XLA's pool,
+        # which has one for each core: with none left, all wait for ever.
+        threads = max(os.cpu_count() or 1, 2 * num_replicas)
+        os.environ.setdefault("PJRT_NPROC", str(threads))
         # After JAX has started its devices are what they are.
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", num_replicas)

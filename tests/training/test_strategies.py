@@ -2,8 +2,10 @@
 
 import json
 import types
+from pathlib import Path
 
 import pytest
+from backend_program import found_by
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.training.strategies import make_strategy
@@ -68,3 +70,12 @@ def test_a_process_alone_is_the_chief_and_waits_for_nobody():
     assert workers.is_chief
     workers.wait()
     assert workers.say(7) == 7
+
+
+@pytest.mark.thorough
+def test_devices_of_a_small_processor_do_not_wait_for_ever(monkeypatch):
+    # XLA takes it for a processor of two cores.
+    monkeypatch.delenv("PJRT_NPROC", raising=False)
+    monkeypatch.setenv("NPROC", "2")
+    script = Path(__file__).with_name("all_reduces_on_jax.py")
+    assert found_by(script, "mirrored", "jax") == {"devices": 2, "finite": True}
