@@ -8,14 +8,6 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-# XLA makes of a program what it always makes, but the compiler behind it does
-# not look for faster machine code, which no test waits for. Set but empty, as
-# in `XLA_FLAGS= python -m pytest`, everything is optimised.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0"
-    " --xla_llvm_disable_expensive_passes=true",
-)
 LONG_FILES = (
     "tests/test_notebooks.py",
     "tests/conformance/test_replicas.py",
