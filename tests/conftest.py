@@ -61,5 +61,6 @@ def pytest_collection_modifyitems(config, items):
         else:
             continue
         if name not in asked:
+            # Skipped and not deselected: a run says how many wait, and why.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))

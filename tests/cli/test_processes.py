@@ -119,7 +119,7 @@ def test_a_reader_that_goes_away_is_no_error(digits, tmp_path):
 
 
 @pytest.mark.skipif(
-    not os.path.exists("/dev/full"), reason="There is no /dev/full."
+    not os.path.exists("/dev/full"), reason="Only Linux has /dev/full."
 )
 def test_results_that_cannot_be_written(tmp_path):
     with open("/dev/full", "w") as full:

@@ -249,6 +249,7 @@ def test_uncompiled_gives_the_same():
     np.testing.assert_allclose(compiled["scores"], plain["scores"], 1e-5)
 
 
+# `test_jax.py` runs this file on JAX, where no such graph is made.
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="Only TensorFlow exports.")
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 def test_graph_of_open_shapes_gives_the_same_without_xla_ops(function):

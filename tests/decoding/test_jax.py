@@ -5,16 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import keras
 import pytest
 
 FOLDER = Path(__file__).parent
 CORE = "brute_force or greedy or teacher_forcing or change_later"
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "jax", reason="This is JAX already."
-)
 def test_core_of_the_searches_on_jax():
     pytest.importorskip("jax")
     finished = subprocess.run(

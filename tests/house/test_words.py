@@ -13,6 +13,7 @@ MACHINE_PATHS = [
 PAPERS_OF_THE_DESK = re.compile(
     r"\b(" + "|".join(["DESIGN", "STYLE", "PAPERS", "INTERFACES"]) + r")\b"
 )
+# A promise that no numbered issue keeps; written apart as well.
 OPEN_PROMISE = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME|XXX)\b(?!\(#\d+\))")
 PRIVATE_MODULES = re.compile(
     "keras" + r"\.src|tensorflow" + r"\.python\b|keras_nlp" + r"\.src"
