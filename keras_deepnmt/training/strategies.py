@@ -33,14 +33,19 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
         An object with a `scope()` to build, compile and fit in.
 
     Raises:
-        UserError: if there are not that many devices, TF_CONFIG does not say
-            which process of which cluster this is, or the backend has no such
-            strategy.
+        UserError: if there are not that many devices, or none is asked for,
+            TF_CONFIG does not say which process of which cluster this is, or
+            the backend has no such strategy.
 
     Example:
     >>> with make_strategy("one_device").scope():
     ...     model = keras_deepnmt.create_model("transformer_tiny", 11, 13)
     """
+    if num_replicas is not None and num_replicas < 1:
+        raise UserError(
+            "`num_replicas` must be at least 1. Received: "
+            f"num_replicas={num_replicas}. Leave it out to take all devices."
+        )
     if kind == "one_device":
         return _OneDevice()
     backend = keras.config.backend()

@@ -47,6 +47,12 @@ def test_the_number_of_replicas_of_a_cluster_is_not_ours_to_choose():
         make_strategy("multi_worker", 3)
 
 
+@pytest.mark.parametrize("kind", ["mirrored", "multi_worker"])
+def test_no_replica_at_all_is_refused(kind):
+    with pytest.raises(UserError, match="Received: num_replicas=0"):
+        make_strategy(kind, 0)
+
+
 @pytest.mark.parametrize(
     "cluster, kind, index, is_chief",
     [
