@@ -93,7 +93,7 @@ class _progress:
 def _append_row(run, report):
     from importlib.metadata import version
 
-    from keras_deepnmt.recipes.provenance import commit, device, versions
+    from keras_deepnmt.runs.provenance import commit, device, versions
 
     text_version = {"tensorflow-text": version("tensorflow-text")}
     row = {

@@ -85,7 +85,7 @@ def make_measure(recipe, data):
     import keras
 
     from keras_deepnmt.data.pipeline import training_dataset
-    from keras_deepnmt.recipes.building import (
+    from keras_deepnmt.runs.build import (
         build_model,
         compile_model,
         plan_batches,

@@ -47,7 +47,7 @@ def breaks(measured, predicted):
         "6. **What the chief does alone.** It writes checkpoints (weights and "
         "two moments of Adam: "
         f"{12 * most['parameters'] / 1e6:,.0f} MB of `{preset}`) and scores "
-        "the averaged model at the end (`recipes/train.py`) while the others "
+        "the averaged model at the end (`runs/train.py`) while the others "
         "wait. BLEU during training searches on all replicas, and every "
         "worker then joins the texts and scores them for itself. These "
         "seconds do not shrink with more GPUs: validate and save less often."

@@ -14,7 +14,7 @@ LONG_FILES = (
     "tests/conformance/test_second_backend.py",
     "tests/system/",
     "tests/cli/",
-    "tests/recipes/",
+    "tests/runs/",
     "tests/house/test_readme.py",
     "tests/house/test_docstrings.py",
 )

@@ -37,7 +37,7 @@ def run(options: Namespace) -> None:
         options: what the parser returned.
     """
     import_backend()
-    from keras_deepnmt.recipes.average import average
+    from keras_deepnmt.runs.average import average
 
     average(options.run, options.output, last=options.last)
     print(options.output)

@@ -70,7 +70,7 @@ def _strategy(num_replicas):
 
 
 def _print_versions_and_devices():
-    from keras_deepnmt.recipes import provenance
+    from keras_deepnmt.runs import provenance
 
     for package, version in provenance.versions().items():
         print(f"{package} {version}")

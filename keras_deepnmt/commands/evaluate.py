@@ -69,7 +69,7 @@ def run(options: Namespace) -> None:
         options: what the parser returned.
     """
     import_backend()
-    from keras_deepnmt.recipes.evaluate import evaluate
+    from keras_deepnmt.runs.evaluate import evaluate
 
     with counting("sentences", quiet=options.quiet) as advance:
         row = evaluate(

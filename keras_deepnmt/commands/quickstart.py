@@ -65,11 +65,11 @@ def run(options: Namespace) -> None:
     recipe = load_recipe(RECIPE, recipe_overrides(corpus, options.scale))
     prepare_corpus(recipe.data, folder / "prepared", progress=not options.quiet)
     console.stage("Training (the first updates wait for the compiler)")
-    from keras_deepnmt.recipes.compilation_cache import ask_for_cache
+    from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
     ask_for_cache(folder / "run")
     import_backend()
-    from keras_deepnmt.recipes.train import train
+    from keras_deepnmt.runs.train import train
 
     train(
         recipe,
@@ -88,7 +88,7 @@ def run(options: Namespace) -> None:
 
 
 def _score(folder):
-    from keras_deepnmt.recipes.evaluate import evaluate, read_pairs
+    from keras_deepnmt.runs.evaluate import evaluate, read_pairs
 
     translations = folder / "test.translations.en"
     row = evaluate(folder / "run", output_file=translations)

@@ -42,7 +42,7 @@ def run(options: Namespace) -> None:
         options: what the parser returned.
     """
     import_backend()
-    from keras_deepnmt.recipes.evaluate import read_pairs
+    from keras_deepnmt.runs.evaluate import read_pairs
 
     sources, targets = read_pairs(options.source, options.target)
     translator = load_translator(options)

@@ -50,15 +50,15 @@ def run(options: Namespace) -> None:
     Args:
         options: what the parser returned.
     """
-    from keras_deepnmt.recipes.compilation_cache import ask_for_cache
     from keras_deepnmt.recipes.loading import load_recipe
+    from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
     recipe = load_recipe(options.recipe, read_overrides(options.set))
     run_dir = options.run_dir or f"runs/{recipe.name}"
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)
     import_backend()
-    from keras_deepnmt.recipes.train import train
+    from keras_deepnmt.runs.train import train
 
     train(
         recipe,

@@ -1,13 +1,13 @@
 """How many sentences BLEU may cost while a model trains."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from keras_deepnmt.data.epoch_order import shuffled_order
+from keras_deepnmt.files import write_json
 
 PILOT_SENTENCES = 50
 FEWEST_SENTENCES = 100
@@ -106,7 +106,4 @@ class SentenceBudget:
         self._known |= more
         if self.file is None:
             return
-        partial = self.file.with_name(f".{self.file.name}.partial")
-        content = json.dumps({**self._known, "seed": self.seed}, indent=2)
-        partial.write_text(content + "\n", encoding="utf-8")
-        os.replace(partial, self.file)
+        write_json(self.file, {**self._known, "seed": self.seed})

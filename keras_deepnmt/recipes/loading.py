@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import write_text
 from keras_deepnmt.recipes.schema import Recipe
 
 
@@ -29,7 +30,7 @@ def list_recipes(pattern: str = "*") -> list[str]:
     >>> "transformer_tiny.demo_de_en" in list_recipes()
     True
     """
-    files = [f.name for f in resources.files(__package__).iterdir()]
+    files = [file.name for file in _bundled_recipes().iterdir()]
     names = [f.removesuffix(".yaml") for f in files if f.endswith(".yaml")]
     return sorted(fnmatch.filter(names, pattern))
 
@@ -85,10 +86,9 @@ def save_recipe(
     """
     content = recipe_content(recipe)
     content["resolved"] = dict(resolved)
-    partial = file.with_name(f".{file.name}.partial")
-    with open(partial, "w", encoding="utf-8") as stream:
-        yaml.safe_dump(content, stream, sort_keys=False, allow_unicode=True)
-    partial.replace(file)
+    write_text(
+        file, yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    )
 
 
 def recipe_content(recipe: Recipe) -> dict[str, Any]:
@@ -127,9 +127,13 @@ def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
     return flat
 
 
+def _bundled_recipes():
+    return resources.files(__package__) / "files"
+
+
 def _read(recipe):
     if recipe in (names := list_recipes()):
-        file = resources.files(__package__) / f"{recipe}.yaml"
+        file = _bundled_recipes() / f"{recipe}.yaml"
         return file.name, file.read_text(encoding="utf-8")
     if not Path(recipe).is_file():
         near = difflib.get_close_matches(recipe, names, n=1, cutoff=0.4)

@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keras_deepnmt.data.prepare_options import PrepareOptions
-from keras_deepnmt.recipes.training_schema import TrainingRecipe
-from keras_deepnmt.recipes.value_checks import check_above_zero
+from keras_deepnmt.recipes.training_schema import (
+    TrainingRecipe,
+    check_above_zero,
+)
 
 
 @dataclass(frozen=True)

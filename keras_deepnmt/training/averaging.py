@@ -1,12 +1,13 @@
 """The mean of several weights files, one array in memory at a time."""
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import h5py
 import numpy as np
+
+from keras_deepnmt.files import atomic_file
 
 
 def write_mean(files: Sequence[Path], output: str | Path) -> None:
@@ -19,16 +20,10 @@ def write_mean(files: Sequence[Path], output: str | Path) -> None:
         files: the files, in order of training.
         output: the file to write, atomically.
     """
-    output = Path(output)
-    partial = output.with_name(f".partial-{output.name}")
-    try:
-        with ExitStack() as stack:
-            sources = [stack.enter_context(h5py.File(file)) for file in files]
-            target = stack.enter_context(h5py.File(partial, "w"))
-            _fill(sources, target)
-        os.replace(partial, output)
-    finally:
-        partial.unlink(missing_ok=True)
+    with atomic_file(output) as temporary, ExitStack() as stack:
+        sources = [stack.enter_context(h5py.File(file)) for file in files]
+        target = stack.enter_context(h5py.File(temporary, "w"))
+        _fill(sources, target)
 
 
 def _fill(sources, target):

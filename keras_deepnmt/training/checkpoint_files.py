@@ -1,7 +1,6 @@
 """The files of one checkpoint: how they are written, checked and read."""
 
 import errno
-import hashlib
 import json
 import math
 import os
@@ -14,9 +13,9 @@ import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.models.seed_variables import seed_variables
 
-WEIGHTS_FILE = "model.weights.h5"
 STATE_FILE = "state.npz"
 SEAL_FILE = "checkpoint.json"
 # What HDF5 and the archive of states need beside the numbers, generously.
@@ -39,7 +38,7 @@ def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
     model.save_weights(folder / WEIGHTS_FILE)
     np.savez(folder / STATE_FILE, *_unsaved_state(model))
     hashes = {
-        name: _sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
+        name: file_sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
     }
     seal = {"step": step, "sha256": hashes}
     _write_text(folder / SEAL_FILE, json.dumps(seal, indent=2))
@@ -95,7 +94,7 @@ def checkpoint_fault(folder: Path) -> str | None:
     try:
         seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
         for name, expected in seal["sha256"].items():
-            if _sha256(folder / name) != expected:
+            if file_sha256(folder / name) != expected:
                 return (
                     f"{folder / name}: damaged (its SHA-256 is not the "
                     "recorded one)."
@@ -128,11 +127,6 @@ def _check_room(model, folder):
 def _unsaved_state(model):
     seeds = seed_variables(model)
     return [keras.ops.convert_to_numpy(seed) for seed in seeds]
-
-
-def _sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_text(path, text):

@@ -9,10 +9,10 @@ from pathlib import Path
 import keras
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import WEIGHTS_FILE
 from keras_deepnmt.training.averaging import write_mean
 from keras_deepnmt.training.checkpoint_files import (
     SEAL_FILE,
-    WEIGHTS_FILE,
     checkpoint_fault,
     read_checkpoint,
     write_checkpoint,

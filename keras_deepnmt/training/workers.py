@@ -1,20 +1,20 @@
-"""Several processes that train one model, and the one that writes."""
+"""The worker processes of a distributed run, and which of them writes."""
 
 from typing import Any
 
 
 class Workers:
-    """The processes of a strategy, seen from one of them.
+    """Communication between the worker processes of a strategy.
 
-    All of them make the same calls in the same order; only the chief writes
-    files and speaks.
+    All processes must make the same calls in the same order. Only the chief
+    writes files and prints.
 
     Args:
         strategy: what `make_strategy` gave.
 
     Attributes:
-        is_chief: whether this process writes; true where it is the only one.
-        are_several: whether there are others.
+        is_chief: whether this process writes files; true if it is the only one.
+        is_distributed: whether there are several processes.
 
     Example:
     >>> Workers(make_strategy("one_device")).is_chief
@@ -30,44 +30,38 @@ class Workers:
             or resolver.task_type == "chief"
             or ("chief" not in workers and resolver.task_id == 0)
         )
-        self.are_several = sum(map(len, workers.values())) > 1
+        self.is_distributed = sum(map(len, workers.values())) > 1
 
-    def wait(self) -> None:
-        """Waits until every process has come here."""
-        self.sum(0)
+    def barrier(self) -> None:
+        """Waits until every process has called this method."""
+        self.all_reduce_sum(0)
 
-    def say(self, value: int) -> int:
-        """Tells every process the chief's value.
+    def broadcast(self, value: int) -> int:
+        """Returns the chief's value in every process.
 
         Args:
-            value: an integer below 2^31; of the others it does not matter.
-
-        Returns:
-            The chief's value.
+            value: an integer below 2^31; only the chief's is used.
         """
-        return self.sum(value if self.is_chief else 0)
+        return self.all_reduce_sum(value if self.is_chief else 0)
 
-    def sum(self, value: int) -> int:
-        """Adds up what the processes bring; waits for all of them.
+    def all_reduce_sum(self, value: int) -> int:
+        """Returns the sum of all processes' values in every process.
 
         Args:
             value: an integer or bool; the sum must be below 2^31.
-
-        Returns:
-            The sum, the same in every process.
         """
-        if not self.are_several:
+        if not self.is_distributed:
             return value
         import tensorflow as tf
 
         @tf.function
-        def add():
+        def sum_over_processes():
             context = tf.distribute.get_replica_context()
-            # A machine may have several replicas; one of them speaks for it.
-            local = context.replica_id_in_sync_group % replicas_here == 0
+            # A process may have several replicas; only its first one counts.
+            local = context.replica_id_in_sync_group % replicas_per_process == 0
             mine = tf.where(local, int(value), 0)
             return context.all_reduce(tf.distribute.ReduceOp.SUM, mine)
 
-        replicas_here = len(self._strategy.extended.worker_devices)
-        total = self._strategy.run(add)
+        replicas_per_process = len(self._strategy.extended.worker_devices)
+        total = self._strategy.run(sum_over_processes)
         return int(self._strategy.experimental_local_results(total)[0])

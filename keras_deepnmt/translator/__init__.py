@@ -2,6 +2,6 @@
 
 from keras_deepnmt.translator.results import Hypothesis as Hypothesis
 from keras_deepnmt.translator.results import TargetScore as TargetScore
-from keras_deepnmt.translator.run_folder import Run as Run
-from keras_deepnmt.translator.run_folder import read_run as read_run
+from keras_deepnmt.translator.trained_run import Run as Run
+from keras_deepnmt.translator.trained_run import read_run as read_run
 from keras_deepnmt.translator.translator import Translator as Translator

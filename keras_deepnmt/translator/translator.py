@@ -15,7 +15,7 @@ from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.checks import check_numbers, check_vocabularies
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 from keras_deepnmt.translator.rows import label_rows, source_rows
-from keras_deepnmt.translator.run_folder import read_run
+from keras_deepnmt.translator.trained_run import read_run
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer

@@ -10,14 +10,14 @@ from package_tree import imports, relative, room, source_files
 
 FLOORS = [
     {"cli", "commands", "__main__", "__init__"},
-    {"recipes"},
-    {"training", "evaluation", "serving", "analysis"},
+    {"runs"},
+    {"recipes", "training", "evaluation", "serving", "analysis"},
     {"translator"},
     {"decoding", "data"},
     {"zoo"},
     {"models"},
     {"layers", "losses"},
-    {"masks"},
+    {"masks", "files"},
     {"errors", "version"},
 ]
 # Rooms of the top floor that are one thing.

@@ -5,14 +5,14 @@ import ast
 import pytest
 from package_tree import functions, relative, source_files
 
-MOST_FILE_LINES = 300
+MOST_FILE_LINES = 450
 MOST_FUNCTION_LINES = 60
 BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
 FILES = [pytest.param(path, id=relative(path)) for path in source_files()]
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_a_file_has_at_most_300_lines(path):
+def test_a_file_has_at_most_450_lines(path):
     lines = path.read_text(encoding="utf-8").count("\n")
     assert lines <= MOST_FILE_LINES
 

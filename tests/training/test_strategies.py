@@ -74,8 +74,8 @@ def test_one_process_of_a_cluster_is_the_chief(cluster, kind, index, is_chief):
 def test_a_process_alone_is_the_chief_and_waits_for_nobody():
     workers = Workers(make_strategy("one_device"))
     assert workers.is_chief
-    workers.wait()
-    assert workers.say(7) == 7
+    workers.barrier()
+    assert workers.broadcast(7) == 7
 
 
 @pytest.mark.thorough

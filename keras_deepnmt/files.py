@@ -1,0 +1,194 @@
+"""Hashes, locks, and files and folders that are written whole or not at all."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from keras_deepnmt.errors import UserError
+
+# The name that Keras presets and our checkpoints give to a model's weights.
+WEIGHTS_FILE = "model.weights.h5"
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def file_sha256(path: str | Path) -> str:
+    """Returns the SHA-256 of a file, in hexadecimal.
+
+    Example:
+    >>> size = Path("empty").write_text("")
+    >>> file_sha256("empty")[:8]
+    'e3b0c442'
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def lines_sha256(lines: Iterable[str]) -> str:
+    """Returns the SHA-256 of a text file with these lines, in hexadecimal.
+
+    Example:
+    >>> lines_sha256([])[:8]
+    'e3b0c442'
+    """
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def atomic_file(path: str | Path) -> Iterator[Path]:
+    """Yields a temporary path, and renames that file to `path` at the end.
+
+    The temporary file is in the same folder. It is flushed to the disk before
+    the renaming, and removed if the block raises: `path` then stays as it was.
+
+    Example:
+    >>> with atomic_file("hello.txt") as temporary:
+    ...     size = temporary.write_text("hello")
+    >>> Path("hello.txt").read_text()
+    'hello'
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Writes a file atomically, see `atomic_file`."""
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: str | Path, content: str) -> None:
+    """Writes a UTF-8 text file atomically, see `atomic_file`."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Writes a JSON file atomically, see `atomic_file`."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def lock_folder(folder: str | Path) -> int | None:
+    """Locks a folder for this process.
+
+    Returns:
+        A file descriptor: the lock lasts until it is closed or the process
+        ends. `None` if another process has the lock. Where the system has no
+        file locks (Windows) nothing is locked.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        pass
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+class StagedFolder:
+    """Collects files in `NAME.partial-PID` and renames that folder at the end.
+
+    The temporary folder is locked while its process lives. What a killed
+    process left behind is removed by the next one. If another process is still
+    writing the same output, the second one is refused.
+
+    Args:
+        output_dir: The final folder. It may exist if it is empty, or if
+            `replace` is true.
+        replace: Whether an existing folder is replaced, at the very end.
+
+    Raises:
+        UserError: on entry, if another process is writing this folder; on
+            exit, if the disk is full.
+
+    Example:
+    >>> with StagedFolder("prepared") as folder:
+    ...     size = (folder / "hello.txt").write_text("hello")
+    >>> Path("prepared/hello.txt").read_text()
+    'hello'
+    """
+
+    def __init__(self, output_dir: str | Path, replace: bool = False):
+        self.output_dir = Path(os.path.abspath(output_dir))
+        self.replace = replace
+        self.folder = self._sibling("partial", os.getpid())
+        self._lock = None
+
+    def __enter__(self) -> Path:
+        try:
+            self.output_dir.parent.mkdir(parents=True, exist_ok=True)
+            for folder in self._leftovers():
+                self._remove_leftover(folder)
+            self.folder.mkdir()
+        except OSError as error:
+            raise UserError(
+                f"{self.output_dir}: cannot be written here ({error.strerror}: "
+                f"{error.filename})."
+            ) from error
+        self._lock = lock_folder(self.folder)
+        return self.folder
+
+    def __exit__(self, error_type, error, traceback):
+        try:
+            if error_type is None:
+                self._publish()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            os.close(self._lock)
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            raise UserError(
+                f"{self.output_dir}: could not be written "
+                f"({error.strerror}); nothing was kept. Free some space, or "
+                "choose another disk, and run again."
+            ) from error
+
+    def _publish(self):
+        replaced = None
+        if self.replace and self.output_dir.exists():
+            replaced = self._sibling("replaced", os.getpid())
+            os.rename(self.output_dir, replaced)
+        os.rename(self.folder, self.output_dir)
+        if replaced is not None:
+            shutil.rmtree(replaced, ignore_errors=True)
+
+    def _sibling(self, kind, number) -> Path:
+        return self.output_dir.with_name(
+            f"{self.output_dir.name}.{kind}-{number}"
+        )
+
+    def _leftovers(self) -> list[Path]:
+        prefix = self._sibling("partial", "").name
+        return [
+            folder
+            for folder in self.output_dir.parent.iterdir()
+            if folder.name.startswith(prefix)
+            and folder.name.removeprefix(prefix).isdigit()
+        ]
+
+    def _remove_leftover(self, folder):
+        lock = lock_folder(folder)
+        if lock is None:
+            raise UserError(
+                f"{self.output_dir}: another process is writing it (in "
+                f"{folder.name}). Wait for it, or choose another folder."
+            )
+        shutil.rmtree(folder)
+        os.close(lock)

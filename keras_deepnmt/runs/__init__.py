@@ -1,0 +1,1 @@
+"""Executing a recipe: train, evaluate, average, and the run folder."""

@@ -1,0 +1,52 @@
+"""Averages other checkpoints of a run into a run folder of their own."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import StagedFolder, write_json
+from keras_deepnmt.runs.build import average_into
+from keras_deepnmt.runs.run_folder import RunFolder
+
+
+def average(
+    run_dir: str | Path, output_dir: str | Path, *, last: int
+) -> dict[str, Any]:
+    """Averages the last checkpoints of a run into a new run folder.
+
+    The trained weights are averaged, also if the run kept a moving average.
+
+    Args:
+        run_dir: a finished run with checkpoints.
+        output_dir: the folder to write; it must not exist.
+        last: the number of checkpoints.
+
+    Returns:
+        What the new folder's `run.json` holds.
+
+    Raises:
+        UserError: if the run is not finished, has fewer checkpoints, or the
+            output exists.
+
+    Example:
+    >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
+    [600, 700, 800, 900, 1000]
+    """
+    run = RunFolder(run_dir)
+    summary = run.read_summary()
+    if Path(output_dir).exists():
+        raise UserError(f"{output_dir}: exists already. Give a new folder.")
+    model, steps = average_into(run.recipe(), run, summary, last)
+    with StagedFolder(output_dir) as folder:
+        output = RunFolder(folder)
+        shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
+        shutil.copyfile(run.recipe_file, output.recipe_file)
+        summary |= {
+            "weights_sha256": output.write_model(model),
+            "averaged_steps": steps,
+            # The run's scores belong to other weights.
+            "valid": {},
+        }
+        write_json(output.run_file, summary)
+    return summary

@@ -1,0 +1,1 @@
+"""Finds how large a part of a batch fits in memory."""

@@ -1,0 +1,191 @@
+"""Builds the model, the optimizer and the batch plan of a recipe."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.manifest import row_weights
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import WEIGHTS_FILE
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.objective_options import planned_lengths
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.freezing import freeze
+from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
+from keras_deepnmt.training.schedules import (
+    Constant,
+    InverseSquareRoot,
+    WarmUp,
+)
+from keras_deepnmt.training.weight_average import take_averages
+from keras_deepnmt.zoo import create_model
+
+
+def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
+    """Builds a recipe's model, not compiled.
+
+    `sizes` holds `source_vocabulary_size` and `target_vocabulary_size`, as a
+    prepared folder's manifest and `run.json` do.
+
+    Raises:
+        UserError: if the preset is unknown or refuses an override.
+    """
+    try:
+        return create_model(
+            recipe.model.preset,
+            sizes["source_vocabulary_size"],
+            sizes["target_vocabulary_size"],
+            **{
+                "dtype": recipe.training.dtype_policy,
+                **recipe.model.overrides,
+            },
+        )
+    except (TypeError, ValueError) as error:
+        message = str(error).splitlines()[0]
+        raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+
+
+def compile_model(
+    recipe: Recipe, model: keras.Model, **options: Any
+) -> list[str]:
+    """Compiles a model with the optimizer, schedule and loss of a recipe.
+
+    `options` are those of `objective_options.compile_options`.
+
+    Returns:
+        The paths of the weights that the recipe freezes.
+
+    Raises:
+        UserError: if a pattern of `training.freeze` matches no weight, or the
+            backend cannot count updates in float16.
+    """
+    training = recipe.training
+    _check_dtype(recipe)
+    try:
+        frozen = freeze(model, training.freeze)
+    except UserError as error:
+        raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
+    optimizer = _optimizer(training, model)
+    model.compile(
+        optimizer=optimizer,
+        loss=LabelSmoothedCrossEntropy(training.label_smoothing),
+        jit_compile=training.jit_compile,
+        gradient_accumulation_steps=training.gradient_accumulation_steps,
+        **options,
+    )
+    optimizer.build(model.trainable_variables)
+    return frozen
+
+
+def _check_dtype(recipe):
+    if (
+        recipe.training.dtype_policy == "mixed_float16"
+        and keras.config.backend() != "tensorflow"
+    ):
+        raise UserError(
+            f"recipe {recipe.name}: `training.dtype_policy` must not be "
+            "mixed_float16 on this backend, where skipped updates are not "
+            f"counted. Received: KERAS_BACKEND={keras.config.backend()}. Use "
+            "mixed_bfloat16."
+        )
+
+
+def _optimizer(training, model):
+    rule = training.optimizer
+    rate = _schedule(training.learning_rate, model)
+    options = {
+        "global_clipnorm": rule.global_clipnorm,
+        "average_momentum": rule.average_momentum,
+    }
+    if rule.name == "nesterov":
+        return Nesterov(rate, rule.momentum, **options)
+    options |= {
+        "beta_1": rule.beta_1,
+        "beta_2": rule.beta_2,
+        "epsilon": rule.epsilon,
+    }
+    if rule.name == "adamw":
+        return AdamW(rate, weight_decay=rule.weight_decay, **options)
+    return Adam(rate, **options)
+
+
+def _schedule(rate, model):
+    if rate.schedule == "noam":
+        width = model.get_config()["hidden_dim"]
+        return InverseSquareRoot.noam(width, rate.warmup_steps, rate.scale)
+    if rate.schedule == "inverse_square_root":
+        return InverseSquareRoot(rate.peak, rate.warmup_steps)
+    return WarmUp(Constant(rate.peak), rate.warmup_steps)
+
+
+def plan_batches(
+    recipe: Recipe, data: PreparedData, num_replicas: int = 1
+) -> BatchPlan:
+    """Chooses the shapes and the order of all training batches.
+
+    `num_replicas` is the number of devices that share a batch's rows evenly.
+    """
+    lengths = planned_lengths(recipe, data)
+    training = recipe.training
+    cells = choose_cells(
+        lengths,
+        training.batch_tokens,
+        training.max_shapes,
+        num_replicas * training.gradient_accumulation_steps,
+    )
+    weights = row_weights(data.manifest)
+    return BatchPlan(lengths, cells, recipe.seed, weights)
+
+
+def average_into(
+    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any], last: int
+) -> tuple[keras.Model, list[int]]:
+    """Builds the model whose weights are the mean of the last checkpoints.
+
+    Returns:
+        The model and the steps averaged.
+    """
+    store = run.checkpoints()
+    file = run.directory / ".average.weights.h5"
+    try:
+        steps = store.average(file, last=last)
+        model = build_model(recipe, sizes)
+        model.load_weights(file)
+    finally:
+        file.unlink(missing_ok=True)
+    return model, steps
+
+
+def final_model(
+    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
+) -> tuple[keras.Model, list[int]]:
+    """Builds the final model of a run.
+
+    Its weights are the moving average if the recipe keeps one, otherwise the
+    mean of the last checkpoints.
+
+    Returns:
+        The model and the steps of the checkpoints used.
+    """
+    store = run.checkpoints()
+    if recipe.training.optimizer.average_momentum is None:
+        # A short run may have fewer checkpoints than it should average.
+        most = recipe.training.average_checkpoints
+        last = min(most, len(store.steps()))
+        return average_into(recipe, run, sizes, last)
+    trained = build_model(recipe, sizes)
+    compile_model(recipe, trained)
+    step = store.latest()
+    if step is None:
+        raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
+    trained.load_weights(store.path(step) / WEIGHTS_FILE)
+    take_averages(trained)
+    # Not compiled: an optimizer would be saved with the model.
+    model = build_model(recipe, sizes)
+    model.set_weights(trained.get_weights())
+    return model, [step]

@@ -1,0 +1,197 @@
+"""The callbacks of a training run."""
+
+import keras
+
+from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.pipeline import validation_plan
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.decoding.replicas import num_replicas
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.rollback import Rollbacks
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.compilation_limit import CompilationLimit
+from keras_deepnmt.training.plateau import DivideOnPlateau
+from keras_deepnmt.training.temperature import TemperatureDecay
+from keras_deepnmt.training.weight_average import (
+    ValidateAverage,
+    averaged_weights,
+)
+from keras_deepnmt.training.workers import Workers
+from keras_deepnmt.translator import Translator
+
+History = list[tuple[int, dict[str, float]]]
+
+
+def make_callbacks(
+    recipe: Recipe,
+    run: RunFolder,
+    data: PreparedData,
+    model: keras.Model,
+    plan: BatchPlan,
+    *,
+    store: CheckpointStore,
+    rollbacks: Rollbacks,
+    progress: keras.callbacks.Callback,
+    workers: Workers,
+    history: History,
+) -> list[keras.callbacks.Callback]:
+    """Makes the callbacks of a run, in the order in which they are called.
+
+    Of several processes only the chief gets those that write files. `history`
+    is what `RunFolder.history` returned.
+    """
+    training = recipe.training
+    callbacks = [
+        ValidateAverage(),
+        _compilation_limit(data, plan),
+        rollbacks.detector,
+    ]
+    if training.temperature is not None:
+        decay = training.temperature
+        callbacks.append(
+            TemperatureDecay(decay.start, decay.factor, decay.minimum)
+        )
+    if "valid" in data.splits:
+        bleu = make_bleu(recipe, run, data, model, workers.is_distributed)
+        callbacks += [bleu, log_time_of(bleu)]
+    callbacks.append(progress)
+    stopping = stopping_callbacks(recipe, rollbacks, history)
+    if not workers.is_chief:
+        return callbacks + stopping
+    return [
+        *callbacks,
+        keras.callbacks.CSVLogger(str(run.log_file), append=True),
+        keras.callbacks.TensorBoard(
+            str(run.tensorboard_dir), write_graph=False
+        ),
+        *stopping,
+        CheckpointCallback(
+            store,
+            training.checkpoint_every,
+            training.steps,
+            rollbacks.save_state,
+        ),
+    ]
+
+
+def stopping_callbacks(
+    recipe: Recipe, rollbacks: Rollbacks, history: History
+) -> list[keras.callbacks.Callback]:
+    """Makes the callbacks that may end a run before its last update."""
+    training = recipe.training
+    rate = training.learning_rate
+    callbacks = []
+    if rate.schedule == "plateau":
+        callbacks.append(
+            DivideOnPlateau(
+                rate.divide_by,
+                rate.minimum,
+                keep_dividing=rate.keep_dividing,
+                history=history,
+                first_factor=rollbacks.rate_factor,
+            )
+        )
+    if training.early_stopping_patience is not None:
+        callbacks.append(
+            EarlyStopping(
+                training.early_stopping_metric,
+                training.early_stopping_patience,
+                history=history,
+            )
+        )
+    return callbacks
+
+
+def check_unvalidated(recipe: Recipe) -> None:
+    """Refuses a recipe that needs a validation set; called where none is.
+
+    Raises:
+        UserError: if early stopping or the schedule needs one.
+    """
+    training = recipe.training
+    wrong = None
+    if training.early_stopping_patience is not None:
+        wrong = "early_stopping_patience"
+    if training.learning_rate.schedule == "plateau":
+        wrong = "learning_rate.schedule: plateau"
+    if wrong is not None:
+        raise UserError(
+            f"recipe {recipe.name}: `training.{wrong}` needs a validation set; "
+            "`data` has none."
+        )
+
+
+def make_bleu(
+    recipe: Recipe,
+    run: RunFolder,
+    data: PreparedData,
+    model: keras.Model,
+    is_distributed: bool,
+) -> BleuCallback:
+    """Makes the callback that measures the BLEU of the validation set.
+
+    With several worker processes (`is_distributed`) it always translates all
+    sentences: each worker would measure other times, but all of them must
+    translate the same ones.
+    """
+    sources, references = data.texts("valid")
+    training = recipe.training
+    translator = Translator(
+        model,
+        data.source_tokenizer,
+        data.target_tokenizer,
+        num_beams=training.validation_beams,
+        length_penalty=recipe.decoding.length_penalty,
+        length_offset=recipe.decoding.length_offset,
+        # Each replica translates `batch_size` sentences.
+        batch_size=recipe.decoding.batch_size * num_replicas(model),
+        compiled=training.jit_compile,
+    )
+    budget = None
+    if training.validation_budget is not None and not is_distributed:
+        budget = SentenceBudget(
+            training.validation_budget,
+            training.validate_every,
+            recipe.seed,
+            run.validation_file,
+        )
+
+    def translate(texts):
+        with averaged_weights(model):
+            return translator.translate(texts)
+
+    return BleuCallback(
+        translate,
+        sources,
+        references,
+        tokenize=recipe.evaluation.tokenize,
+        lowercase=recipe.evaluation.lowercase,
+        verbose=0,
+        budget=budget,
+    )
+
+
+def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
+    """Logs the seconds of each BLEU, and its share of the training time.
+
+    The callback returned must come after `bleu`.
+    """
+
+    def on_epoch_end(epoch, logs):
+        logs["bleu_seconds"] = bleu.seconds
+        logs["bleu_share"] = bleu.share
+
+    return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
+
+
+def _compilation_limit(data, plan):
+    if "valid" not in data.splits:
+        return CompilationLimit(plan.cells)
+    lengths = data.store("valid").lengths
+    validation = validation_plan(lengths, plan.cells)
+    return CompilationLimit(plan.cells, validation.cells)

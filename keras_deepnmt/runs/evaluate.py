@@ -1,0 +1,187 @@
+"""Scores a run on a test set and records the scores in `scores.json`."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.scores import corpus_scores
+from keras_deepnmt.files import lines_sha256, write_json
+from keras_deepnmt.recipes.schema import DecodingRecipe
+from keras_deepnmt.runs import provenance
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.translator import Translator
+
+
+def evaluate(
+    run_dir: str | Path,
+    *,
+    source_file: str | Path | None = None,
+    target_file: str | Path | None = None,
+    split: str = "test",
+    prepared_dir: str | Path | None = None,
+    num_beams: int | None = None,
+    length_penalty: float | None = None,
+    length_offset: float | None = None,
+    batch_size: int | None = None,
+    tokenize: str | None = None,
+    lowercase: bool | None = None,
+    metrics: tuple[str, ...] | None = None,
+    output_file: str | Path | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Translates a test set with a run's model and adds a row to `scores.json`.
+
+    A row with the same test set and options is replaced.
+
+    Args:
+        run_dir: folder of a finished run.
+        source_file: text to translate; with `target_file` instead of `split`.
+        target_file: its reference translations, line by line.
+        split: split of the run's own data: `test` or `valid`.
+        prepared_dir: the prepared folder, if it was moved after training.
+        num_beams: number of hypotheses. Defaults to the run's, as do the next
+            six options.
+        length_penalty: exponent of the length penalty.
+        length_offset: what the length penalty adds to the length.
+        batch_size: sentences translated together.
+        tokenize: sacreBLEU's tokenizer.
+        lowercase: whether case is ignored.
+        metrics: names of the scores.
+        output_file: file to write the translations to. Defaults to none.
+        on_progress: called with the number of sentences just translated.
+
+    Returns:
+        The row: scores with signatures, test set with hashes, decoding
+        options, speed, training, seed, device, versions, commit.
+
+    Raises:
+        UserError: if the run is not finished, the files are not aligned, or
+            there is no such split.
+
+    Example:
+    >>> row = evaluate("runs/demo", num_beams=5)
+    >>> sorted(row["scores"])
+    ['bleu', 'chrf', 'ter']
+    """
+    run = RunFolder(run_dir)
+    summary = run.read_summary()
+    if (source_file is None) != (target_file is None):
+        raise UserError("Give both a source and a target file, or none.")
+    if source_file is not None:
+        name = Path(source_file).name
+        sources, references = read_pairs(source_file, target_file)
+    else:
+        name = split
+        sources, references = _open_data(run, prepared_dir).texts(split)
+    decoding = _with_defaults(summary["decoding"]) | _given(
+        num_beams=num_beams,
+        length_penalty=length_penalty,
+        length_offset=length_offset,
+        batch_size=batch_size,
+    )
+    scoring = summary["evaluation"] | _given(
+        tokenize=tokenize, lowercase=lowercase, metrics=metrics
+    )
+    translator = Translator.load(run_dir, **decoding)
+    start = time.monotonic()
+    hypotheses = translator.translate(sources, on_progress=on_progress)
+    seconds = time.monotonic() - start
+    if output_file is not None:
+        text = "".join(f"{line}\n" for line in hypotheses)
+        Path(output_file).write_text(text, encoding="utf-8")
+    pieces = translator.target_tokenizer.encode(hypotheses)
+    tokens = sum(len(ids) + 1 for ids in pieces)
+    scores = corpus_scores(hypotheses, references, **scoring)
+    row = {
+        "name": summary["name"],
+        "preset": summary["preset"],
+        "test_set": {
+            "name": name,
+            "sentences": len(sources),
+            "source_sha256": lines_sha256(sources),
+            "target_sha256": lines_sha256(references),
+        },
+        "scores": {
+            metric: {"value": score.value, "signature": score.signature}
+            for metric, score in scores.items()
+        },
+        "decoding": decoding,
+        "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
+        "seconds": round(seconds, 2),
+        "tokens_per_second": round(tokens / seconds, 1),
+        "parameters": summary["parameters"],
+        "steps": summary["steps"],
+        "averaged_steps": summary["averaged_steps"],
+        "weights_sha256": summary["weights_sha256"],
+        "training": summary["training"],
+        "seed": summary["seed"],
+        "device": provenance.device(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    add_scores(run.scores_file, row)
+    return row
+
+
+def add_scores(file: Path, row: dict[str, Any]) -> None:
+    """Adds what `evaluate` returned to `scores.json`.
+
+    A row of the same test set and options is replaced.
+    """
+    rows = []
+    if file.is_file():
+        rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
+    rows = [r for r in rows if _setting(r) != _setting(row)]
+    write_json(file, {"evaluations": [*rows, row]})
+
+
+def read_pairs(
+    source_file: str | Path, target_file: str | Path
+) -> tuple[list[str], list[str]]:
+    """Reads the lines of two aligned text files, plain or gzipped.
+
+    Raises:
+        UserError: if a file is missing, empty, not UTF-8, or longer than the
+            other.
+    """
+    files = Path(source_file), Path(target_file)
+    pairs = [
+        tuple(
+            decode_line(line, file, number)
+            for line, file in zip(pair, files, strict=True)
+        )
+        for number, pair in enumerate(
+            aligned_lines(*(LineReader(file) for file in files)), start=1
+        )
+    ]
+    sources, targets = zip(*pairs, strict=True)
+    return list(sources), list(targets)
+
+
+def _open_data(run, prepared_dir):
+    if prepared_dir is None:
+        recorded = run.recipe().resolved.get("prepared")
+        moved = recorded is None or not Path(recorded).is_dir()
+        prepared_dir = run.data_dir if moved else recorded
+    return PreparedData(prepared_dir)
+
+
+def _setting(row):
+    return row["test_set"], _with_defaults(row["decoding"]), row["evaluation"]
+
+
+def _with_defaults(decoding):
+    # A row written before an option existed was made with its default.
+    return asdict(DecodingRecipe()) | decoding
+
+
+def _given(**options):
+    return {k: v for k, v in options.items() if v is not None}

@@ -1,0 +1,91 @@
+"""Writes the final model of a run and its scores on the validation set."""
+
+from dataclasses import asdict
+from typing import Any
+
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.evaluation.scores import corpus_scores
+from keras_deepnmt.files import write_json
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs import provenance
+from keras_deepnmt.runs.build import final_model
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.translator import Translator
+
+
+def finish(
+    recipe: Recipe, run: RunFolder, data: PreparedData, step: int
+) -> dict[str, Any]:
+    """Averages checkpoints, scores the result, and writes `run.json`.
+
+    `step` is the number of updates made. Returns what `run.json` holds.
+    """
+    manifest = data.manifest
+    model, steps = final_model(recipe, run, manifest)
+    logs = [logs for _, logs in run.history()]
+    summary = {
+        "name": recipe.name,
+        "preset": recipe.model.preset,
+        "overrides": recipe.model.overrides,
+        "source_vocabulary_size": manifest["source_vocabulary_size"],
+        "target_vocabulary_size": manifest["target_vocabulary_size"],
+        "tokenizer": dict(manifest["tokenizer"]),
+        "weights_sha256": run.write_model(model),
+        "steps": step,
+        "averaged_steps": steps,
+        "decoding": asdict(recipe.decoding),
+        "evaluation": {
+            **asdict(recipe.evaluation),
+            "metrics": list(recipe.evaluation.metrics),
+        },
+        "seed": recipe.seed,
+        "parameters": model.count_params(),
+        "training": _speed(logs),
+        "valid": _valid_scores(recipe, data, model),
+        "device": provenance.device(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+    }
+    write_json(run.run_file, summary)
+    return summary
+
+
+def _speed(logs):
+    """Time in seconds and tokens over all starts of a run, from its log."""
+    seconds = sum(row.get("seconds", 0.0) for row in logs)
+    tokens = sum(row.get("tokens", 0.0) for row in logs)
+    compiling = sum(row.get("compile_seconds", 0.0) for row in logs)
+    busy = sum(
+        row["tokens"] / row["tokens_per_second"]
+        for row in logs
+        if row.get("tokens_per_second")
+    )
+    return {
+        "seconds": round(seconds, 1),
+        "target_tokens": int(tokens),
+        "target_tokens_per_second": round(tokens / busy, 1) if busy else None,
+        "compile_seconds": round(compiling, 1),
+    }
+
+
+def _valid_scores(recipe, data, model):
+    if "valid" not in data.splits:
+        return {}
+    sources, references = data.texts("valid")
+    translator = Translator(
+        model,
+        data.source_tokenizer,
+        data.target_tokenizer,
+        **asdict(recipe.decoding),
+    )
+    scores = corpus_scores(
+        translator.translate(sources),
+        references,
+        metrics=("bleu",),
+        tokenize=recipe.evaluation.tokenize,
+        lowercase=recipe.evaluation.lowercase,
+    )
+    return {
+        name: {"value": score.value, "signature": score.signature}
+        for name, score in scores.items()
+    }

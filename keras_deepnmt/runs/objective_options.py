@@ -1,0 +1,126 @@
+"""Turns a recipe's objective and data options into objects for `compile`."""
+
+from typing import Any
+
+import numpy as np
+
+from keras_deepnmt.data.batch_transforms import BatchTransform, WordDropout
+from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.subword_sampling import SubwordSampling
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.models import Distillation, ScheduledSampling
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.translator.trained_run import Run, read_run
+
+
+def read_teacher(recipe: Recipe) -> Run | None:
+    """Reads the run named by `training.distillation`, without its weights.
+
+    Returns `None` if the recipe has no distillation.
+
+    Raises:
+        UserError: if it is not a finished run.
+    """
+    distillation = recipe.training.distillation
+    if distillation is None:
+        return None
+    try:
+        return read_run(distillation.run)
+    except UserError as error:
+        raise UserError(
+            f"recipe {recipe.name}, `training.distillation.run`: {error}"
+        ) from error
+
+
+def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
+    """Makes the arguments of `compile` that change the training objective.
+
+    Call it in the strategy's scope: a teacher model must be made there.
+
+    Returns:
+        Dict of `r_drop`, `scheduled_sampling` and `distillation`.
+
+    Raises:
+        UserError: if the teacher is not a finished run, is damaged, or has
+            other tokenizers than `data`.
+    """
+    training = recipe.training
+    sampling = training.scheduled_sampling
+    if sampling is not None:
+        sampling = ScheduledSampling(
+            sampling.probability, sampling.start_step, sampling.end_step
+        )
+    teacher = read_teacher(recipe)
+    distillation = None
+    if teacher is not None:
+        _check_tokenizers(recipe, teacher, data)
+        distillation = Distillation(
+            teacher.load_model(), training.distillation.weight
+        )
+    return {
+        "r_drop": training.r_drop,
+        "scheduled_sampling": sampling,
+        "distillation": distillation,
+    }
+
+
+def batch_transforms(
+    recipe: Recipe, data: PreparedData
+) -> list[BatchTransform]:
+    """Makes the transforms that each training batch goes through, in order."""
+    sampling = _subword_sampling(recipe, data)
+    transforms = [] if sampling is None else [sampling]
+    if recipe.training.word_dropout > 0:
+        transforms.append(
+            WordDropout(recipe.training.word_dropout, recipe.seed)
+        )
+    return transforms
+
+
+def planned_lengths(recipe: Recipe, data: PreparedData) -> np.ndarray:
+    """Returns the `(pairs, 2)` lengths that batch shapes are chosen for.
+
+    Subword sampling needs more room than the stored segmentations.
+    """
+    store = data.store("train")
+    sampling = _subword_sampling(recipe, data)
+    return store.lengths if sampling is None else sampling.roomy_lengths(store)
+
+
+def describe_sampling(
+    recipe: Recipe, data: PreparedData, plan: BatchPlan
+) -> list[str]:
+    """Tells in one line how many sentences subword sampling cannot change.
+
+    Without subword sampling the list is empty.
+    """
+    sampling = _subword_sampling(recipe, data)
+    if sampling is None:
+        return []
+    share = sampling.stored_share(data.store("train"), plan)
+    return [
+        f"{100 * share:.1f}% of the sentences keep their stored segmentation: "
+        "no sampled one fits their batch, or they have unknown words."
+    ]
+
+
+def _subword_sampling(recipe, data):
+    alpha = recipe.training.subword_sampling
+    if alpha is None:
+        return None
+    tokenizers = (data.source_tokenizer, data.target_tokenizer)
+    return SubwordSampling(tokenizers, alpha, recipe.seed)
+
+
+def _check_tokenizers(recipe, teacher, data):
+    for side in ("source", "target"):
+        name = f"{side}_tokenizer"
+        theirs, ours = (getattr(part, name) for part in (teacher, data))
+        if theirs.sha256 != ours.sha256:
+            raise UserError(
+                f"recipe {recipe.name}: `training.distillation.run` must have "
+                f"the tokenizers of the data. Received: another {side} "
+                f"tokenizer in {teacher.directory}. Train the teacher on "
+                f"{data.directory}."
+            )

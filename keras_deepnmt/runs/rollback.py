@@ -1,0 +1,129 @@
+"""Rolls a run that diverged back to its last good checkpoint."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import write_json
+from keras_deepnmt.recipes.training_schema import DivergenceRecipe
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.divergence import (
+    Diverged,
+    DivergenceDetector,
+    lower_rate,
+)
+
+
+class Rollbacks:
+    """Keeps the rollbacks of a run and the detector's states in a file.
+
+    A checkpoint made after a rollback holds the lowered learning rate; one
+    made before it does not, so there the rate is lowered again at each
+    restore. A run that was killed at any time resumes with the rate it had.
+
+    Attributes:
+        detector: the callback that detects divergence.
+    """
+
+    def __init__(self, run: RunFolder, recipe: DivergenceRecipe):
+        self.directory = run.directory
+        self.recipe = recipe
+        self.detector = DivergenceDetector(
+            recipe.threshold, recipe.patience, recipe.decay
+        )
+        self._file: Path = run.divergence_file
+        self._record = {"rollbacks": [], "states": {}}
+        if self._file.is_file():
+            self._record = json.loads(self._file.read_text(encoding="utf-8"))
+
+    @property
+    def rate_factor(self) -> float:
+        """The product of the factors that all rollbacks gave the rate."""
+        return self.recipe.rate_factor ** len(self._record["rollbacks"])
+
+    def save_state(self, step: int) -> None:
+        """Writes the detector's state; call it before saving a checkpoint."""
+        if self.recipe.threshold is not None:
+            states = self._record["states"]
+            states[str(step)] = self.detector.state
+            # More than any number of checkpoints that a run keeps.
+            for old in sorted(states, key=int)[:-100]:
+                del states[old]
+            write_json(self._file, self._record)
+
+    def restore_state(self, model: keras.Model, step: int) -> None:
+        """Restores the rate and the detector after checkpoint `step`."""
+        self.detector.state = self._record["states"].get(str(step), [])
+        for rollback in self._record["rollbacks"]:
+            if step <= rollback["to"]:
+                lower_rate(model, self.recipe.rate_factor)
+
+    def roll_back(
+        self, model: keras.Model, store: CheckpointStore, divergence: Diverged
+    ) -> str:
+        """Restores the last checkpoint before the divergence, lowers the rate.
+
+        Later checkpoints are deleted.
+
+        Returns:
+            A message for the user.
+
+        Raises:
+            UserError: if there is no such checkpoint, or the run was rolled
+                back too often.
+        """
+        made = len(self._record["rollbacks"])
+        most = self.recipe.most_rollbacks
+        if made >= most:
+            reason = f"{made} rollbacks did not help"
+            raise self._error(store, divergence, reason)
+        step = _restore_before(model, store, divergence.first_bad_step)
+        if step is None:
+            reason = "there is no checkpoint before"
+            raise self._error(store, divergence, reason)
+        self._record["rollbacks"].append(
+            {"from": divergence.step, "to": step, "loss": str(divergence.loss)}
+        )
+        write_json(self._file, self._record)
+        self.restore_state(model, step)
+        return (
+            f"{divergence}; back to the checkpoint of update {step} with "
+            f"{self.rate_factor:.3g} of the rate (rollback {made + 1} of "
+            f"{most})."
+        )
+
+    def _error(self, store, divergence, reason):
+        steps = store.steps()
+        newest = (
+            f"the checkpoint of step {steps[-1]} is kept"
+            if steps
+            else "there is no checkpoint"
+        )
+        return UserError(
+            f"{self.directory}: training diverged, {divergence}, and {reason}; "
+            f"{newest}. Lower `training.learning_rate.peak`, lengthen its "
+            "warm-up or set `training.optimizer.global_clipnorm`, and train "
+            "in another run folder."
+        )
+
+
+def _restore_before(model, store, first_bad_step):
+    """Restores the newest checkpoint with finite weights; returns its step."""
+    for step in reversed(store.steps()):
+        if step < first_bad_step:
+            try:
+                store.restore(model, step)
+            except UserError:  # damaged
+                continue
+            if all(
+                np.isfinite(keras.ops.convert_to_numpy(weight)).all()
+                for weight in model.trainable_variables
+            ):
+                return step
+        # Made after the divergence; a later start must not resume from it.
+        store.delete(step)
+    return None

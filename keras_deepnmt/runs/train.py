@@ -1,0 +1,211 @@
+"""Trains a recipe into a run folder."""
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_deepnmt.data.manifest import describe_manifest
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
+from keras_deepnmt.runs.build import (
+    build_model,
+    compile_model,
+    plan_batches,
+)
+from keras_deepnmt.runs.compilation_cache import (
+    cache_asked_for,
+    open_cache,
+)
+from keras_deepnmt.runs.finish import finish
+from keras_deepnmt.runs.objective_options import (
+    compile_options,
+    describe_sampling,
+    read_teacher,
+)
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import open_data, record_recipe
+from keras_deepnmt.runs.training_loop import TrainingLoop
+from keras_deepnmt.training.strategies import make_strategy
+from keras_deepnmt.training.workers import Workers
+from keras_deepnmt.zoo.registry import get_preset
+
+
+def train(
+    recipe: Recipe | str | Path,
+    run_dir: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    prepared_dir: str | Path | None = None,
+    resume: bool = True,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Prepares the data, trains, averages checkpoints, writes a run folder.
+
+    Called again on the same folder it resumes at the last good checkpoint and
+    ends with the same weights as an uninterrupted run. On a finished run it
+    returns at once, unless `training.steps` has changed: then it trains
+    further.
+
+    Args:
+        recipe: a recipe, its name or its file.
+        run_dir: the run folder.
+        data_dir: folder with copies of named corpora.
+        prepared_dir: a prepared folder to use; otherwise the recipe's data are
+            prepared into `run_dir/data`.
+        resume: whether to resume from checkpoints; if false, a folder that has
+            any is refused.
+        quiet: whether nothing is shown.
+
+    Returns:
+        The content of `run.json`: preset, vocabularies, hashes, steps, the
+        validation scores of the final model.
+
+    Raises:
+        UserError: if the recipe is wrong, or is not the one that the folder
+            was started with.
+        KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
+
+    Example:
+    >>> train("transformer_tiny.demo_de_en", "runs/demo")["preset"]
+    'transformer_tiny'
+    """
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe)
+    _check_preset(recipe)
+    with cache_asked_for(run_dir, recipe.training.jit_compile):
+        return _train(
+            recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
+        )
+
+
+def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
+    training = recipe.training
+    if not run.run_file.is_file():
+        read_teacher(recipe)
+    strategy = None
+    if training.batch_tokens != "auto":
+        # Made before TensorFlow is initialised: logical devices cannot be
+        # added later. With `auto` the trials come first, since a strategy
+        # would reserve the accelerator's memory.
+        strategy = _make_strategy(training, quiet)
+    workers = Workers(strategy)
+    if not workers.is_chief:
+        return _train_as_worker(recipe, run, prepared_dir, strategy, workers)
+    run.check_resumable(recipe, resume)
+    with run.lock():
+        if run.recipe_file.is_file():
+            run.extend(recipe)
+        if workers.broadcast(run.run_file.is_file()):
+            _print(quiet, f"{run.directory}: this run is finished.")
+            return run.read_summary()
+        data = open_data(recipe, run, data_dir, prepared_dir, quiet)
+        batch = find_batch(recipe, run, data, lambda text: _print(quiet, text))
+        record_recipe(recipe, run, data, batch)
+        workers.barrier()
+        if strategy is None:
+            strategy = _make_strategy(training, quiet)
+        if batch is not None:
+            recipe = with_parts(recipe, batch["gradient_accumulation_steps"])
+        if training.jit_compile:
+            warning = open_cache(run.directory, keras.config.backend())
+            _print(quiet or not warning, warning)
+        step = _run_loop(recipe, run, data, strategy, workers, quiet)
+        summary = finish(recipe, run, data, step)
+        _print(quiet or not summary["valid"], _describe_scores(summary))
+        workers.barrier()
+    return summary
+
+
+def _make_strategy(training, quiet):
+    if training.strategy == "multi_worker":
+        _print(quiet, "Waiting for the other workers of TF_CONFIG ...")
+    return make_strategy(training.strategy, training.replicas)
+
+
+def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
+    """Takes part in the chief's training and writes no files."""
+    if not workers.broadcast(0):
+        workers.barrier()
+        try:
+            data = PreparedData(prepared_dir or run.data_dir)
+        except UserError as error:
+            raise UserError(
+                f"{error} The run folder and the prepared folder must be on a "
+                "file system that all workers read."
+            ) from error
+        _run_loop(recipe, run, data, strategy, workers, quiet=True)
+        workers.barrier()
+    return run.read_summary()
+
+
+def _run_loop(recipe, run, data, strategy, workers, quiet):
+    """Builds, compiles and trains the model; returns the updates made."""
+    keras.utils.set_random_seed(recipe.seed)
+    plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
+    if not quiet:
+        _print(quiet, _describe(recipe, data, plan))
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        frozen = compile_model(recipe, model, **compile_options(recipe, data))
+    if frozen:
+        _print(quiet, _describe_frozen(model, frozen))
+    # Outside of the scope: TensorBoard's callback makes a variable on the
+    # chief alone, which all workers would wait for.
+    loop = TrainingLoop(recipe, run, data, model, plan, workers, quiet)
+    loop.run()
+    return loop.step
+
+
+def _check_preset(recipe):
+    try:
+        get_preset(recipe.model.preset)
+    except ValueError as error:
+        raise UserError(
+            f"recipe {recipe.name}, `model.preset`: {error}"
+        ) from error
+
+
+def _describe(recipe, data, plan):
+    target_tokens = int(data.store("train").lengths[:, 1].sum())
+    tokens = target_tokens / plan.batches_per_epoch
+    epochs = recipe.training.steps / plan.batches_per_epoch
+    return "\n".join(
+        [
+            describe_manifest(data.manifest),
+            plan.describe(),
+            f"{recipe.training.steps:,} updates of {tokens:,.0f} target tokens "
+            f"on average, {epochs:.1f} epochs.",
+            *describe_sampling(recipe, data, plan),
+        ]
+    )
+
+
+def _describe_frozen(model, frozen):
+    all_parameters = model.count_params()
+    frozen_parameters = all_parameters - sum(
+        math.prod(v.shape) for v in model.trainable_variables
+    )
+    return (
+        f"{len(frozen)} weights are frozen: {frozen_parameters:,} of "
+        f"{all_parameters:,} parameters do not train."
+    )
+
+
+def _describe_scores(summary):
+    steps = summary["averaged_steps"]
+    return "\n".join(
+        f"valid {name} {score['value']:.2f} ({score['signature']}), mean "
+        f"of {len(steps)} checkpoints"
+        for name, score in summary["valid"].items()
+    )
+
+
+def _print(quiet, text):
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)

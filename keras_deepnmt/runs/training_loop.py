@@ -1,0 +1,300 @@
+"""Trains a compiled model by `fit`, from its last checkpoint to the end."""
+
+import sys
+from dataclasses import dataclass, replace
+
+import keras
+
+from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.callbacks import (
+    check_unvalidated,
+    make_callbacks,
+    stopping_callbacks,
+)
+from keras_deepnmt.runs.objective_options import batch_transforms
+from keras_deepnmt.runs.rollback import Rollbacks
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import copy_initial_weights
+from keras_deepnmt.training.divergence import Diverged
+from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.termination import termination_raised
+from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.training.weight_average import averaged_weights
+from keras_deepnmt.training.workers import Workers
+
+
+class TrainingLoop:
+    """Runs `model.fit` with checkpoints, validation, rollback and resume.
+
+    Args:
+        recipe: the recipe.
+        run: the run folder.
+        data: the prepared corpus.
+        model: the compiled model.
+        plan: the batches.
+        workers: the processes that train together.
+        quiet: whether nothing is shown.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: RunFolder,
+        data: PreparedData,
+        model: keras.Model,
+        plan: BatchPlan,
+        workers: Workers,
+        quiet: bool = False,
+    ):
+        self.recipe = recipe
+        self.run_folder = run
+        self.data = data
+        self.model = model
+        self.plan = plan
+        self.workers = workers
+        self.quiet = quiet
+        training = recipe.training
+        self.store = run.checkpoints(keep=training.average_checkpoints + 1)
+        self.progress = ThroughputProgress(
+            training.steps, len(plan.cells), plan.padding_fraction, quiet
+        )
+        divergence = training.divergence
+        if workers.is_distributed:
+            # Each worker would roll back on its own, and all would write.
+            divergence = replace(divergence, most_rollbacks=0)
+        self.rollbacks = Rollbacks(run, divergence)
+        self.validation = None
+        if "valid" in data.splits:
+            self.validation = validation_dataset(
+                data.store("valid"), plan.cells
+            )
+        else:
+            check_unvalidated(recipe)
+
+    @property
+    def step(self) -> int:
+        """Number of updates made so far."""
+        return update_count(self.model)
+
+    def run(self) -> None:
+        """Trains from the last good checkpoint to the last update.
+
+        Raises:
+            KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
+                message names the checkpoint and how to continue.
+            Terminated: on SIGTERM, likewise.
+        """
+        start = self.store.restore(self.model) or 0
+        if start:
+            self.rollbacks.restore_state(self.model, start)
+            self._print(f"Resuming at update {start:,}.")
+        elif self.recipe.training.initialize_from is not None:
+            report = copy_initial_weights(
+                self.recipe, self.run_folder, self.data, self.model
+            )
+            self._print(f"Initialised: {report.describe()}")
+        while not self._train_from(start):
+            start = self.step
+
+    def _train_from(self, start):
+        """Trains to the end; returns `False` after a rollback."""
+        if self.workers.is_chief:
+            self.run_folder.truncate_log(start)
+        # Every worker has read the checkpoint before the log is read, and the
+        # log before the chief appends to it.
+        self.workers.barrier()
+        history = self.run_folder.history()
+        self.workers.barrier()
+        callbacks = make_callbacks(
+            self.recipe,
+            self.run_folder,
+            self.data,
+            self.model,
+            self.plan,
+            store=self.store,
+            rollbacks=self.rollbacks,
+            progress=self.progress,
+            workers=self.workers,
+            history=history,
+        )
+        try:
+            with termination_raised():
+                if start and not self._was_validated(history):
+                    self._validate(callbacks)
+                if not self._has_stopped():
+                    self._fit(start, callbacks)
+            return True
+        except KeyboardInterrupt as stop:
+            self._recover_weights()
+            _close(callbacks)
+            # Ctrl-C and SIGTERM differ in the exit code alone.
+            raise type(stop)(self._save_interrupted()) from None
+        except Diverged as divergence:
+            self._recover_weights()
+            _close(callbacks)
+            message = self.rollbacks.roll_back(
+                self.model, self.store, divergence
+            )
+            self._print(message)
+            return False
+        except BaseException:
+            _close(callbacks)
+            raise
+
+    def _recover_weights(self):
+        """Writes the weights that `fit` holds on JAX back to the model."""
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
+
+    def _print(self, text):
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def _fit(self, start, callbacks):
+        training = self.recipe.training
+        train = self.data.store("train")
+        transforms = batch_transforms(self.recipe, self.data)
+        for stretch in split_into_epochs(
+            start, training.steps, training.validate_every
+        ):
+            self.model.fit(
+                training_dataset(
+                    train,
+                    self.plan,
+                    stretch.start_step,
+                    stretch.num_steps,
+                    transforms,
+                ),
+                steps_per_epoch=stretch.steps_per_epoch,
+                initial_epoch=stretch.first_epoch,
+                epochs=stretch.last_epoch,
+                validation_data=self.validation,
+                shuffle=False,
+                callbacks=callbacks,
+                verbose=0,
+            )
+            if self.model.stop_training:
+                return
+            self._check_updates(stretch.start_step + stretch.num_steps)
+
+    def _check_updates(self, expected):
+        # `fit` ends without an error when TensorFlow raises "out of range".
+        if self.step != expected:
+            raise UserError(
+                f"{self.run_folder.directory}: training stopped at update "
+                f"{self.step} of {expected}; the checkpoints are kept. Delete "
+                "the folder xla_cache in it, which may be damaged, and run "
+                "the same command to continue."
+            )
+
+    def _was_validated(self, history):
+        """Whether the log has the validation due at this step, if any."""
+        every = self.recipe.training.validate_every
+        return self.step % every or (
+            history and history[-1][0] == self.step // every - 1
+        )
+
+    def _validate(self, callbacks):
+        """Runs the validation that an interrupt skipped."""
+        epoch = self.step // self.recipe.training.validate_every - 1
+        # The log keeps its columns; what was not measured is NaN or 0.
+        logs = {"loss": float("nan"), "tokens": 0.0}
+        if self.validation is not None:
+            with averaged_weights(self.model):
+                scores = self.model.evaluate(
+                    self.validation, return_dict=True, verbose=0
+                )
+            logs |= {f"val_{name}": value for name, value in scores.items()}
+        callback_list = keras.callbacks.CallbackList(
+            callbacks, model=self.model
+        )
+        callback_list.on_train_begin()
+        callback_list.on_epoch_begin(epoch)
+        callback_list.on_epoch_end(epoch, logs)
+        callback_list.on_train_end()
+
+    def _has_stopped(self):
+        """Whether an earlier validation has already ended this run."""
+        self.model.stop_training = False
+        # The chief has logged the validation that an interrupt skipped.
+        self.workers.barrier()
+        for callback in stopping_callbacks(
+            self.recipe, self.rollbacks, self.run_folder.history()
+        ):
+            callback.set_model(self.model)
+            callback.on_train_begin()
+        return self.model.stop_training
+
+    def _save_interrupted(self):
+        """Saves a checkpoint on the chief; returns what to tell the user."""
+        step = self.step
+        if not self.workers.is_chief:
+            return f"interrupted at update {step}; the chief saves it."
+        if step and step not in self.store.steps():
+            self.rollbacks.save_state(step)
+            self.store.save(self.model, step)
+        newest = self.store.latest()
+        if newest is None:
+            text = "nothing was trained yet"
+        else:
+            text = f"the checkpoint of step {newest} is saved"
+        return (
+            f"interrupted: {text} in {self.run_folder.directory}. Run the same "
+            "command to continue."
+        )
+
+
+def _close(callbacks):
+    """Closes the log files and the progress bar after `fit` has failed."""
+    for callback in callbacks:
+        if not isinstance(callback, keras.callbacks.EarlyStopping):
+            callback.on_train_end()
+
+
+@dataclass(frozen=True)
+class EpochRange:
+    """Arguments of one call of `fit`: epochs of equal length.
+
+    Attributes:
+        first_epoch: number of the first epoch, from 0.
+        last_epoch: number of the epoch after the last one.
+        start_step: updates made before the first epoch.
+        steps_per_epoch: updates in each epoch.
+    """
+
+    first_epoch: int
+    last_epoch: int
+    start_step: int
+    steps_per_epoch: int
+
+    @property
+    def num_steps(self) -> int:
+        """Updates of all epochs together."""
+        return (self.last_epoch - self.first_epoch) * self.steps_per_epoch
+
+
+def split_into_epochs(start: int, total: int, every: int) -> list[EpochRange]:
+    """Splits the updates `start` to `total` into epochs of `every` updates.
+
+    An epoch ends at every multiple of `every`, so a run that resumes in the
+    middle of one begins with a shorter epoch; the last one may be shorter too.
+
+    Example:
+    >>> ranges = split_into_epochs(start=30, total=350, every=100)
+    >>> [epochs.steps_per_epoch for epochs in ranges]
+    [70, 100, 50]
+    """
+    ranges = []
+    while start < total:
+        epoch = start // every
+        if start % every == 0 and total - start >= every:
+            epochs, steps = (total - start) // every, every
+        else:
+            epochs, steps = 1, min((epoch + 1) * every, total) - start
+        ranges.append(EpochRange(epoch, epoch + epochs, start, steps))
+        start += epochs * steps
+    return ranges

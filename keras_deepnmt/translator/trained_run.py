@@ -1,0 +1,188 @@
+"""Reads a run folder, and refuses one whose files do not belong together."""
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+
+if TYPE_CHECKING:
+    from keras_deepnmt.data.tokenizers import Tokenizer
+    from keras_deepnmt.models.seq2seq import Seq2Seq
+
+RUN_FILE = "run.json"
+MODEL_DIR = "model"
+TOKENIZER_DIR = "tokenizer"
+DECODING_OPTIONS = (
+    "num_beams",
+    "length_penalty",
+    "length_offset",
+    "batch_size",
+    "max_source_length",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The content of a finished run's folder; the weights are loaded later.
+
+    Attributes:
+        directory: the run folder.
+        preset: name of the model's preset.
+        overrides: arguments that replace the preset's.
+        source_tokenizer: tokenizer of the source side.
+        target_tokenizer: tokenizer of the target side.
+        decoding: the run's own options of `Translator`.
+        weights_sha256: SHA-256 of the weights file.
+    """
+
+    directory: Path
+    preset: str
+    overrides: dict
+    source_tokenizer: "Tokenizer"
+    target_tokenizer: "Tokenizer"
+    decoding: dict
+    weights_sha256: str
+
+    def load_model(self) -> "Seq2Seq":
+        """Builds the model and loads the run's weights.
+
+        Returns:
+            The model.
+
+        Raises:
+            UserError: if the weights file is not the one that the run wrote,
+                or does not fit the model.
+        """
+        from keras_deepnmt.zoo import create_model
+
+        weights_file = self.directory / MODEL_DIR / WEIGHTS_FILE
+        _check_hash(
+            weights_file, _readable_sha256(weights_file), self.weights_sha256
+        )
+        model = create_model(
+            self.preset,
+            self.source_tokenizer.vocabulary_size,
+            self.target_tokenizer.vocabulary_size,
+            **self.overrides,
+        )
+        try:
+            with warnings.catch_warnings():
+                # Keras only warns when a layer keeps its initial weights.
+                warnings.simplefilter("error", UserWarning)
+                model.load_weights(weights_file)
+        except (ValueError, OSError, KeyError, UserWarning) as error:
+            raise UserError(
+                f"{weights_file}: does not fit the model that "
+                f"{self.directory / RUN_FILE} describes "
+                f"({self.preset}): {str(error).splitlines()[0]}"
+            ) from error
+        return model
+
+
+def read_run(run_dir: str | Path) -> Run:
+    """Reads `run.json` and the tokenizers of a finished run.
+
+    Args:
+        run_dir: the run folder, as `deepnmt train` wrote it.
+
+    Returns:
+        What the folder holds; the weights are read by `Run.load_model`.
+
+    Raises:
+        UserError: if a file is missing or broken, or a tokenizer is not the
+            one that the run was trained with.
+
+    Example:
+    >>> read_run("runs/demo").preset
+    'transformer_tiny'
+    """
+    directory = Path(run_dir)
+    summary = read_summary(directory)
+    tokenizers = {
+        side: _read_tokenizer(directory, side, summary)
+        for side in ("source", "target")
+    }
+    return Run(
+        directory,
+        summary["preset"],
+        summary["overrides"],
+        tokenizers["source"],
+        tokenizers["target"],
+        {
+            name: value
+            for name, value in summary.get("decoding", {}).items()
+            if name in DECODING_OPTIONS
+        },
+        summary["weights_sha256"],
+    )
+
+
+def read_summary(run_dir: str | Path) -> dict[str, Any]:
+    """Reads `run.json`, the summary that a run writes when it has finished.
+
+    Raises:
+        UserError: if the folder or the file is missing, or the file is not
+            valid JSON or lacks a key.
+    """
+    file = Path(run_dir) / RUN_FILE
+    if not file.parent.is_dir():
+        raise UserError(f"{file.parent}: no such run folder.")
+    if not file.is_file():
+        raise UserError(
+            f"{file}: missing, so this is no finished run. Run the same "
+            "`deepnmt train` again to continue it."
+        )
+    try:
+        summary = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{file}: not valid JSON ({error}).") from error
+    required = {
+        "preset",
+        "overrides",
+        "source_vocabulary_size",
+        "target_vocabulary_size",
+        "tokenizer",
+        "weights_sha256",
+    }
+    missing = sorted(required.difference(summary))
+    if missing:
+        raise UserError(f"{file}: lacks {', '.join(missing)}.")
+    return summary
+
+
+def _read_tokenizer(directory, side, summary):
+    from keras_deepnmt.data.tokenizers import Tokenizer
+
+    file = directory / TOKENIZER_DIR / f"{side}.model"
+    tokenizer = Tokenizer(file)
+    _check_hash(file, tokenizer.sha256, summary["tokenizer"].get(side))
+    size = summary[f"{side}_vocabulary_size"]
+    if tokenizer.vocabulary_size != size:
+        raise UserError(
+            f"{file}: must have the vocabulary that "
+            f"{directory / RUN_FILE} names. Received: "
+            f"{tokenizer.vocabulary_size} pieces instead of {size}"
+        )
+    return tokenizer
+
+
+def _readable_sha256(file):
+    try:
+        return file_sha256(file)
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror})."
+        ) from error
+
+
+def _check_hash(file, received, expected):
+    if received != expected:
+        raise UserError(
+            f"{file}: not the file that this run was finished with; its "
+            f"SHA-256 must be that in run.json. Received: {received} "
+            f"instead of {expected}"
+        )

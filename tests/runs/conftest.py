@@ -1,0 +1,93 @@
+"""A corpus of a few letters, prepared once, and a recipe of six updates."""
+
+import random
+
+import pytest
+
+from keras_deepnmt.data.prepare import prepare_corpus
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.translator import Translator
+
+RECIPE = """\
+name: transformer_tiny.letters
+seed: 7
+model:
+  preset: transformer_tiny
+  overrides:
+    hidden_dim: 8
+    intermediate_dim: 8
+    num_heads: 2
+    num_encoder_layers: 1
+    num_decoder_layers: 1
+    dropout: 0.3
+data:
+  train: [{{source: {folder}/train.source, target: {folder}/train.target}}]
+  valid: {{source: {folder}/valid.source, target: {folder}/valid.target}}
+  test: {{source: {folder}/test.source, target: {folder}/test.target}}
+  vocabulary_size: 20
+  drop_identical: false
+training:
+  steps: 6
+  batch_tokens: 64
+  max_shapes: 2
+  learning_rate: {{peak: 0.01, warmup_steps: 3}}
+  jit_compile: false
+  validate_every: 3
+  checkpoint_every: 1
+  average_checkpoints: 2
+decoding:
+  num_beams: 2
+  batch_size: 7
+evaluation:
+  tokenize: none
+"""
+
+
+def write_corpus(folder):
+    draw = random.Random(5)
+    for split, pairs in (("train", 131), ("valid", 5), ("test", 7)):
+        with (
+            open(folder / f"{split}.source", "w") as source,
+            open(folder / f"{split}.target", "w") as target,
+        ):
+            for _ in range(pairs):
+                words = draw.choices("abcdefgh", k=draw.randint(2, 9))
+                source.write(" ".join(words) + "\n")
+                target.write(" ".join(reversed(words)) + "\n")
+
+
+@pytest.fixture(scope="session")
+def recipe_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("letters")
+    write_corpus(folder)
+    file = folder / "letters.yaml"
+    file.write_text(RECIPE.format(folder=folder), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def prepared_dir(recipe_file):
+    folder = recipe_file.parent / "prepared"
+    prepare_corpus(load_recipe(recipe_file).data, folder, progress=False)
+    return folder
+
+
+@pytest.fixture
+def train_in(recipe_file, prepared_dir, tmp_path):
+    """Trains in a folder of this test, with changes to the recipe."""
+
+    def run(changes=None, **options):
+        recipe = load_recipe(recipe_file, changes)
+        options = {"prepared_dir": prepared_dir, "quiet": True} | options
+        return train(recipe, tmp_path / "run", **options)
+
+    return run
+
+
+@pytest.fixture
+def without_search(monkeypatch):
+    """Spares the compilation of a search whose result does not matter."""
+    monkeypatch.setattr(
+        Translator, "translate", lambda self, texts: list(texts)
+    )

@@ -1,0 +1,168 @@
+"""What must be true of `batch_tokens: auto`.
+
+* the fewest parts that fit are found, in few trials
+* a trial that needs more memory than there is, is stopped; one that is killed
+  or out of memory does not fit; one that fails otherwise is told
+* a run records what was found, trains its updates with it, and a resumed one
+  takes it up without trying
+"""
+
+import sys
+
+import pytest
+
+from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.batch_size import search as batch_search
+from keras_deepnmt.runs.batch_size.search import (
+    available_memory,
+    fewest_parts,
+    find_parts,
+    run_trial,
+)
+from keras_deepnmt.runs.batch_size.trial import largest_cells
+from keras_deepnmt.runs.run_folder import RunFolder
+
+AUTO = {
+    "training.batch_tokens": "auto",
+    "training.effective_batch_tokens": 90,
+}
+MIB = 2**20
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 16, 37])
+def test_the_fewest_parts_are_found_as_by_trying_all(most):
+    for smallest in range(1, most + 3):
+        tried = []
+
+        def fits(parts, smallest=smallest, tried=tried):
+            assert 1 <= parts <= most
+            tried.append(parts)
+            return parts >= smallest
+
+        everything = [p for p in range(1, most + 1) if p >= smallest]
+        assert fewest_parts(fits, most) == (everything or [None])[0]
+        assert len(tried) == len(set(tried)) <= 2 * most.bit_length()
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def test_a_trial_that_takes_too_much_is_stopped():
+    # It would go on for a minute.
+    greedy = "import time; kept = b'x' * (200 << 20); time.sleep(60)"
+    assert run_trial(python(greedy), limit=100 * MIB) is None
+
+
+def test_a_trial_that_fits_tells_its_peak():
+    code = "import time; kept = b'x' * (100 << 20); time.sleep(0.5)"
+    peak = run_trial(python(code), limit=4096 * MIB)
+    assert 100 * MIB < peak < 200 * MIB
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        f"raise SystemExit({batch_search.DOES_NOT_FIT})",
+        "raise SystemExit('RESOURCE_EXHAUSTED: out of memory')",
+        "raise SystemExit('std::bad_alloc')",
+    ],
+)
+def test_a_trial_that_died_of_memory_does_not_fit(code):
+    assert run_trial(python(code), limit=4096 * MIB) is None
+
+
+def test_a_trial_that_fails_otherwise_is_told():
+    with pytest.raises(UserError, match="trial of a batch failed: .*no such"):
+        run_trial(python("raise ValueError('no such')"), limit=4096 * MIB)
+
+
+def test_the_largest_cells_are_those_of_most_tokens_scores_and_length():
+    many, long = Cell(100, 9, 9), Cell(10, 80, 8)
+    scores = Cell(60, 3, 25)
+    assert largest_cells([Cell(9, 9, 9), many, long, scores]) == sorted(
+        [many, long, scores]
+    )
+    assert largest_cells([many, Cell(100, 9, 8)]) == [many]
+
+
+def test_this_machine_has_some_memory():
+    assert available_memory() > 0
+
+
+@pytest.mark.thorough
+def test_a_recipe_is_tried_in_a_process_of_its_own(recipe_file, prepared_dir):
+    recipe = load_recipe(recipe_file, AUTO)
+    said = []
+    assert find_parts(recipe, prepared_dir, 4, said.append) == 1
+    assert said[0].startswith("Trying 90 tokens in 1 part: fits; ")
+    assert said[-1] == "Batches of 90 tokens are computed in 1 part."
+
+
+def test_where_nothing_fits_it_is_told_in_one_line(
+    recipe_file, prepared_dir, monkeypatch
+):
+    # Python alone takes more.
+    monkeypatch.setattr(batch_search, "available_memory", lambda: MIB)
+    recipe, said = load_recipe(recipe_file, AUTO), []
+    with pytest.raises(
+        UserError, match="need too much memory even in 2 parts"
+    ) as info:
+        find_parts(recipe, prepared_dir, 2, said.append)
+    assert "\n" not in str(info.value)
+    assert said == [
+        "Trying 90 tokens in 1 part: too large for 0.0 GiB.",
+        "Trying 90 tokens in 2 parts: too large for 0.0 GiB.",
+    ]
+
+
+@pytest.mark.thorough
+def test_a_run_keeps_what_was_found(
+    train_in, without_search, tmp_path, monkeypatch
+):
+    peaks = {1: None, 2: None, 3: 7, 4: 7}
+
+    def trial(command, limit):
+        recipe = load_recipe(command[-2])
+        assert recipe.training.batch_tokens == 90
+        return peaks[recipe.training.gradient_accumulation_steps]
+
+    monkeypatch.setattr(batch_search, "run_trial", trial)
+    compiled = []
+    real = batch_search.with_parts
+    monkeypatch.setattr(
+        "keras_deepnmt.runs.train.with_parts",
+        lambda recipe, parts: compiled.append(parts) or real(recipe, parts),
+    )
+    train_in({**AUTO, "training.steps": 3})
+    recipe = RunFolder(tmp_path / "run").recipe()
+    assert recipe.training.batch_tokens == "auto"
+    assert recipe.resolved["batch"] == {
+        "batch_tokens": 90,
+        "gradient_accumulation_steps": 3,
+    }
+    # Going on, nothing is tried.
+    monkeypatch.setattr(batch_search, "run_trial", None)
+    assert train_in(AUTO)["steps"] == 6
+    assert compiled == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"training.batch_tokens": "auto"}, "must be given with"),
+        ({"training.effective_batch_tokens": 9}, "belongs to `batch_tokens"),
+        (
+            {**AUTO, "training.gradient_accumulation_steps": 2},
+            "is found by `batch_tokens: auto`",
+        ),
+        ({"training.batch_tokens": 0}, "must be above zero"),
+        ({"training.batch_tokens": "most"}, "training.batch_tokens` must be"),
+    ],
+)
+def test_keys_that_do_not_go_together_are_refused(recipe_file, changes, said):
+    with pytest.raises(UserError, match=said):
+        load_recipe(recipe_file, changes)

@@ -1,0 +1,191 @@
+"""What must be true of the recipe's options for robust training.
+
+* all five together train; broken off and gone on, they end bit-identical
+* each key reaches the step or the batches; without them all is plain
+* a teacher that is no finished run, has other tokenizers, or has changed since
+  is refused in one line
+"""
+
+import dataclasses
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from broken_runs import checkpoint
+
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.subword_sampling import SubwordSampling
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import write_json
+from keras_deepnmt.models import Objective
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.build import build_model
+from keras_deepnmt.runs.objective_options import (
+    batch_transforms,
+    compile_options,
+)
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.translator import Translator
+
+OPTIONS = {
+    "training.steps": 4,
+    "training.validate_every": 2,
+    "training.r_drop": 2.0,
+    "training.word_dropout": 0.2,
+    "training.subword_sampling": 0.3,
+    "training.scheduled_sampling.probability": 0.5,
+    "training.scheduled_sampling.end_step": 3,
+    "training.distillation.weight": 0.4,
+}
+
+
+@pytest.fixture(scope="module")
+def teacher_dir(recipe_file, prepared_dir, tmp_path_factory):
+    """A finished run, as far as a teacher needs one: untrained weights."""
+    run = RunFolder(tmp_path_factory.mktemp("teacher") / "run")
+    recipe, data = load_recipe(recipe_file), PreparedData(prepared_dir)
+    run.check_resumable(recipe, resume=True)
+    run.copy_tokenizers(data.directory)
+    model = build_model(recipe, data.manifest)
+    content = {
+        "preset": recipe.model.preset,
+        "overrides": recipe.model.overrides,
+        "weights_sha256": run.write_model(model),
+        "tokenizer": dict(data.manifest["tokenizer"]),
+    }
+    for side in ("source", "target"):
+        name = f"{side}_vocabulary_size"
+        content[name] = data.manifest[name]
+    write_json(run.run_file, content)
+    return run.directory
+
+
+@pytest.fixture
+def recipe(recipe_file, teacher_dir):
+    run = {"training.distillation.run": str(teacher_dir)}
+    return load_recipe(recipe_file, OPTIONS | run)
+
+
+@pytest.fixture
+def train_in(recipe, prepared_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        Translator, "translate", lambda self, texts: list(texts)
+    )
+
+    def run(name):
+        train(recipe, tmp_path / name, prepared_dir=prepared_dir, quiet=True)
+        return checkpoint(tmp_path / name, 4)
+
+    return run
+
+
+def breaks_off_once(monkeypatch, step):
+    save, errors = CheckpointStore.save, [RuntimeError("killed")]
+
+    def failing(store, model, number):
+        if number == step and errors:
+            raise errors.pop()
+        return save(store, model, number)
+
+    monkeypatch.setattr(CheckpointStore, "save", failing)
+
+
+@pytest.mark.thorough
+def test_all_options_broken_off_end_as_if_they_had_not(
+    train_in, recipe, prepared_dir, tmp_path, monkeypatch
+):
+    whole = train_in("whole")
+    breaks_off_once(monkeypatch, 3)
+    with pytest.raises(RuntimeError, match="killed"):
+        train_in("resumed")
+    refuses_another_teacher(recipe, prepared_dir, tmp_path)
+    resumed = train_in("resumed")
+    assert whole.keys() == resumed.keys()
+    for name, value in whole.items():
+        np.testing.assert_array_equal(value, resumed[name], err_msg=name)
+    history = RunFolder(tmp_path / "whole").history()
+    assert all(np.isfinite(row["loss"]) for _, row in history)
+    # The teacher is in neither the checkpoint nor the final model.
+    run = RunFolder(tmp_path / "whole").read_summary()
+    assert (
+        run["parameters"]
+        == Translator.load(
+            recipe.training.distillation.run
+        ).model.count_params()
+    )
+
+
+def refuses_another_teacher(recipe, prepared_dir, tmp_path):
+    file = tmp_path / "copy" / "recipe.yaml"
+    shutil.copytree(tmp_path / "resumed", file.parent)
+    teacher = RunFolder(recipe.training.distillation.run).read_summary()
+    text = file.read_text()
+    assert teacher["weights_sha256"] in text
+    file.write_text(text.replace(teacher["weights_sha256"], "0" * 64))
+    with pytest.raises(UserError, match="its weights are not those"):
+        train(recipe, file.parent, prepared_dir=prepared_dir, quiet=True)
+
+
+def test_each_key_reaches_its_place(recipe, prepared_dir):
+    data = PreparedData(prepared_dir)
+    objective = Objective(**compile_options(recipe, data))
+    assert objective.r_drop == 2.0
+    sampling = objective.scheduled_sampling
+    assert sampling.get_config() == {
+        "probability": 0.5,
+        "start_step": 0,
+        "end_step": 3,
+    }
+    assert objective.distillation.weight == 0.4
+    cutting, dropping = batch_transforms(recipe, data)
+    assert isinstance(cutting, SubwordSampling)
+    assert (cutting.alpha, cutting.seed) == (0.3, 7)
+    assert (dropping.probability, dropping.seed) == (0.2, 7)
+
+
+def test_without_its_keys_a_recipe_is_plain(recipe_file, prepared_dir):
+    recipe, data = load_recipe(recipe_file), PreparedData(prepared_dir)
+    assert Objective(**compile_options(recipe, data)).is_plain
+    assert batch_transforms(recipe, data) == []
+
+
+def test_a_teacher_with_other_tokenizers_is_refused(recipe, prepared_dir):
+    data = PreparedData(prepared_dir)
+    other = SimpleNamespace(
+        source_tokenizer=data.source_tokenizer,
+        target_tokenizer=SimpleNamespace(sha256="0"),
+        directory=data.directory,
+    )
+    with pytest.raises(UserError, match="another target tokenizer") as info:
+        compile_options(recipe, other)
+    assert "\n" not in str(info.value)
+
+
+def test_a_teacher_that_is_not_finished_is_refused_at_once(recipe, tmp_path):
+    distillation = dataclasses.replace(
+        recipe.training.distillation, run=str(tmp_path / "nowhere")
+    )
+    training = dataclasses.replace(recipe.training, distillation=distillation)
+    recipe = dataclasses.replace(recipe, training=training)
+    with pytest.raises(UserError, match="`training.distillation.run`: .*no s"):
+        train(recipe, tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "key, value, said",
+    [
+        ("r_drop", -1.0, "`training.r_drop`: .*not be negative"),
+        ("word_dropout", 1.0, "`training.word_dropout`: .*\\[0, 1\\)"),
+        ("subword_sampling", 1.5, "`training.subword_sampling`: .*\\[0, 1\\]"),
+        ("scheduled_sampling.end_step", -3, "`end_step` must not be before"),
+        ("distillation.weight", 2.0, "`training.distillation.weight`"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(recipe_file, key, value, said):
+    changes = {**OPTIONS, "training.distillation.run": "teacher"}
+    with pytest.raises(UserError, match=said):
+        load_recipe(recipe_file, {**changes, f"training.{key}": value})
