@@ -1,4 +1,11 @@
-"""Layers that can be used alone in any functional Keras model."""
+"""Layers that can be used alone in any functional Keras model.
+
+Letters in shapes: B sentences, K beams, S source length, T target length,
+L layers, D width of the states (`hidden_dim`), F width of a feed-forward
+network (`intermediate_dim`), N attention heads, H width of a head, V
+vocabulary, M positions of a cache. In incremental decoding, a layer with a
+cache is called with one position of each beam, `(B*K, 1, D)`.
+"""
 
 from keras_deepnmt.layers.aggregation_node import (
     AggregationNode as AggregationNode,

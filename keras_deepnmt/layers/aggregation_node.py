@@ -15,11 +15,12 @@ from keras_deepnmt.masks import merge_attention_masks
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class AggregationNode(keras.layers.Layer):
-    """Merges several states of one place into one state.
+    """Merges the states of several layers into one state.
 
-    Each layer of a deep stack knows something that the next has forgotten. A
-    node reads the states of several layers together, and keeps all of them in
-    reach of its output by residual connections.
+    The upper layers of a deep stack may lose information that lower layers
+    had. A node transforms the states of several layers together and adds them
+    to the result by residual connections. `LayerAggregation` and
+    `MultiLayerAttention` are made of such nodes.
 
     For n inputs it computes (Dou et al., 2018, Eq. 7):
 
@@ -27,45 +28,47 @@ class AggregationNode(keras.layers.Layer):
         FF(z) = W_2 function(W_1 z + b_1) + b_2
 
     With `function="attention"` (Table 4) FF is multi-head self-attention
-    over the positions of `W_in [x_1; ...; x_n]`. The paper's sum of residuals
-    is `residual="all"`; of its alternatives "top" adds one input only.
+    over the positions of `W_in [x_1; ...; x_n]`. Eq. 7 adds all inputs
+    (`residual="all"`); of the paper's alternatives, "top" adds one input only.
     Differs from the paper: FF's width, `4 D`, its dropout and `W_in` are not
     in the paper.
     Cost: `(n D F + F D) + (F + D) + 2 D` parameters, O(B S n D F) time; with
-    `function="attention"` `n D^2` and an attention.
+    `function="attention"` `n D^2` parameters and an attention instead of FF.
 
     Args:
         function: `"sigmoid"`, `"relu"`, or `"attention"`.
-        residual: `"all"` inputs are added, `"top"`, or `"none"`.
-        top_index: int. Which of the inputs is the state of the deepest layer;
-            read with `residual="top"` only. Defaults to the first, `0`.
-        intermediate_dim: int. Width F of FF. Defaults to `4 D`. Not read with
+        residual: `"all"` to add all inputs, `"top"` to add one, or `"none"`.
+        top_index: int. Index of the input that `residual="top"` adds: the state
+            of the deepest layer. Otherwise ignored. Defaults to `0`.
+        intermediate_dim: int. Width F of FF. Defaults to `4 D`. Ignored with
             `function="attention"`.
-        num_heads: int. Heads of the attention; read with
-            `function="attention"` only, and must then divide D.
-        dropout: float in [0, 1). On the output of the function.
+        num_heads: int. Number of attention heads; must divide D. Used only
+            with `function="attention"`.
+        dropout: float in [0, 1). Dropout probability on the output of FF.
         layer_norm_epsilon: float. Added to the variance.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: list of n float tensors `(B, S, D)`; with a cache `(B*K, 1, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real. Like the next four for `function="attention"`.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real. This and the next four arguments are
+            used only with `function="attention"`.
         attention_mask: bool tensor that broadcasts to `(B, S, S)`, `True` =
-            may attend. Defaults to all.
-        use_causal_mask: bool. Whether position t sees only s <= t.
+            may attend. `None` allows all positions.
+        use_causal_mask: bool. Whether position t attends only to s <= t.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Position of this step.
+        cache_index: int scalar tensor. Position of this decoding step.
         training: bool. Whether dropout is active.
 
     Returns:
-        Float tensor `(B, S, D)`; then the new cache iff one was passed.
+        Float tensor `(B, S, D)`; then the new cache if one was passed.
 
     Raises:
-        ValueError: for an unknown option, for inputs that differ in width, or
-            if `top_index` is not one of them (both at build).
+        ValueError: if an option is not allowed; at build, if the inputs differ
+            in width or `top_index` is not the index of an input; at call, if
+            the number of inputs is not the one at build.
 
-    Masking: consumes `padding_mask`; the feed-forward functions need none.
+    Masking: uses `padding_mask`; the feed-forward functions need no mask.
 
     Example:
     >>> node = keras_deepnmt.layers.AggregationNode()
@@ -108,15 +111,15 @@ class AggregationNode(keras.layers.Layer):
             )
         self.num_inputs = num_inputs
         if self.function == "attention":
-            self.input_dense = self._dense("input", width, use_bias=False)
+            self.input_dense = self._make_dense("input", width, use_bias=False)
             self.attention = MultiHeadAttention(
                 self.num_heads, name="attention", dtype=self.dtype_policy
             )
             self.attention.build(shape)
         else:
             inner = self.intermediate_dim or 4 * width
-            self.input_dense = self._dense("input", inner, self.function)
-            self.output_dense = self._dense("output", width)
+            self.input_dense = self._make_dense("input", inner, self.function)
+            self.output_dense = self._make_dense("output", width)
             self.output_dense.build((*shape[:-1], inner))
         self.input_dense.build((*shape[:-1], num_inputs * width))
         self.dropout_layer = Dropout(
@@ -141,8 +144,8 @@ class AggregationNode(keras.layers.Layer):
     ):
         if len(inputs) != self.num_inputs:
             raise ValueError(
-                f"This node was built for {self.num_inputs} `inputs`. "
-                f"Received: {len(inputs)} inputs."
+                f"`inputs` must be a list of {self.num_inputs} tensors, as at "
+                f"build. Received: {len(inputs)} tensors."
             )
         x = self.input_dense(ops.concatenate(inputs, axis=-1))  # (B, S, F)
         if self.function != "attention":
@@ -163,43 +166,44 @@ class AggregationNode(keras.layers.Layer):
                 cache_index=cache_index,
             )
         x = self.dropout_layer(x, training=training)
-        for state in self._residuals(inputs):
+        for state in self._select_residuals(inputs):
             x = x + state
         output = self.layer_norm(x)  # Eq. 7
         return output if cache is None else (output, cache)
 
     def init_cache(self, batch_size, max_length):
-        """Makes the empty cache of step-by-step aggregation.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Positions M.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Number of positions, M.
 
         Returns:
-            Dict `{"key", "value"}` of the attention; an empty one for the
-            feed-forward functions, which look at one position.
+            Dict `{"key", "value"}` of the attention; an empty dict for the
+            feed-forward functions, which use only the current position.
         """
         if self.function != "attention":
             return {}
         return self.attention.init_cache(batch_size, max_length)
 
     def input_matrices(self):
-        """Gives the part of the first matrix that each input meets.
+        """Returns the first weight matrix, split into one part per input.
 
         Returns:
-            List of one float tensor `(n, D, F)`: entry j is the matrix of
-            input j. A list, as in the layers that hold several nodes.
+            List of one float tensor `(n, D, F)`: entry j is the matrix that
+            multiplies input j. It is a list because layers with several nodes
+            return one tensor per node.
         """
         kernel = self.input_dense.kernel
         width = kernel.shape[0] // self.num_inputs
         return [ops.reshape(kernel, (self.num_inputs, width, -1))]
 
-    def _residuals(self, inputs):
+    def _select_residuals(self, inputs):
         if self.residual == "top":
             return [inputs[self.top_index]]
         return inputs if self.residual == "all" else []
 
-    def _dense(self, name, width, activation=None, use_bias=True):
+    def _make_dense(self, name, width, activation=None, use_bias=True):
         return keras.layers.Dense(
             width,
             activation=activation,

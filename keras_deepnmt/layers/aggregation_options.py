@@ -1,8 +1,8 @@
-"""Options that the layers made of aggregation nodes have in common."""
+"""Options shared by the layers that are made of aggregation nodes."""
 
 FUNCTIONS = ("sigmoid", "relu", "attention")
 RESIDUALS = ("all", "top", "none")
-# The options that every layer made of nodes hands on to them.
+# Constructor arguments that a layer made of nodes passes on to each node.
 NODE_OPTIONS = (
     "function",
     "residual",
@@ -14,19 +14,7 @@ NODE_OPTIONS = (
 
 
 def check_choice(name, value, choices):
-    """Refuses an option that is none of the choices.
-
-    Args:
-        name: str. Name of the argument.
-        value: what was received.
-        choices: tuple of what is possible.
-
-    Raises:
-        ValueError: if `value` is not in `choices`.
-
-    Example:
-    >>> check_choice("function", "relu", FUNCTIONS)
-    """
+    """Raises a `ValueError` if `value` is not one of `choices`."""
     if value not in choices:
         raise ValueError(
             f"`{name}` must be one of {', '.join(map(repr, choices))}. "
@@ -35,25 +23,13 @@ def check_choice(name, value, choices):
 
 
 def check_node_options(function, residual, intermediate_dim, dropout):
-    """Refuses options that no aggregation node can have.
-
-    Args:
-        function: what is applied to all inputs together.
-        residual: which inputs are added to that.
-        intermediate_dim: int or `None`. Width of the feed-forward network.
-        dropout: float. Probability of dropping an activation.
-
-    Raises:
-        ValueError: if one of them is not possible.
-
-    Example:
-    >>> check_node_options("relu", "top", None, 0.1)
-    """
+    """Raises a `ValueError` if an option of an aggregation node is invalid."""
     check_choice("function", function, FUNCTIONS)
     check_choice("residual", residual, RESIDUALS)
     if intermediate_dim is not None and intermediate_dim < 1:
         raise ValueError(
-            "`intermediate_dim` must be at least 1, or None for 4 D. "
+            "`intermediate_dim` must be at least 1, or None for 4 times the "
+            "width of the states. "
             f"Received: intermediate_dim={intermediate_dim}."
         )
     if not 0.0 <= dropout < 1.0:
@@ -63,21 +39,10 @@ def check_node_options(function, residual, intermediate_dim, dropout):
 
 
 def common_shape(name, shapes):
-    """Gives the shape that all tensors of a list have.
+    """Returns the first of several shapes that must have the same width.
 
-    Args:
-        name: str. Name of the argument that holds the list.
-        shapes: list of shapes.
-
-    Returns:
-        The first shape, a tuple.
-
-    Raises:
-        ValueError: if `shapes` is no list of shapes, or the widths differ.
-
-    Example:
-    >>> common_shape("inputs", [[None, 5, 7], [None, 5, 7]])
-    (None, 5, 7)
+    Raises a `ValueError` about the argument `name` if `shapes` is not a list
+    of shapes, or if their widths differ.
     """
     if not shapes or not isinstance(shapes[0], list | tuple):
         raise ValueError(

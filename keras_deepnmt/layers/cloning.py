@@ -1,57 +1,36 @@
-"""Prototype layers: stored as configuration, cloned where they are used."""
+"""Prototype layers: kept as configurations, cloned where they are used."""
 
 import keras
 
 
 def prototype_config(layer):
-    """Turns a layer given as an argument into a plain configuration.
+    """Serializes a layer that was passed as an argument, such as a slot.
 
-    A model that takes a layer for a slot must not track or build it: it keeps
-    the configuration and makes one fresh clone per place.
-
-    Args:
-        layer: unbuilt `keras.layers.Layer`, its serialized configuration
-            (as found in a saved model), or `None`.
-
-    Returns:
-        Dict that `keras.saving.deserialize_keras_object` understands, or
-        `None`.
-
-    Raises:
-        ValueError: if `layer` is not a layer, or already has weights.
-
-    Example:
-    >>> prototype_config(keras.layers.Dense(3))["class_name"]
-    'Dense'
+    A model must not track or build that layer: it stores the configuration
+    and creates one clone for each place of use. A configuration (as read from
+    a saved model) and `None` are returned unchanged. Raises a `ValueError` for
+    other values, and for a layer that already has weights.
     """
     if layer is None or isinstance(layer, dict):
         return layer
     if not isinstance(layer, keras.layers.Layer):
         raise ValueError(
-            "A slot takes a `keras.layers.Layer` or None. "
+            "A slot must be a `keras.layers.Layer` or None. "
             f"Received: {layer!r} of type {type(layer).__name__}."
         )
     if layer.weights:
         raise ValueError(
-            "A slot takes an unbuilt layer: it is cloned, its weights would "
-            f"be lost. Received: {layer.name} with {len(layer.weights)} "
+            "A slot must be an unbuilt layer, because it is cloned without "
+            f"its weights. Received: {layer.name} with {len(layer.weights)} "
             "weights. Pass a new instance."
         )
     return keras.saving.serialize_keras_object(layer)
 
 
 def prototype_of(config):
-    """Makes the layer that a slot was given, to ask it what it is.
+    """Creates an unbuilt layer from a configuration, to inspect its attributes.
 
-    Args:
-        config: dict from `prototype_config`, or `None`.
-
-    Returns:
-        An unbuilt `keras.layers.Layer`, or `None`.
-
-    Example:
-    >>> prototype_of(prototype_config(keras.layers.Dense(3))).units
-    3
+    Returns `None` for `None`.
     """
     if config is None:
         return None
@@ -59,23 +38,11 @@ def prototype_of(config):
 
 
 def clone_prototype(config, name, dtype, **options):
-    """Makes a fresh, named layer from a prototype's configuration.
+    """Creates a new, unbuilt layer with a name of its own from a configuration.
 
-    Args:
-        config: dict from `prototype_config`.
-        name: str. Name of the clone.
-        dtype: dtype policy for the clone, unless the prototype was given one
-            that differs from the global policy.
-        **options: entries of the clone's configuration to replace, each where
-            the layer has it.
-
-    Returns:
-        An unbuilt `keras.layers.Layer`.
-
-    Example:
-    >>> config = prototype_config(keras.layers.Dense(3))
-    >>> clone_prototype(config, "block_1", "float32").name
-    'block_1'
+    The clone gets the dtype policy `dtype`, unless the prototype's policy is
+    not the global one. `options` replace entries of the configuration; those
+    that the layer does not have are ignored.
     """
     layer = prototype_of(config)
     layer_config = {**layer.get_config(), "name": name}

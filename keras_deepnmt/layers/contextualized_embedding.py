@@ -1,4 +1,4 @@
-"""Embeddings that add their context (Weissenborn et al., 2019, Section 4)."""
+"""Embeddings with added role vectors (Weissenborn et al., 2019, Section 4)."""
 
 import keras
 
@@ -8,11 +8,12 @@ from keras_deepnmt.layers.role_assignment import RoleAssignment
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class ContextualizedEmbedding(keras.layers.Layer):
-    """Adds to each embedding what the token's roles say.
+    """Adds to each embedding a vector that depends on the token's roles.
 
-    It is the baseline of role interaction: roles are told from the context in
-    the same way, but are added to the embedding instead of transforming it.
-    What `RoleInteraction` gains over it is due to the interaction.
+    It is the baseline for `RoleInteraction`: roles are predicted from the
+    context in the same way, but are added to the embedding instead of
+    transforming it. The difference between the two layers is the effect of
+    the interaction.
 
     With roles r from `RoleAssignment` it computes (Weissenborn et al., 2019,
     Section 4, "contextualized"):
@@ -21,35 +22,36 @@ class ContextualizedEmbedding(keras.layers.Layer):
 
     Here `num_roles` is the paper's h_r, D its h.
     Differs from the paper: nothing.
-    Cost: `h_r D` parameters beside those of `RoleAssignment`.
+    Cost: `h_r D` parameters in addition to those of `RoleAssignment`.
 
     Args:
         num_roles, assignment, role_encoder, bidirectional, role_units,
         kernel_size, temperature, exclusive: as in `RoleAssignment`.
-        positions: `"source"` or `"target"`: the side of the embeddings. A
-            model sets it; a target side refuses `bidirectional`.
-        dropout: float in [0, 1). On embeddings and on roles.
+        positions: `"source"` or `"target"`: the side that the embeddings belong
+            to. A model sets it; `"target"` requires `bidirectional=False`.
+        dropout: float in [0, 1). Dropout probability on the embeddings and on
+            the roles.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, S, D)`, embeddings e; with a cache
             `(B*K, 1, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Not needed: the cache is the past.
+        cache_index: int scalar tensor. Ignored: the cache needs no position.
         return_roles: bool. Whether to return the roles as well.
-        training: bool. Whether dropout is active and one-hot roles are drawn.
+        training: bool. Whether dropout is active and one-hot roles are sampled.
 
     Returns:
-        `output`, a float tensor like `inputs`; then the new cache iff one was
-        passed; then the roles `(B, S, h_r)` iff asked for.
+        `output`, a float tensor like `inputs`; then the new cache if one was
+        passed; then the roles `(B, S, h_r)` if `return_roles=True`.
 
     Raises:
-        ValueError: as `RoleAssignment`; at build if a target side is to be
-            read in both directions.
+        ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
+            for `positions="target"` with `bidirectional=True`.
 
-    Masking: consumes `padding_mask`.
+    Masking: uses `padding_mask`.
 
     Example:
     >>> layer = keras_deepnmt.layers.ContextualizedEmbedding(num_roles=5)
@@ -94,13 +96,13 @@ class ContextualizedEmbedding(keras.layers.Layer):
     def build(self, inputs_shape):
         if self.positions == "target" and self.bidirectional:
             raise ValueError(
-                "Roles of a target side must not depend on later tokens: it "
-                "is these that are predicted. Received: "
-                'bidirectional=True, positions="target". Pass '
-                "bidirectional=False."
+                '`bidirectional` must be False for positions="target": roles '
+                "must not depend on later tokens, which the model has yet to "
+                'predict. Received: bidirectional=True, positions="target". '
+                "Pass bidirectional=False."
             )
-        self.embedding_dropout = self._dropout("embedding_dropout")
-        self.role_dropout = self._dropout("role_dropout")
+        self.embedding_dropout = self._make_dropout("embedding_dropout")
+        self.role_dropout = self._make_dropout("role_dropout")
         self.roles = RoleAssignment(
             self.num_roles,
             assignment=self.assignment,
@@ -142,30 +144,30 @@ class ContextualizedEmbedding(keras.layers.Layer):
         return result if len(result) > 1 else output
 
     def init_cache(self, batch_size, max_length):
-        """Makes the cache of a sentence's beginning.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Not needed.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Ignored.
 
         Returns:
-            What `RoleEncoder.init_cache` gives.
+            The cache of `RoleEncoder.init_cache`.
         """
         return self.roles.init_cache(batch_size, max_length)
 
     def _build_combination(self, width):
-        self.role_embedding = self._linear("role_embedding", width)
+        self.role_embedding = self._make_linear("role_embedding", width)
         self.role_embedding.build((None, None, self.num_roles))
 
     def _combine(self, embeddings, roles):
         return self.role_embedding(roles) + embeddings
 
-    def _linear(self, name, width):
+    def _make_linear(self, name, width):
         return keras.layers.Dense(
             width, use_bias=False, name=name, dtype=self.dtype_policy
         )
 
-    def _dropout(self, name):
+    def _make_dropout(self, name):
         return Dropout(self.dropout, name=name, dtype=self.dtype_policy)
 
     def compute_output_spec(

@@ -1,4 +1,4 @@
-"""Decoder block of convolutional translators (Shen et al., 2018)."""
+"""Decoder block of convolutional models (Shen et al., 2018)."""
 
 import keras
 
@@ -8,11 +8,12 @@ from keras_deepnmt.layers.multi_step_attention import MultiStepAttention
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class ConvDecoderBlock(ConvEncoderBlock):
-    """Adds what is found in the target so far, and then in the source.
+    """Applies a causal gated convolution, then attends to the source.
 
-    As `ConvEncoderBlock`, with a convolution that sees no later target word
-    and an attention of its own. Given states x^1, x^2, ... it computes (Shen
-    et al., 2018, Eq. 7 and 8, Section 3.3), x = [x^1; x^2; ...]:
+    Like `ConvEncoderBlock`, but the convolution sees no later target token and
+    the block has its own attention to the source. Given states x^1, x^2, ...
+    it computes (Shen et al., 2018, Eq. 7 and 8, Section 3.3),
+    x = [x^1; x^2; ...]:
 
         z = GLU(causal convolution(dropout(x)))
         a = attention(z)
@@ -20,35 +21,36 @@ class ConvDecoderBlock(ConvEncoderBlock):
         dense:     z, a, x^1, x^2, ...
         summary:   sqrt(1/2) (W x + b + sqrt(1/2) (a + z))
 
-    Step by step it does the same with a cache of the last k - 1 inputs of the
-    convolution, however long the target is.
-    Differs from the paper: as `ConvEncoderBlock` and `MultiStepAttention`.
-    Cost: as `ConvEncoderBlock` and `MultiStepAttention`.
+    In incremental decoding the cache holds the last k - 1 inputs of the
+    convolution; its size does not depend on the target length.
+    Differs from the paper: as `ConvEncoderBlock` and `MultiStepAttention` do.
+    Cost: the sum of `ConvEncoderBlock` and `MultiStepAttention`.
 
     Args:
         filters, connection, kernel_size, dropout, **kwargs: as in
             `ConvEncoderBlock`.
 
     Call arguments:
-        layer_states: list of float tensors `(B, T, D_i)`, the newest first;
+        layer_states: list of float tensors `(B, T, D_i)`, newest first;
             with a cache `(B*K, 1, D_i)`.
         target_embeddings: float tensor `(B, T, D)`; with a cache
             `(B*K, 1, D)`.
-        key, value: float tensors `(B, n, S, D)` of `DenseAttentionMemory`.
-        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
-            Defaults to all real.
+        key, value: float tensors `(B, n, S, D)` from `DenseAttentionMemory`.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
+            means that all tokens are real.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Not needed: the cache is the past.
+        cache_index: int scalar tensor. Ignored: the cache needs no position.
         training: bool. Whether dropout is active.
 
     Returns:
-        List of float tensors: the new states `(B, T, U)`, two with `"dense"`,
-        which has all others after them; then the new cache iff one was passed.
+        List of float tensors: one new state `(B, T, U)`, or with `"dense"` two
+        new states followed by `layer_states`. Then the new cache if one was
+        passed.
 
     Raises:
         ValueError: as in `ConvEncoderBlock` and `MultiStepAttention`.
 
-    Masking: consumes `memory_padding_mask`; causal over the target.
+    Masking: uses `memory_padding_mask`; causal over the target.
 
     Example:
     >>> block = keras_deepnmt.layers.ConvDecoderBlock(5, "dense")
@@ -108,14 +110,14 @@ class ConvDecoderBlock(ConvEncoderBlock):
         return layer_states if cache is None else (layer_states, cache)
 
     def init_cache(self, batch_size, max_length):
-        """Makes the cache of a sentence's beginning.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Not needed.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Ignored.
 
         Returns:
-            What the convolution's `init_cache` gives.
+            The cache of `GatedConvolution.init_cache`.
         """
         return self.convolution.init_cache(batch_size, max_length)
 

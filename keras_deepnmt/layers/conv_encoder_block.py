@@ -1,4 +1,4 @@
-"""Encoder block of convolutional translators (Shen et al., 2018)."""
+"""Encoder block of convolutional models (Shen et al., 2018)."""
 
 import keras
 
@@ -13,13 +13,13 @@ CONNECTIONS = ("residual", "dense", "summary")
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class ConvEncoderBlock(keras.layers.Layer):
-    """Adds what a gated convolution finds to the states below.
+    """Applies a gated convolution and connects its output to earlier states.
 
-    A stack of such blocks hands on a list of states, the newest first. A
-    *residual* block adds to the one state there is, and a word's way to the
-    top leads through every block. A *dense* block lets the next ones read its
-    output beside all others, and may be narrow. A *summary* replaces what has
-    gathered by one state.
+    A stack of such blocks passes on a list of states, newest first. A
+    *residual* block adds its output to the only state in the list. A *dense*
+    block puts its output in front of the list, so that all later blocks read
+    it directly and each block can be narrow. A *summary* block replaces all
+    states of the list by one.
 
     Given states x^1, x^2, ... it computes (Shen et al., 2018, Eq. 5 and 6,
     Section 3.3), x = [x^1; x^2; ...]:
@@ -29,35 +29,34 @@ class ConvEncoderBlock(keras.layers.Layer):
         dense:     y, x^1, x^2, ...
         summary:   sqrt(1/2) (W x + b + y)
 
-    Differs from the paper: a residual block of another width than its input
-    projects it, as in the released code.
-    Cost: `2 k D U + 4 U` parameters, a projection `D U + 2 U` more;
+    Differs from the paper: a residual block whose width is not that of its
+    input projects the input, as in the released code.
+    Cost: `2 k D U + 4 U` parameters, plus `D U + 2 U` with a projection;
     O(B S k D U) time.
 
     Args:
         filters: int. Width U of the output.
         connection: `"residual"`, `"dense"` or `"summary"`.
-        kernel_size: int. Positions k that one output sees.
-        dropout: float in [0, 1). Probability of dropping an activation that
-            the convolution reads.
+        kernel_size: int. Number of positions k that one output sees.
+        dropout: float in [0, 1). Dropout probability on the input of the
+            convolution.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        layer_states: list of float tensors `(B, S, D_i)`, the newest first,
-            D in all.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        layer_states: list of float tensors `(B, S, D_i)`, newest first; D is
+            the sum of their widths.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
         training: bool. Whether dropout is active.
 
     Returns:
-        List of float tensors: the new state `(B, S, U)`, and with `"dense"`
-        all others after it.
+        List of float tensors: the new state `(B, S, U)`, with `"dense"`
+        followed by `layer_states`.
 
     Raises:
-        ValueError: for an unknown connection, or what `GatedConvolution`
-            refuses.
+        ValueError: for an unknown connection, or as in `GatedConvolution`.
 
-    Masking: consumes `padding_mask`; no real position reads a padded one.
+    Masking: uses `padding_mask`; real positions do not depend on padding.
 
     Example:
     >>> block = keras_deepnmt.layers.ConvEncoderBlock(5, "dense")
@@ -103,10 +102,12 @@ class ConvEncoderBlock(keras.layers.Layer):
         self.convolution.build(layer_states_shape)
         if self.connection != "dense":
             width = self.convolution.width
-            same = self.connection == "residual" and width == self.filters
+            is_identity = (
+                self.connection == "residual" and width == self.filters
+            )
             self.summary = SummaryLayer(
                 self.filters,
-                use_projection=not same,
+                use_projection=not is_identity,
                 name="summary",
                 dtype=self.dtype_policy,
             )

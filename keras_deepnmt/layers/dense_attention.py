@@ -1,4 +1,4 @@
-"""Attention to all layers of an encoder (Shen et al., 2018, Eq. 9 and 10)."""
+"""Attention to all encoder layers (Shen et al., 2018, Eq. 9 and 10)."""
 
 import keras
 
@@ -8,15 +8,16 @@ from keras_deepnmt.layers.multi_step_attention import MultiStepAttention
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class DenseAttention(keras.layers.Layer):
-    """Attends to all layers of an encoder, together or to each on its own.
+    """Attends to all encoder layers, concatenated or each separately.
 
-    The whole of the paper's DenseAtt in one layer: keys and values of
-    `DenseAttentionMemory`, read by one `MultiStepAttention`. A decoder of
-    several layers has one memory, and an attention in each of its layers.
+    This layer is the paper's complete DenseAtt: `DenseAttentionMemory`
+    computes keys and values, and one `MultiStepAttention` reads them. In a
+    decoder with several layers use these two instead: one memory, and one
+    attention per decoder layer.
 
     Given new decoder features z, target embeddings e_t, encoder states h^i and
     source embeddings e it computes (Shen et al., 2018, Eq. 9 and 10), with
-    `F(Q, K, V) = sqrt(S) softmax(Q K^T) V`, S real positions:
+    `F(Q, K, V) = sqrt(S) softmax(Q K^T) V` for S real source positions:
 
         q = sqrt(1/2) (W_q z + e_t)
         variant 1:  K = W [h^L; ...; h^1],  a = F(q, K, sqrt(1/2) (K + e))
@@ -25,7 +26,7 @@ class DenseAttention(keras.layers.Layer):
         output = W_o a
 
     Here `variant` is the number of the paper's DenseAtt.
-    Differs from the paper: as its two parts.
+    Differs from the paper: as its two parts do.
     Cost: the parameters of its two parts, O(B T n S D) time.
 
     Args:
@@ -37,24 +38,25 @@ class DenseAttention(keras.layers.Layer):
             `(B*K, 1, U)`.
         target_embeddings: float tensor `(B, T, D)`; with a static cache
             `(B*K, 1, D)`.
-        layer_states: list of float tensors `(B, S, D_i)`, of the encoder, the
-            newest first. Not read when a cache is passed.
-        source_embeddings: float tensor `(B, S, D)`. Not read when a cache is
+        layer_states: list of float tensors `(B, S, D_i)` of the encoder,
+            newest first. Ignored if a cache is passed.
+        source_embeddings: float tensor `(B, S, D)`. Ignored if a cache is
             passed.
-        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
-            Defaults to all real.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
+            means that all tokens are real.
         static_cache: dict from `static_cache`.
-        return_attention_scores: bool. Whether to return the weights as well.
+        return_attention_scores: bool. Whether to return the attention weights
+            as well.
 
     Returns:
-        Float tensor like `inputs`; then the scores `(B, n, T, S)` iff asked
-        for.
+        Float tensor like `inputs`; then the attention weights `(B, n, T, S)`
+        if `return_attention_scores=True`.
 
     Raises:
-        ValueError: for another variant, or target and source embeddings of
-            different widths (at build).
+        ValueError: if `variant` is not 1 or 2, or if target and source
+            embeddings differ in width (at build).
 
-    Masking: consumes `memory_padding_mask`; position-wise over the target.
+    Masking: uses `memory_padding_mask`; target positions are independent.
 
     Example:
     >>> attention = keras_deepnmt.layers.DenseAttention(variant=1)
@@ -114,10 +116,10 @@ class DenseAttention(keras.layers.Layer):
         )
 
     def static_cache(self, layer_states, source_embeddings):
-        """Computes keys and values once, for all steps and beams.
+        """Computes keys and values once for all decoding steps and beams.
 
         Args:
-            layer_states: list of float tensors `(B, S, D_i)`.
+            layer_states: list of float tensors `(B, S, D_i)`, newest first.
             source_embeddings: float tensor `(B, S, D)`.
 
         Returns:

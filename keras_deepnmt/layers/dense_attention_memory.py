@@ -9,45 +9,46 @@ from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class DenseAttentionMemory(keras.layers.Layer):
-    """Turns the layers of an encoder into keys and values, once a sentence.
+    """Computes attention keys and values from all encoder layers.
 
-    A decoder that sees the last encoder layer alone has to find in it what
-    lower layers knew. Here all of them are keys, together or each on its own,
-    and values add the word itself. All decoder layers share these keys and
-    values: `MultiStepAttention` reads them.
+    A decoder that attends to the last encoder layer alone cannot read directly
+    what lower layers represent. Here all encoder layers become keys, either
+    concatenated or each separately; the values are the keys plus the source
+    embeddings. They are computed once per sentence and shared by all decoder
+    layers, which read them with `MultiStepAttention`.
 
-    Given encoder states h^1 to h^L, the newest first, and source embeddings e
+    Given encoder states h^1 to h^L, newest first, and source embeddings e
     of width D it computes (Shen et al., 2018, Eq. 9 and 10):
 
         variant 1:  K = W [h^L; ...; h^1] + b,   V = sqrt(1/2) (K + e)
         variant 2:  K_i = W_i h^i + b_i,         V_i = sqrt(1/2) (K_i + e)
 
-    Here `variant` is the number of the paper's DenseAtt; with one state, that
-    of the last layer, both are the memory of Gehring et al. (2017).
+    Here `variant` is the number of the paper's DenseAtt. With the state of the
+    last layer alone, both are the memory of Gehring et al. (2017).
     Differs from the paper: the text has a projection of [h^i; h^0] in V_i;
-    V_i is the released code's, whose states include the last summary or the
-    first layer's input.
-    Cost: `D (D_1 + ... + D_L) + 2 n D` parameters, n = 1 or L pairs.
+    here V_i is that of the released code, whose states include the last
+    summary or the first layer's input.
+    Cost: `D (D_1 + ... + D_L) + 2 n D` parameters for n = 1 or L pairs.
 
     Args:
         variant: 1 for one pair of keys and values from the concatenated
             states, 2 for one pair from each state.
-        gradient_scale: float. Factor of the gradient into keys, see
-            `GradientScale`; the released code has `1 / (2 L)` for L decoder
-            layers with variant 1.
+        gradient_scale: float. Factor of the gradient that flows back through
+            the keys, see `GradientScale`. The released code uses `1 / (2 L)`
+            for L decoder layers with variant 1.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        layer_states: list of float tensors `(B, S, D_i)`, the newest first.
+        layer_states: list of float tensors `(B, S, D_i)`, newest first.
         source_embeddings: float tensor `(B, S, D)`.
 
     Returns:
-        List of two float tensors, keys and values, `(B, n, S, D)`.
+        List of two float tensors, keys and values, each `(B, n, S, D)`.
 
     Raises:
-        ValueError: for another variant.
+        ValueError: if `variant` is not 1 or 2.
 
-    Masking: position-wise; what padding gives must not be attended to.
+    Masking: none; the attention must mask the padded positions.
 
     Example:
     >>> memory = keras_deepnmt.layers.DenseAttentionMemory(variant=2)

@@ -1,23 +1,14 @@
-"""Dropout whose mask is a hash, cheap enough for every sub-layer."""
+"""Dropout with a hash function as a cheap random number generator."""
 
 import keras
 from keras import ops
 
 
 def mix_bits(x):
-    """Scrambles int32 numbers: one changed bit changes half of the others.
+    """Hashes int32 numbers: one changed input bit changes half of the result.
 
-    The integer hash `lowbias32` of Wellons (2018), with wrapping products.
-
-    Args:
-        x: int32 tensor.
-
-    Returns:
-        Int32 tensor of the same shape.
-
-    Example:
-    >>> int(mix_bits(np.int32(0)))
-    0
+    The integer hash `lowbias32` of Wellons (2018), with products that wrap
+    around.
     """
     x = ops.bitwise_xor(x, _shift_right(x, 16)) * 0x7FEB352D
     # 0x846CA68B as a signed number.
@@ -32,18 +23,19 @@ def _shift_right(x, bits):
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class Dropout(keras.layers.Dropout):
-    """Drops activations by a hash of their position and a fresh seed.
+    """Drops activations at random, faster on a CPU than `keras.layers.Dropout`.
 
-    The random numbers of Keras' own dropout cost more on a CPU than the matrix
-    products of a narrow Transformer. Here number i of a tensor is kept iff
+    Generating the random numbers of Keras' dropout takes longer on a CPU than
+    the matrix products of a narrow Transformer. Here element i of a tensor is
+    kept if and only if
 
         hash(hash(i + seed_0) xor seed_1) >= rate * 2^32
 
-    with the integer hash of `mix_bits` and a fresh `(seed_0, seed_1)` per call
-    from the layer's seed generator; XLA makes it part of the neighbouring
-    loop, forward and backward, and never stores it.
+    with the integer hash of `mix_bits` and a new `(seed_0, seed_1)` per call
+    from the layer's seed generator. XLA fuses this into the neighboring loop,
+    forward and backward, and never stores the mask.
     Differs from the paper: nothing in distribution (Srivastava et al., 2014).
-    Cost: no parameters; some 12 integer operations an activation.
+    Cost: no parameters; about 12 integer operations per activation.
 
     Args:
         rate: float in [0, 1). Probability of dropping an activation.
@@ -51,12 +43,12 @@ class Dropout(keras.layers.Dropout):
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor of any shape, or a list of tensors of one shape,
-            of which the same places are dropped.
+        inputs: float tensor of any shape, or a list of tensors of the same
+            shape, in which the same positions are dropped.
         training: bool. Whether activations are dropped.
 
     Returns:
-        As `inputs`; what is kept is divided by `1 - rate`.
+        As `inputs`; activations that are kept are divided by `1 - rate`.
 
     Raises:
         ValueError: if `rate` is outside [0, 1].
@@ -79,58 +71,59 @@ class Dropout(keras.layers.Dropout):
     def call(self, inputs, training=False):
         if not training or self.rate == 0.0:
             return inputs
-        together = isinstance(inputs, list | tuple)
-        tensors = list(inputs) if together else [inputs]
-        kept = self._kept(ops.shape(tensors[0]), self.draw_key())
-        outputs = [self._drop(tensor, kept) for tensor in tensors]
-        return outputs if together else outputs[0]
+        is_list = isinstance(inputs, list | tuple)
+        tensors = list(inputs) if is_list else [inputs]
+        keep_mask = self._keep_mask(ops.shape(tensors[0]), self.draw_key())
+        outputs = [self._apply_mask(tensor, keep_mask) for tensor in tensors]
+        return outputs if is_list else outputs[0]
 
     def draw_key(self):
-        """Draws what decides which activations one call drops.
+        """Draws the random key that decides which activations are dropped.
 
         Returns:
-            Int32 tensor `(2,)`, or `None` if none is dropped.
+            Int32 tensor `(2,)`, or `None` if `rate` is 0.
         """
         if self.rate == 0.0:
             return None
         return ops.cast(self.seed_generator.next(), "int32")
 
     def drop(self, tensor, key):
-        """Drops by a key, the same places each time.
+        """Drops the activations that a key selects.
 
-        For what is computed again in the backward pass.
+        The same key always drops the same positions. This is needed where an
+        output is recomputed in the backward pass.
 
         Args:
             tensor: float tensor of any shape.
-            key: int32 tensor from `draw_key`, or `None` to drop none.
+            key: int32 tensor from `draw_key`, or `None` to drop nothing.
 
         Returns:
-            As `tensor`; what is kept is divided by `1 - rate`.
+            As `tensor`; activations that are kept are divided by `1 - rate`.
         """
         if key is None:
             return tensor
-        return self._drop(tensor, self._kept(ops.shape(tensor), key))
+        return self._apply_mask(tensor, self._keep_mask(ops.shape(tensor), key))
 
-    def _kept(self, shape, key):
-        # Begun with the key, which is unknown when XLA compiles: it would
-        # store a constant as large as the tensor.
+    def _keep_mask(self, shape, key):
+        # Starts from the key, whose value XLA does not know: otherwise it would
+        # compute the indices when compiling and store them as a constant.
         index, size = key[0], 1
         for axis in reversed(range(len(shape))):
-            places = ops.arange(shape[axis], dtype="int32") * size
+            offsets = ops.arange(shape[axis], dtype="int32") * size
             ones = (1,) * (len(shape) - axis - 1)
-            index = index + ops.reshape(places, (-1, *ones))
+            index = index + ops.reshape(offsets, (-1, *ones))
             size = size * shape[axis]
         bits = mix_bits(ops.bitwise_xor(mix_bits(index), key[1]))
         # The hash is uniform over [-2^31, 2^31).
         threshold = min(int(self.rate * 2**32) - 2**31, 2**31 - 1)
         return ops.greater_equal(bits, threshold)
 
-    def _drop(self, tensor, kept):
+    def _apply_mask(self, tensor, keep_mask):
         scaled = tensor * (1.0 / (1.0 - self.rate))
-        return ops.where(kept, scaled, ops.zeros_like(tensor))
+        return ops.where(keep_mask, scaled, ops.zeros_like(tensor))
 
     def get_config(self):
         config = super().get_config()
-        # Keras' option to share a mask along axes is not this layer's.
+        # This layer has no such argument: it never shares a mask along axes.
         config.pop("noise_shape", None)
         return config

@@ -5,10 +5,11 @@ import keras
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class FeedForward(keras.layers.Layer):
-    """Transforms each position on its own through a wider hidden layer.
+    """Applies a network with one hidden layer to each position separately.
 
-    Attention mixes positions but is linear in the values; this is where a
-    Transformer computes. It computes (Vaswani et al., 2017, Eq. 2):
+    Attention mixes positions but is linear in the values; this network is the
+    non-linear transformation of each position in a Transformer. It computes
+    (Vaswani et al., 2017, Eq. 2):
 
         FFN(x) = W_2 activation(W_1 x + b_1) + b_2
 
@@ -18,8 +19,9 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         intermediate_dim: int. Width F of the hidden layer.
-        activation: Keras activation. Defaults to `"relu"`.
-        kernel_initializer, bias_initializer: Keras initializers.
+        activation: Keras activation of the hidden layer. Defaults to `"relu"`.
+        kernel_initializer, bias_initializer: Keras initializers of both
+            matrices and both biases.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -28,7 +30,7 @@ class FeedForward(keras.layers.Layer):
     Returns:
         Float tensor `(B, T, D)`.
 
-    Masking: position-wise, needs none.
+    Masking: passes the inputs' mask through; positions are independent.
 
     Example:
     >>> layer = keras_deepnmt.layers.FeedForward(intermediate_dim=11)
@@ -56,17 +58,17 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, inputs_shape):
         width = inputs_shape[-1]
-        self.intermediate = self._dense(
+        self.intermediate = self._make_dense(
             "intermediate", self.intermediate_dim, self.activation
         )
         self.intermediate.build(inputs_shape)
-        self.output_dense = self._dense("output", width, None)
+        self.output_dense = self._make_dense("output", width, None)
         self.output_dense.build((*inputs_shape[:-1], self.intermediate_dim))
 
     def call(self, inputs):
         return self.output_dense(self.intermediate(inputs))  # Eq. 2
 
-    def _dense(self, name, width, activation):
+    def _make_dense(self, name, width, activation):
         return keras.layers.Dense(
             width,
             activation=activation,

@@ -1,4 +1,4 @@
-"""Encoder states fused channel by channel (Liu et al., 2021)."""
+"""Weighted sums of encoder states, per channel (Liu et al., 2021)."""
 
 import keras
 from keras import ops
@@ -10,12 +10,13 @@ GRANULARITIES = ("fine", "scalar")
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class FineGrainedLayerAttention(keras.layers.Layer):
-    """Gives each decoder block its own mixture of all encoder states.
+    """Gives each decoder block its own weighted sum of all encoder states.
 
-    A decoder that reads the encoder's top alone must do without what the
-    lower states still hold: word forms, names, numbers. Here every decoder
-    block weighs the states anew, and every channel on its own. The mixtures
-    do not depend on the target and are computed once a sentence.
+    A decoder that reads only the last encoder state has no direct access to
+    what lower states represent, such as word forms, names and numbers. Here
+    every decoder block learns its own weights of the encoder states, with
+    separate weights for each channel. The weighted sums do not depend on the
+    target: they are computed once per sentence.
 
     Given states X^0 (embeddings without positions) to X^N, decoder block m
     reads (Liu et al., 2021, fine-grained layer attention):
@@ -27,24 +28,27 @@ class FineGrainedLayerAttention(keras.layers.Layer):
     `layer_logits` its W, `drop_connect` its p: each entry of W is zeroed with
     that probability before the softmax, and the others are divided by 1 - p.
     Differs from the paper: nothing with the defaults. The released code also
-    norms the embeddings (`embedding_norm`) and the mixtures (`output_norm`),
-    with dropout after that.
-    Cost: `M (N + 1) D` parameters, `M (N + 1)` with `"scalar"`, `2 D` a norm;
-    O(M N B S D) time.
+    normalizes the embeddings (`embedding_norm`) and the sums (`output_norm`),
+    and then applies dropout to the sums.
+    Cost: `M (N + 1) D` parameters, `M (N + 1)` with `"scalar"`, plus `2 D` per
+    layer normalization; O(M N B S D) time.
 
     Args:
-        num_decoder_layers: int. Mixtures M, one for each decoder block.
-        granularity: `"fine"` for a weight a channel, `"scalar"` for one a
-            state (Bapna et al., 2018).
+        num_decoder_layers: int. Number of sums M, one for each decoder block.
+        granularity: `"fine"` for one weight per state and channel, `"scalar"`
+            for one per state (Bapna et al., 2018).
         drop_connect: float in [0, 1). Probability of zeroing an entry of W in
             training.
-        masked_layers: ints. Numbers of states whose weight is set to zero, 0
-            for the embeddings, to see what the decoder loses without them.
-        renormalize: bool. Whether the others' weights then sum to one again;
-            else they stay as they are.
-        output_norm: bool. Whether the mixtures are normalised, by one norm.
-        embedding_norm: bool. Whether X^0 is, to the scale of the others.
-        dropout: float in [0, 1). On the mixtures, after their norm.
+        masked_layers: list of ints. Indices of states whose weight is set to
+            zero, 0 for the embeddings, to measure their contribution.
+        renormalize: bool. Whether the weights of the other states are rescaled
+            to sum to one; otherwise they keep their values.
+        output_norm: bool. Whether layer normalization is applied to the sums,
+            with the same parameters for all M.
+        embedding_norm: bool. Whether layer normalization is applied to X^0,
+            which gives it the scale of the other states.
+        dropout: float in [0, 1). Dropout probability on the sums, after
+            `output_norm`.
         layer_norm_epsilon: float. Added to the variance.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
@@ -57,11 +61,11 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         List of M float tensors `(B, S, D)`.
 
     Raises:
-        ValueError: for an unknown granularity, a probability outside [0, 1),
-            fewer than two states, states that differ in width, or masked
-            layers that do not exist or are all there are (at build).
+        ValueError: for an unknown granularity or a probability outside [0, 1);
+            at build, for fewer than two states, states that differ in width,
+            or `masked_layers` that do not exist or include all states.
 
-    Masking: position-wise, needs none.
+    Masking: none; positions are independent.
 
     Example:
     >>> fusion = keras_deepnmt.layers.FineGrainedLayerAttention(2)
@@ -123,7 +127,7 @@ class FineGrainedLayerAttention(keras.layers.Layer):
             name="layer_logits",
             shape=shape,
             initializer=keras.initializers.RandomUniform(-limit, limit),
-            # A softmax of rounded logits would not be a float32 softmax.
+            # Stays float32 under mixed precision, as the softmax does.
             autocast=False,
         )
         self.drop_connect_layer = Dropout(
@@ -146,15 +150,16 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         first, *others = layer_states
         if self.embedding_norm:
             first = self.embedding_norm_layer(first)
-        # Sums, not a product of stacked states: XLA makes one loop of them and
-        # copies none. In two axes, as it is ten times slower backward in three.
+        # Sums instead of a matrix product with stacked states: XLA fuses them
+        # into one loop without copies. Two axes, because the backward pass is
+        # ten times slower with three.
         states = [
             ops.reshape(ops.cast(state, "float32"), (-1, self.hidden_dim))
             for state in (first, *others)
         ]
         weights = ops.unstack(
             ops.reshape(
-                self._weights(training),
+                self._compute_weights(training),
                 (self.num_decoder_layers * self.num_states, -1),
             ),
             num=self.num_decoder_layers * self.num_states,
@@ -176,16 +181,16 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         return memories
 
     def layer_weights(self):
-        """Gives what each decoder block takes of each state, per channel.
+        """Returns each decoder block's weights of the states, per channel.
 
         Returns:
             Float32 tensor `(M, N + 1, D)`, without DropConnect; sums to 1 over
-            axis 1, unless states are masked and not renormalised.
+            axis 1, unless states are masked and `renormalize=False`.
         """
         shape = (self.num_decoder_layers, self.num_states, self.hidden_dim)
-        return ops.broadcast_to(self._weights(training=False), shape)
+        return ops.broadcast_to(self._compute_weights(training=False), shape)
 
-    def _weights(self, training):
+    def _compute_weights(self, training):
         shape = (self.num_decoder_layers, self.num_states, -1)
         logits = ops.reshape(ops.cast(self.layer_logits, "float32"), shape)
         logits = self.drop_connect_layer(logits, training=training)
@@ -202,14 +207,14 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         widths = [shape[-1] for shape in shapes]
         if len(widths) < 2 or len(set(widths)) != 1:
             raise ValueError(
-                "`layer_states` must be at least two states of one width. "
+                "`layer_states` must be at least two states of the same width. "
                 f"Received: widths={widths}."
             )
         last = len(widths) - 1
         wrong = [n for n in self.masked_layers if not 0 <= n <= last]
         if wrong or len(self.masked_layers) > last:
             raise ValueError(
-                f"`masked_layers` must be numbers from 0 to {last}, and not "
+                f"`masked_layers` must be indices from 0 to {last}, but not "
                 f"all of them. Received: masked_layers={self.masked_layers}."
             )
 

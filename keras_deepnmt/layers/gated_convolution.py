@@ -1,11 +1,11 @@
-"""Gated convolution over a sentence (Shen et al., 2018, Eq. 5)."""
+"""Convolution with a gated linear unit (Shen et al., 2018, Eq. 5)."""
 
 import keras
 from keras import ops
 
 from keras_deepnmt.layers.convolution_padding import (
     check_convolution,
-    padded_sides,
+    padding_lengths,
 )
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.weight_normalization import check_dropout
@@ -16,52 +16,53 @@ from keras_deepnmt.layers.weight_normalized_conv1d import (
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class GatedConvolution(keras.layers.Layer):
-    """Makes new features of each position from its neighbours.
+    """Applies a convolution over the positions and a gated linear unit (GLU).
 
-    The layer of convolutional translators: half of a convolution's channels
-    are features, the other half say how much of each passes. It serves the
-    encoder, which sees both sides, and the decoder, which sees the past and
-    may be run step by step.
+    The main layer of convolutional translation models: half of the
+    convolution's channels are features, and the other half are gates that
+    decide how much of each feature passes. Use `padding="same"` in an encoder,
+    which sees both sides, and `padding="causal"` in a decoder, which sees only
+    earlier positions and can run incrementally.
 
     It computes (Shen et al., 2018, Eq. 5; Dauphin et al., 2017):
 
         [a; g] = convolution(dropout(x)),  output = a * sigmoid(g)
 
     Here `filters` is the width of the paper's h^l, `kernel_size` its 2 r + 1;
-    weights are normalised.
-    Differs from the paper: padding is zero before the convolution and after
-    it, so that a sentence does not depend on its batch; the released code has
-    batches of equal lengths.
-    Cost: `2 k D U + 4 U` parameters, O(B T k D U) time. What it reads, side by
-    side and dropped, is made anew in the backward pass, not stored: the memory
-    of a dense stack grows with its states, not with all that is read of them.
+    the convolution is a `WeightNormalizedConv1D`.
+    Differs from the paper: padded positions are set to zero before and after
+    the convolution, so that a sentence does not depend on the other sentences
+    of its batch; in the released code all sentences of a batch have the same
+    length.
+    Cost: `2 k D U + 4 U` parameters, O(B T k D U) time. The concatenated
+    inputs after dropout are recomputed in the backward pass, not stored: a
+    dense stack needs memory for its states, but not for copies of them.
 
     Args:
         filters: int. Width U of the output.
-        kernel_size: int. Positions k that one output sees.
-        padding: `"same"`, centred: (k - 1) / 2 neighbours on each side; or
-            `"causal"`: the k - 1 positions before.
-        dropout: float in [0, 1). Probability of dropping an activation of the
-            input.
+        kernel_size: int. Number of positions k that one output sees.
+        padding: `"same"`: centered, (k - 1) / 2 positions on each side; or
+            `"causal"`: the position itself and the k - 1 positions before it.
+        dropout: float in [0, 1). Dropout probability on the input.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor `(B, T, D)`, or a list of `(B, T, D_i)` that lie
-            side by side, D in all; with a cache `(B*K, 1, D)`.
-        padding_mask: bool tensor `(B, T)`, `True` = real token. Defaults to
-            all real.
+        inputs: float tensor `(B, T, D)`, or a list of `(B, T, D_i)` that are
+            concatenated, D wide in total; with a cache `(B*K, 1, D)`.
+        padding_mask: bool tensor `(B, T)`, `True` = real token. `None` means
+            that all tokens are real.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Not needed: the cache is the past.
+        cache_index: int scalar tensor. Ignored: the cache needs no position.
         training: bool. Whether dropout is active.
 
     Returns:
-        Float tensor `(B, T, U)`; then the new cache iff one was passed.
+        Float tensor `(B, T, U)`; then the new cache if one was passed.
 
     Raises:
         ValueError: for an unknown padding, a kernel size below 1, or `dropout`
             outside [0, 1).
 
-    Masking: consumes `padding_mask`; padding gives zeros.
+    Masking: uses `padding_mask`; the output is zero at padded positions.
 
     Example:
     >>> layer = keras_deepnmt.layers.GatedConvolution(11, padding="causal")
@@ -85,11 +86,11 @@ class GatedConvolution(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, inputs_shape):
-        self.width = sum(shape[-1] for shape in _shapes(inputs_shape))
+        self.width = sum(shape[-1] for shape in _list_shapes(inputs_shape))
         self.dropout_layer = Dropout(
             self.dropout, name="dropout", dtype=self.dtype_policy
         )
-        # Zeros are added here: step by step the past takes their place.
+        # Without padding: `call` adds the zeros, or the cached inputs.
         self.convolution = WeightNormalizedConv1D(
             2 * self.filters,
             self.kernel_size,
@@ -124,7 +125,7 @@ class GatedConvolution(keras.layers.Layer):
         return output if cache is None else (output, cache)
 
     def _convolve(self, parts, real, training):
-        # Drawn outside of what runs twice.
+        # Drawn here, because `convolve` runs again in the backward pass.
         key = self.dropout_layer.draw_key() if training else None
 
         def convolve(kernel, *parts):
@@ -132,7 +133,7 @@ class GatedConvolution(keras.layers.Layer):
             x = self.dropout_layer.drop(x, key)
             if real is not None:
                 x = ops.where(real, x, 0.0)
-            sides = padded_sides(self.kernel_size, self.padding)
+            sides = padding_lengths(self.kernel_size, self.padding)
             x = ops.pad(x, ((0, 0), sides, (0, 0)))
             return ops.conv(x, kernel, data_format="channels_last")
 
@@ -142,22 +143,23 @@ class GatedConvolution(keras.layers.Layer):
         return convolve(kernel, *parts) + self.convolution.bias
 
     def init_cache(self, batch_size, max_length):
-        """Makes the cache of a sentence's beginning.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Not needed.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Ignored.
 
         Returns:
-            Dict of zeros `{"inputs"}`, the last k - 1 inputs `(B*K, k - 1,
-            D)`; an empty one for a kernel of size 1, which sees no other.
+            Dict of zeros `{"inputs"}` for the last k - 1 inputs `(B*K, k - 1,
+            D)`; an empty dict if `kernel_size` is 1.
 
         Raises:
-            ValueError: if later positions are read.
+            ValueError: if `padding` is not `"causal"`.
         """
         if self.padding != "causal":
             raise ValueError(
-                "Step by step, later positions cannot be read. Received: "
+                '`padding` must be "causal" for incremental decoding, where '
+                "later positions are not known yet. Received: "
                 f'padding={self.padding!r}. Pass padding="causal".'
             )
         if self.kernel_size == 1:
@@ -166,7 +168,7 @@ class GatedConvolution(keras.layers.Layer):
         return {"inputs": ops.zeros(shape, dtype=self.compute_dtype)}
 
     def compute_output_shape(self, inputs_shape):
-        return (*_shapes(inputs_shape)[0][:-1], self.filters)
+        return (*_list_shapes(inputs_shape)[0][:-1], self.filters)
 
     def get_config(self):
         return {
@@ -179,25 +181,13 @@ class GatedConvolution(keras.layers.Layer):
 
 
 def concatenate_states(layer_states):
-    """Puts the states of a stack side by side.
-
-    Args:
-        layer_states: list of float tensors `(B, S, D_i)`.
-
-    Returns:
-        Float tensor `(B, S, D_1 + D_2 + ...)`.
-
-    Example:
-    >>> states = [np.zeros((3, 7, 11)), np.zeros((3, 7, 5))]
-    >>> concatenate_states(states).shape
-    TensorShape([3, 7, 16])
-    """
+    """Concatenates states `(B, S, D_i)` along their last axis."""
     if len(layer_states) == 1:
         return layer_states[0]
     return ops.concatenate(layer_states, axis=-1)
 
 
-def _shapes(inputs_shape):
-    # A shape read from a file is a list, too.
-    several = isinstance(inputs_shape[0], list | tuple)
-    return inputs_shape if several else [inputs_shape]
+def _list_shapes(inputs_shape):
+    # The shape of one tensor may be a list, too, if it was read from a file.
+    is_list_of_shapes = isinstance(inputs_shape[0], list | tuple)
+    return inputs_shape if is_list_of_shapes else [inputs_shape]

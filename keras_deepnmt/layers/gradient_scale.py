@@ -1,4 +1,4 @@
-"""Gradients of another size than the loss gives (Gehring et al., 2017)."""
+"""Scaling of gradients (Gehring et al., 2017)."""
 
 import keras
 from keras import ops
@@ -6,11 +6,11 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class GradientScale(keras.layers.Layer):
-    """Hands its inputs on, and a fraction of the gradient back.
+    """Returns its inputs unchanged and multiplies their gradient by a factor.
 
-    In a decoder of L layers with an attention each, an encoder receives 2 L
-    gradients, through keys and through values. Divided by their number, they
-    leave the encoder at the pace of the decoder.
+    If each of L decoder layers attends to the encoder, the encoder receives
+    2 L gradients, through keys and values. Dividing by their number keeps the
+    encoder's gradients at the scale of the decoder's.
 
     It computes:
 
@@ -18,9 +18,9 @@ class GradientScale(keras.layers.Layer):
 
     as `stop_gradient(x) + scale * (x - stop_gradient(x))`, of which the second
     term is zero.
-    Differs from the paper: there the gradients of the encoder's weights are
-    scaled and those of its input are not. This layer behind the encoder with
-    `scale` and another one before it with `1 / scale` do the same.
+    Differs from the paper: the paper scales the gradients of the encoder's
+    weights but not those of its input. For the same effect, put this layer
+    after the encoder with `scale` and another one before it with `1 / scale`.
     Cost: no parameters.
 
     Args:

@@ -12,67 +12,74 @@ FUSIONS = ("sum", "concat", "gated_sum")
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class HybridSelfAttention(MultiHeadAttention):
-    """Looks at all positions, to the left, to the right and nearby at once.
+    """Self-attention with global, forward, backward and local branches.
 
-    Self-attention treats a sentence as a bag of words but for what position
-    embeddings say. Here several branches read one alignment matrix, each
-    through a mask of its own, so that order and neighbourhood show without
-    further projections.
+    Plain self-attention knows the order of words only from the position
+    encoding. Here several branches share one matrix of attention logits, and
+    each applies a mask of its own: all positions, those to the left, those to
+    the right, or those nearby. The branches are then fused. This adds order
+    and neighborhood without further query, key or value projections. Use it in
+    place of `MultiHeadAttention` for self-attention, on its own or as
+    `self_attention=` of a Transformer block.
 
     Given projections Q, K, V of width H per head it computes for branches i
     (Song et al., 2018, Eq. 8, 10, 12-14):
 
         E = Q K^T / sqrt(H)
-        H_i = softmax(E + M_i) V, the heads side by side
+        H_i = softmax(E + M_i) V, with the heads concatenated
         "sum":        O = sum_i H_i
         "concat":     O = F [H_1; ...; H_n]
         "gated_sum":  O = sum_i G_i(H_i) * H_i
                       G_i(x) = sigmoid(W_2i relu(W_1i x))
         output = O W_O
 
-    where M_i lets position t see position s iff
+    where the mask M_i allows position t to attend to position s if
 
         global: always     forward: s <= t
         local:  |s - t| <= window     backward: s >= t
 
-    and, in a decoder, s <= t besides. Here `window` is the paper's k, and
-    D / `gate_reduction` the width between W_1 and W_2.
-    Differs from the paper: a position sees itself in both directions unless
-    `strict`; a row that may see no key gives zeros; the fusion precedes W_O.
-    Cost: beside multi-head attention O(n B N T S) time of n branches, and
-    weights: "sum" 0, "concat" `n D^2`, "gated_sum" `2 n D^2 / gate_reduction`.
+    and, in a decoder, only if s <= t as well. Here `window` is the paper's k,
+    and D / `gate_reduction` the width between W_1 and W_2.
+    Differs from the paper: the forward and backward branches include the
+    position itself unless `strict`; a position that may attend to no key gets
+    zeros; the branches are fused before W_O.
+    Cost: in addition to multi-head attention, O(n B N T S) time for n branches,
+    and weights: "sum" 0, "concat" `n D^2`, "gated_sum"
+    `2 n D^2 / gate_reduction`.
 
     Args:
         num_heads: int. Number of heads N; must divide the query's width D.
-        branches: list of distinct names out of `"global"`, `"forward"`,
-            `"backward"` and `"local"`. A decoder has no `"backward"`.
-        window: int, or list of ints for one local branch each. How far a
-            local branch sees to each side.
+        branches: list of distinct names from `"global"`, `"forward"`,
+            `"backward"` and `"local"`. In a decoder, leave out `"backward"`.
+        window: int, or list of ints for one local branch each. Number of
+            positions that a local branch sees on each side.
         fusion: `"sum"`, `"concat"` or `"gated_sum"`.
-        gate_reduction: int. D over the inner width of a gate; divides D.
-        strict: bool. Whether the directed branches see other positions only:
-            s < t and s > t.
+        gate_reduction: int. D divided by the inner width of a gate; must
+            divide D.
+        strict: bool. Whether the forward and backward branches exclude the
+            position itself: s < t and s > t.
         attention_dropout, use_bias, key_bias, kernel_initializer,
         bias_initializer, **kwargs: as in `MultiHeadAttention`. F and the
-            gates have no bias and start Glorot uniform: a concatenation then
-            starts at about the size of one branch, and a gate near one half.
+            gates have no bias and are initialized Glorot uniform: at first, a
+            concatenation has about the size of one branch, and gates are near
+            one half.
 
     Call arguments:
-        query, ..., training: as in `MultiHeadAttention`; position t of the
-            query and position t of the value are the same token. A static
-            cache, which has no positions, is refused.
+        query, ..., training: as in `MultiHeadAttention`. Position t of the
+            query and position t of the value must be the same token: a static
+            cache, which has no positions, raises an error.
 
     Returns:
-        `output`, a float tensor like `query`; then `cache` iff one was passed;
-        then the scores of each branch `(B, n, N, T, S)` iff asked for, in the
-        order of `branch_names`.
+        `output`, a float tensor like `query`; then `cache` if one was passed;
+        then the attention weights of all branches `(B, n, N, T, S)`, in the
+        order of `branch_names`, if `return_attention_scores=True`.
 
     Raises:
-        ValueError: for unknown or repeated branches, an unknown fusion, a
-            negative window; if `gate_reduction` does not divide `D` (at
-            build); if `"backward"` is called with a causal mask or a cache.
+        ValueError: for unknown or repeated branches, an unknown fusion or a
+            negative window; at build, if `gate_reduction` does not divide `D`;
+            at call, for `"backward"` with a causal mask or a cache.
 
-    Masking: explicit masks only; every branch obeys `attention_mask`.
+    Masking: explicit masks only; `attention_mask` applies to every branch.
 
     Example:
     >>> attention = keras_deepnmt.layers.HybridSelfAttention(
@@ -106,7 +113,7 @@ class HybridSelfAttention(MultiHeadAttention):
         windows = (window,) if isinstance(window, int) else tuple(window)
         if not windows or min(windows) < 0:
             raise ValueError(
-                "`window` must be an int >= 0 or a list of such. "
+                "`window` must be an int >= 0 or a list of them. "
                 f"Received: window={window}."
             )
         if fusion not in FUSIONS:
@@ -136,7 +143,7 @@ class HybridSelfAttention(MultiHeadAttention):
 
     @property
     def branch_names(self):
-        """The names of the branches, one for each local window."""
+        """Names of the branches; each local window is a branch of its own."""
         names = []
         for branch in self.branches:
             if branch == "local":
@@ -149,7 +156,7 @@ class HybridSelfAttention(MultiHeadAttention):
         super().build(query_shape, value_shape, key_shape)
         width = query_shape[-1]
         if self.fusion == "concat":
-            self.fusion_projection = self._fusion_layer(
+            self.fusion_projection = self._make_fusion_layer(
                 "fusion", len(self.branch_names) * width, width
             )
         elif self.fusion == "gated_sum":
@@ -158,33 +165,34 @@ class HybridSelfAttention(MultiHeadAttention):
                     "`gate_reduction` must divide the width of `query`. "
                     f"Received: gate_reduction={self.gate_reduction}, "
                     f"query_shape={query_shape}. Pass a smaller "
-                    "`gate_reduction`, as gate_reduction=4."
+                    "`gate_reduction`, such as gate_reduction=4."
                 )
             inner = width // self.gate_reduction
             self.squeezes = [
-                self._fusion_layer(f"{name}_squeeze", width, inner)
+                self._make_fusion_layer(f"{name}_squeeze", width, inner)
                 for name in self.branch_names
             ]
             self.excites = [
-                self._fusion_layer(f"{name}_excite", inner, width)
+                self._make_fusion_layer(f"{name}_excite", inner, width)
                 for name in self.branch_names
             ]
 
-    def _allowed(self, queries, keys, attention_mask, is_causal, start):
+    def _make_mask(self, queries, keys, attention_mask, is_causal, start):
         if start is None:
             raise ValueError(
-                "HybridSelfAttention compares the positions of queries and "
-                "keys, which a static cache does not have. Use "
-                "MultiHeadAttention for cross-attention."
+                "`cache` needs a `cache_index`: HybridSelfAttention compares "
+                "the positions of queries and keys. Received: "
+                "cache_index=None. Use MultiHeadAttention for "
+                "cross-attention."
             )
         if is_causal and "backward" in self.branches:
             raise ValueError(
-                '`branches` cannot hold "backward" under a causal mask, which '
-                "leaves it the position itself at most. Received: "
+                '`branches` must not contain "backward" with a causal mask, '
+                "which hides all later positions. Received: "
                 f"branches={self.branches}. In a decoder pass "
                 'branches=("forward", "local").'
             )
-        allowed = super()._allowed(
+        allowed = super()._make_mask(
             queries, keys, attention_mask, is_causal, start
         )
         distances = relative_positions(
@@ -192,28 +200,30 @@ class HybridSelfAttention(MultiHeadAttention):
         )
         return [
             mask if allowed is None else ops.logical_and(allowed, mask)
-            for mask in self._branch_masks(distances)
+            for mask in self._make_branch_masks(distances)
         ]
 
-    def _branch_masks(self, distances):
-        least = 1 if self.strict else 0
+    def _make_branch_masks(self, distances):
+        min_distance = 1 if self.strict else 0
         masks = {
             "global": [ops.ones_like(distances, dtype="bool")],
-            "forward": [distances <= -least],
-            "backward": [distances >= least],
+            "forward": [distances <= -min_distance],
+            "backward": [distances >= min_distance],
             "local": [ops.abs(distances) <= window for window in self._windows],
         }
         return [mask for branch in self.branches for mask in masks[branch]]
 
     def _attend(self, queries, keys, values, allowed, training):
-        logits = self._align(queries, keys)  # (B, N, T, S)
-        weights = [self._weigh(logits, mask) for mask in allowed]  # Eq. 8, 10
+        logits = self._compute_logits(queries, keys)  # (B, N, T, S)
+        weights = [self._softmax(logits, mask) for mask in allowed]  # Eq. 8, 10
         dropped = [self.dropout_layer(a, training=training) for a in weights]
         if self.fusion == "sum":
             # One product with V for all: sum_i (A_i V) = (sum_i A_i) V.
-            context = self._gather(sum(dropped[1:], dropped[0]), values)
+            context = self._apply_weights(sum(dropped[1:], dropped[0]), values)
         else:
-            context = self._fuse([self._gather(a, values) for a in dropped])
+            context = self._fuse(
+                [self._apply_weights(a, values) for a in dropped]
+            )
         return context, ops.stack(weights, axis=1)
 
     def _fuse(self, contexts):
@@ -228,8 +238,8 @@ class HybridSelfAttention(MultiHeadAttention):
             gated.append(gate * x)
         return sum(gated[1:], gated[0])  # Eq. 13
 
-    def _fusion_layer(self, name, input_width, width):
-        layer = self._projection(
+    def _make_fusion_layer(self, name, input_width, width):
+        layer = self._make_projection(
             name,
             width,
             use_bias=False,
@@ -239,11 +249,11 @@ class HybridSelfAttention(MultiHeadAttention):
         return layer
 
     def get_config(self):
-        several = not isinstance(self.window, int)
+        is_list = not isinstance(self.window, int)
         return {
             **super().get_config(),
             "branches": list(self.branches),
-            "window": list(self.window) if several else self.window,
+            "window": list(self.window) if is_list else self.window,
             "fusion": self.fusion,
             "gate_reduction": self.gate_reduction,
             "strict": self.strict,
@@ -251,10 +261,10 @@ class HybridSelfAttention(MultiHeadAttention):
 
 
 def _check_branches(branches):
-    """Refuses what is no list of distinct branches."""
+    """Raises a `ValueError` unless all branches are known and distinct."""
     unknown = [branch for branch in branches if branch not in BRANCHES]
     if unknown or not branches or len(set(branches)) < len(branches):
         raise ValueError(
-            f"`branches` must be distinct names out of {BRANCHES}. "
+            f"`branches` must be one or more distinct names of {BRANCHES}. "
             f"Received: branches={branches}."
         )

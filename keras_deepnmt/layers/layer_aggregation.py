@@ -1,4 +1,4 @@
-"""Aggregation of a stack's layers (Dou et al., 2018, Eq. 4-7)."""
+"""Aggregation of the layers of a stack (Dou et al., 2018, Eq. 4-7)."""
 
 import keras
 
@@ -17,11 +17,12 @@ LINEAR_MODES = ("matrices", "feed_forward")
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class LayerAggregation(keras.layers.Layer):
-    """Makes one state out of the states of all layers of a stack.
+    """Combines the states of all layers of a stack into one state.
 
-    A stack hands on its last layer only, and what the lower ones found is
-    lost unless every layer copies it. Aggregation keeps them in reach: flatly
-    ("dense", "linear"), or by a chain or a tree of `AggregationNode`s.
+    A stack normally passes on the output of its last layer only, so that the
+    next module cannot use what lower layers represent. Aggregation combines
+    the outputs of all layers: directly ("dense", "linear"), or by a chain
+    ("iterative") or a tree ("hierarchical") of `AggregationNode`s.
 
     Given block outputs H^1 ... H^L it computes (Dou et al., 2018, Section 3.1)
 
@@ -31,54 +32,55 @@ class LayerAggregation(keras.layers.Layer):
         hierarchical:  A_1 = AGG(H^1, H^2),
                        A_i = AGG(H^(2i-1), H^(2i), A_(i-1))
 
-    of which the last is the output. "dense" and "hierarchical" feed back: in a
-    stack, block l + 1 reads A^l, or A_i if l = 2i. Of an odd number of layers
-    the hierarchy ends with `AGG(H^L, A_((L-1)/2))`.
-    Differs from the paper: odd L. The smallest growth it reports, 14.7M
-    weights at base size, is not that of Eq. 5 (`L D^2` a stack) but that of
-    `linear_mode="feed_forward"`, which has neither activation nor bias, so
-    that the combination stays linear: W_l is then a product of two matrices.
-    Cost: in units of D^2, with F = 4 D and L = 6: dense 0, linear 6 or 28,
-    iterative 60, hierarchical 44; all position-wise unless `function` is
-    "attention".
+    and returns the last A. "dense" and "hierarchical" feed back into the
+    stack: block l + 1 reads A^l, or A_i if l = 2i. For an odd number of layers
+    the last node of the tree is `AGG(H^L, A_((L-1)/2))`.
+    Differs from the paper: odd L. The smallest growth that the paper reports,
+    14.7M weights at base size, is not that of Eq. 5 (`L D^2` per stack) but
+    that of `linear_mode="feed_forward"`: a feed-forward network without
+    activation and bias, so that each W_l is a product of two matrices.
+    Cost: weights in units of D^2, for F = 4 D and L = 6: dense 0, linear 6 or
+    28, iterative 60, hierarchical 44. Positions are independent unless
+    `function` is "attention".
 
     Args:
         strategy: `"dense"`, `"linear"`, `"iterative"` or `"hierarchical"`.
-        function: `"sigmoid"`, `"relu"` or `"attention"`; of the nodes.
-        residual: `"all"`, `"top"` or `"none"`; of the nodes. The top is H^l in
-            the chain and H^(2i) in the tree.
+        function: `"sigmoid"`, `"relu"` or `"attention"`: the function of the
+            nodes, see `AggregationNode`.
+        residual: `"all"`, `"top"` or `"none"`: the residual connections of the
+            nodes. `"top"` is H^l in the chain and H^(2i) in the tree.
         intermediate_dim: int. Width F. Defaults to `4 D`.
         linear_mode: `"matrices"` (Eq. 5) or `"feed_forward"`.
         num_heads: int. Heads of nodes with `function="attention"`.
-        num_layers: int. Blocks L of the stack; a model sets it. Defaults to
-            the number of states at build.
-        dropout: float in [0, 1). On the output of each node's function.
+        num_layers: int. Number of blocks L of the stack; a model sets it.
+            Defaults to the number of states at build.
+        dropout: float in [0, 1). Dropout probability on the output of each
+            node's function.
         layer_norm_epsilon: float. Added to the variance.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         layer_states: list of float tensors `(B, S, D)`, the outputs of blocks
             1 to l, without the embedding; with a cache `(B*K, 1, D)`.
-        previous: list of what this layer gave after blocks 1 to l - 1: only
-            the newest node is computed then. Defaults to none of them known:
-            the whole list is aggregated.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real. Like the next three for `function="attention"`.
-        use_causal_mask: bool. Whether position t sees only s <= t.
+        previous: list of the outputs of this layer after blocks 1 to l - 1;
+            only the newest A is then computed. `None` computes all of them.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real. This and the next three arguments are
+            used only with `function="attention"`.
+        use_causal_mask: bool. Whether position t attends only to s <= t.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Position of this step.
+        cache_index: int scalar tensor. Position of this decoding step.
         training: bool. Whether dropout is active.
 
     Returns:
-        Float tensor `(B, S, D)`: the last A, or with `previous`, after a block
-        at which no node stands, the newest state; then the new cache iff one
-        was passed.
+        Float tensor `(B, S, D)`: the last A; or, with `previous`, the newest
+        state if block l has no node. Then the new cache if one was passed.
 
     Raises:
-        ValueError: for an unknown option, a wrong number of states, or
-            `previous` without `num_layers`.
+        ValueError: if an option is not allowed, for a wrong number of states,
+            or for `previous` without `num_layers`.
 
-    Masking: consumes `padding_mask`; only nodes that attend need one.
+    Masking: uses `padding_mask`, in nodes with attention only.
 
     Example:
     >>> aggregation = keras_deepnmt.layers.LayerAggregation("hierarchical")
@@ -123,20 +125,20 @@ class LayerAggregation(keras.layers.Layer):
 
     @property
     def feeds_back(self):
-        """Whether block l + 1 of a stack reads what this layer gave."""
+        """Whether block l + 1 reads this layer's output after block l."""
         return self.strategy in ("dense", "hierarchical")
 
     def build(self, layer_states_shape):
         shape = common_shape("layer_states", layer_states_shape)
         self.num_states = self.num_layers or len(layer_states_shape)
         self.nodes, blocks = [], []
-        # All nodes at once: a stack begins with a single state.
+        # Builds all nodes: the first call in a stack has a single state.
         for number in range(1, self.num_states + 1):
-            inputs_shape = self._node_inputs(
+            inputs_shape = self._select_node_inputs(
                 [shape] * number, [shape] * (number - 1)
             )
             if inputs_shape:
-                node = self._node(number, shape[-1])
+                node = self._make_node(number, shape[-1])
                 node.build(inputs_shape)
                 self.nodes.append(node)
                 blocks.append(number)
@@ -160,27 +162,28 @@ class LayerAggregation(keras.layers.Layer):
             "training": training,
         }
         if previous is not None:
-            output, cache = self._newest(
+            output, cache = self._aggregate_newest(
                 layer_states, previous, cache, **options
             )
         else:
             previous = []
             for number in range(1, len(layer_states) + 1):
-                output, cache = self._newest(
+                output, cache = self._aggregate_newest(
                     layer_states[:number], previous, cache, **options
                 )
                 previous.append(output)
         return output if cache is None else (output, cache)
 
     def init_cache(self, batch_size, max_length):
-        """Makes the empty cache of step-by-step aggregation.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Positions M.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Number of positions, M.
 
         Returns:
-            Dict of the caches of nodes that attend; else an empty one.
+            Dict of one cache per node, by its name, if the nodes use attention;
+            otherwise an empty dict.
         """
         if not self._has_attention:
             return {}
@@ -190,23 +193,23 @@ class LayerAggregation(keras.layers.Layer):
         }
 
     def input_matrices(self):
-        """Gives the matrices that the states meet, for each node.
+        """Returns the first weight matrix of each node, split by input.
 
         Returns:
-            List of float tensors `(n, D, F)`, one a node, lowest first: entry
-            j is the matrix of input j.
+            List of float tensors `(n, D, F)`, one per node, lowest first: entry
+            j is the matrix that multiplies input j.
         """
         return [matrix for n in self.nodes for matrix in n.input_matrices()]
 
-    def _newest(self, layer_states, previous, cache, **options):
-        """What stands after the newest block, and the cache."""
+    def _aggregate_newest(self, layer_states, previous, cache, **options):
+        """Computes the output after the newest block, and the updated cache."""
         number, newest = len(layer_states), layer_states[-1]
         if self.strategy == "dense":
             return sum(previous, newest), cache  # Eq. 4
         if number not in self.node_blocks:
             return newest, cache
         node = self.nodes[self.node_blocks.index(number)]
-        inputs = self._node_inputs(layer_states, previous)
+        inputs = self._select_node_inputs(layer_states, previous)
         if self.strategy == "linear":
             return node(inputs), cache
         if cache is None or not self._has_attention:
@@ -214,8 +217,8 @@ class LayerAggregation(keras.layers.Layer):
         output, updated = node(inputs, cache=cache[node.name], **options)
         return output, {**cache, node.name: updated}
 
-    def _node_inputs(self, layer_states, previous):
-        """The inputs of the node after the newest block; none: no node."""
+    def _select_node_inputs(self, layer_states, previous):
+        """Returns the inputs of the newest block's node, if it has one."""
         number = len(layer_states)
         is_last = number == self.num_states
         if self.strategy == "linear":
@@ -224,20 +227,20 @@ class LayerAggregation(keras.layers.Layer):
             return []
         if self.strategy == "iterative" or (number % 2 and is_last):
             return [layer_states[-1], previous[-1]]  # Eq. 6
-        # A_(i-1) came two blocks ago, unless this is the lowest node.
+        # A_(i-1) is two blocks below; the lowest node has none.
         return [] if number % 2 else [*layer_states[-2:], *previous[-2:-1]]
 
-    def _node(self, number, width):
+    def _make_node(self, number, width):
         options = {
             "name": f"node_{len(self.nodes) + 1}",
             "dtype": self.dtype_policy,
         }
         if self.strategy == "linear":
-            wide = self.intermediate_dim or 4 * width
-            through_dim = None if self.linear_mode == "matrices" else wide
+            inner = self.intermediate_dim or 4 * width
+            through_dim = None if self.linear_mode == "matrices" else inner
             return LinearCombination(through_dim, **options)
         options |= {name: getattr(self, name) for name in NODE_OPTIONS}
-        # The inputs of a tree's node begin with H^(2i-1), H^(2i).
+        # In a tree the first two inputs are H^(2i-1) and H^(2i), the top.
         in_tree = self.strategy == "hierarchical" and number % 2 == 0
         return AggregationNode(top_index=1 if in_tree else 0, **options)
 
@@ -258,13 +261,13 @@ class LayerAggregation(keras.layers.Layer):
         received += f" and {len(previous)} previous outputs"
         if self.num_layers is None:
             raise ValueError(
-                "`previous` needs `num_layers`, the number of blocks that will "
-                f"come. {received}, num_layers=None."
+                "`previous` needs `num_layers`, the number of blocks of the "
+                f"stack. {received}, num_layers=None."
             )
         if not len(previous) + 1 == len(layer_states) <= self.num_states:
             raise ValueError(
                 "`previous` must hold one output for each of `layer_states` "
-                f"but the newest, and there are {self.num_states} blocks. "
+                f"except the newest, and there are {self.num_states} blocks. "
                 f"{received}."
             )
 

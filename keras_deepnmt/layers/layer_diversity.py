@@ -1,29 +1,20 @@
-"""Diversity of a stack's layers as a loss (Dou et al., 2018, Eq. 9-10)."""
+"""Auxiliary loss for the diversity of layers (Dou et al., 2018, Eq. 9-10)."""
 
 import keras
 from keras import ops
 
 from keras_deepnmt.layers.aggregation_options import check_choice
 
-# Added to the squared lengths: a state of zeros has no direction.
+# Avoids a division by zero for states that are all zeros.
 EPSILON = 1e-8
 
 
 def diversity(layer_states):
-    """Measures how far adjacent layers point into different directions.
+    """Measures how much the directions of adjacent layers differ.
 
-    At each position it is the mean of `1 - cos^2(h^l, h^(l+1))` over adjacent
-    layers (Dou et al., 2018, Eq. 10): 0 if each state is a multiple of the
-    one below, 1 if it is orthogonal to it.
-
-    Args:
-        layer_states: list of at least two float tensors `(B, S, D)`.
-
-    Returns:
-        Float32 tensor `(B, S)`.
-
-    Raises:
-        ValueError: if there are fewer than two states.
+    At each position it returns the mean of `1 - cos^2(h^l, h^(l+1))` over
+    adjacent layers (Dou et al., 2018, Eq. 10), a float32 tensor `(B, S)`: 0 if
+    each state is a multiple of the one below, 1 if it is orthogonal to it.
 
     Example:
     >>> states = [np.array([[[1.0, 0.0]]]), np.array([[[3.0, 3.0]]])]
@@ -35,7 +26,7 @@ def diversity(layer_states):
             "`layer_states` must hold at least two states. "
             f"Received: {len(layer_states)} states."
         )
-    # Squares of half precision overflow.
+    # In half precision the squares would overflow.
     layer_states = [ops.cast(state, "float32") for state in layer_states]
     total = 0.0
     for lower, upper in zip(layer_states[:-1], layer_states[1:], strict=True):
@@ -47,11 +38,11 @@ def diversity(layer_states):
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class LayerDiversity(keras.layers.Layer):
-    """Adds a loss that falls when adjacent layers differ.
+    """Adds an auxiliary loss that rewards differences between adjacent layers.
 
-    To combine layers pays only if they know different things. This layer
-    rewards a stack whose every layer turns its states away from those of the
-    layer below; nothing changes in what the stack computes.
+    Combining layers helps only if they represent different things. This loss
+    decreases as the states of each layer turn away from those of the layer
+    below. The output of the stack is not changed.
 
     Given states `h^l_n` of layer l at position n it adds
     (Dou et al., 2018, Eq. 9-10):
@@ -60,21 +51,23 @@ class LayerDiversity(keras.layers.Layer):
         D(H^l, H^(l+1)) = 1 / N sum_n (1 - cos^2(h^l_n, h^(l+1)_n))
 
     Here `weight` is the paper's lambda, N the number of real positions.
-    Differs from the paper: a sign, since Keras minimizes.
+    Differs from the paper: the sign, since Keras minimizes.
     Cost: no parameters, O(L B S D) time.
 
     Args:
-        weight: float, at least 0. Strength of the loss. Defaults to `1.0`.
-        reduction: `"mean"` over real positions, or `"sum"`: a model then
-            divides by all real positions of the batch.
-        positions: `"source"` or `"target"`: which positions those are.
+        weight: float, at least 0. Factor of the loss. Defaults to `1.0`.
+        reduction: `"mean"` over the real positions, or `"sum"` if the training
+            step divides by the number of real positions in the whole batch, as
+            the models of this package do.
+        positions: `"source"` or `"target"`: the side whose number of real
+            positions the training step divides by.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         layer_states: list of float tensors `(B, S, D)`, the outputs of the
             blocks, without the embedding. A single one adds no loss.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
 
     Returns:
         Float tensor `(B, S, D)`: the last state, unchanged.
@@ -82,7 +75,7 @@ class LayerDiversity(keras.layers.Layer):
     Raises:
         ValueError: for an unknown option or a negative `weight`.
 
-    Masking: consumes `padding_mask`; padding has no diversity.
+    Masking: uses `padding_mask`; padding does not count.
 
     Example:
     >>> layer = keras_deepnmt.layers.LayerDiversity()

@@ -1,4 +1,4 @@
-"""Learned positions (Gehring et al., 2017, Section 3.1)."""
+"""Learned position embedding (Gehring et al., 2017, Section 3.1)."""
 
 import keras
 from keras import ops
@@ -13,20 +13,22 @@ class LearnedPositionEmbedding(keras.layers.Layer):
 
         output[t] = P[min(start_index + t, max_length - 1)]
 
-    It does not add them, so that they may be projected first.
-    Differs from the paper: positions after the last row have that row, where
-    the released code fails.
+    The vectors are not added to the inputs, so that a model can project them
+    first.
+    Differs from the paper: positions beyond the table use its last row; the
+    released code fails there.
     Cost: `M D` parameters, M = `max_length`.
 
     Args:
-        max_length: int. Rows of the table.
-        stddev: float. Of the normal distribution that the table starts from.
+        max_length: int. Number of rows of the table.
+        stddev: float. Standard deviation of the normal distribution from which
+            the table is initialized.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor `(B, T, D)`, of which only the shape is read.
+        inputs: float tensor `(B, T, D)`, of which only the shape is used.
         start_index: int scalar tensor. Position of the first input, for
-            step-by-step decoding. Defaults to `0`.
+            incremental decoding. Defaults to `0`.
 
     Returns:
         Float tensor `(1, T, D)`, the same for all sentences.

@@ -1,4 +1,4 @@
-"""Multi-head attention with named caches (Vaswani et al., 2017, Eq. 1)."""
+"""Multi-head attention with decoding caches (Vaswani et al., 2017, Eq. 1)."""
 
 import keras
 from keras import ops
@@ -6,17 +6,18 @@ from keras import ops
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.masks import causal_mask, merge_attention_masks
 
-# Of the query, key and value projections at the start, over Glorot's.
+# Initial variance of query, key and value projections relative to Glorot's.
 SMALL_VARIANCE = 0.1
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class MultiHeadAttention(keras.layers.Layer):
-    """Lets each query position gather from the positions it may see.
+    """Computes multi-head attention, with caches for incremental decoding.
 
-    One layer serves self-attention, cross-attention, and both of them step by
-    step: a growing cache for the target side, and keys and values computed
-    once a sentence for the source side, shared by all beams.
+    One layer serves self-attention and cross-attention. In incremental
+    decoding, self-attention has a cache for the keys and values of earlier
+    positions, and cross-attention a static cache for those of the source,
+    which are computed once per sentence and shared by all beams.
 
     Given projections Q, K, V of width H per head it computes
     (Vaswani et al., 2017, Eq. 1 and Section 3.2.2):
@@ -25,44 +26,45 @@ class MultiHeadAttention(keras.layers.Layer):
         output = [head_1; ...; head_N] W_O
 
     Here `num_heads` is the paper's h, `head_dim` its d_k = d_v.
-    Differs from the paper: rows that may see no key give zeros; the key
-    projection has no bias unless `key_bias=True` (softmax cannot see one, and
-    Adam turns its rounding noise into motion).
+    Differs from the paper: a query that may attend to no key gets zeros; the
+    key projection has no bias unless `key_bias=True` (the softmax is invariant
+    to it, and Adam would turn its rounding errors into updates).
     Cost: `4 D^2` weights, O(B T S D) time.
 
     Args:
         num_heads: int. Number of heads N; must divide the query's width D.
         attention_dropout: float in [0, 1). Probability of dropping an
             attention weight. Defaults to `0.0`.
-        use_bias: bool. Whether query, value and output have a bias.
-        key_bias: bool. Whether the key projection has one.
+        use_bias: bool. Whether query, value and output projections have a bias.
+        key_bias: bool. Whether the key projection has a bias.
         kernel_initializer: Keras initializer of the query, key and value
             projections; the output projection is Glorot uniform. Defaults to
-            uniform with a tenth of Glorot's variance: attention then starts
-            even, which lets post-norm stacks learn at high rates.
-        bias_initializer: Keras initializer.
+            uniform with a tenth of Glorot's variance: the initial attention is
+            then almost uniform, and post-norm stacks can learn at high rates.
+        bias_initializer: Keras initializer of the biases.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        query: float tensor `(B, T, D)`; with a static cache `(B*K, 1, D)`.
+        query: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
         value: float tensor `(B, S, D)`. Defaults to `query`.
         key: float tensor `(B, S, D)`. Defaults to `value`.
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, `True` =
-            may attend. Defaults to all.
-        use_causal_mask: bool. Whether position t sees only s <= t.
-        cache: dict `{"key", "value"}`. With `cache_index`: `(B, N, M, H)`
-            tensors into which this step is written. Without: the static
-            `(B, N, S, H)` keys and values of `static_cache`.
-        cache_index: int scalar tensor. Position of this step.
+            may attend. `None` allows all positions.
+        use_causal_mask: bool. Whether position t attends only to s <= t.
+        cache: dict `{"key", "value"}`. With `cache_index`: `(B*K, N, M, H)`
+            tensors from `init_cache`, into which this step is written. Without
+            `cache_index`: `(B, N, S, H)` tensors from `static_cache`.
+        cache_index: int scalar tensor. Position of this decoding step.
         return_attention_scores: bool. Whether to return the weights as well.
         training: bool. Whether dropout is active.
 
     Returns:
-        `output`, a float tensor like `query`; then `cache` iff one was passed;
-        then the scores `(B, N, T, S)` iff asked for.
+        `output`, a float tensor like `query`; then `cache` if one was passed;
+        then the attention weights `(B, N, T, S)` if requested.
 
     Raises:
-        ValueError: if `num_heads` does not divide `D` (at build).
+        ValueError: if `attention_dropout` is outside [0, 1); at build, if
+            `num_heads` does not divide `D`.
 
     Masking: explicit masks only.
 
@@ -123,7 +125,9 @@ class MultiHeadAttention(keras.layers.Layer):
             initializer = self.kernel_initializer.clone()
             if name == "output":
                 initializer = keras.initializers.GlorotUniform()
-            projection = self._projection(name, width, use_bias, initializer)
+            projection = self._make_projection(
+                name, width, use_bias, initializer
+            )
             projection.build(shape)
             setattr(self, f"{name}_projection", projection)
         self.dropout_layer = Dropout(
@@ -147,24 +151,26 @@ class MultiHeadAttention(keras.layers.Layer):
         value = query if value is None else value
         key = value if key is None else key
         query_shape = ops.shape(query)
-        # The position of the first query; `None` where it has none.
+        # Position of the first query; `None` with a static cache.
         start, is_causal = 0, use_causal_mask
         if cache is None:
             keys = self._split_heads(self.key_projection(key))  # (B, N, S, H)
             values = self._split_heads(self.value_projection(value))
         elif cache_index is None:
             keys, values = cache["key"], cache["value"]
-            # The beams of a sentence are its queries: (B*K, 1, D) -> (B, K, D)
+            # Beams become queries of one sentence: (B*K, 1, D) -> (B, K, D)
             query = ops.reshape(
                 query, (ops.shape(keys)[0], -1, query.shape[-1])
             )
             start, is_causal = None, False
         else:
-            cache = self._write(cache, key, value, cache_index)
+            cache = self._write_cache(cache, key, value, cache_index)
             keys, values = cache["key"], cache["value"]
             start, is_causal = cache_index, True
         queries = self._split_heads(self.query_projection(query))
-        allowed = self._allowed(queries, keys, attention_mask, is_causal, start)
+        allowed = self._make_mask(
+            queries, keys, attention_mask, is_causal, start
+        )
         context, scores = self._attend(queries, keys, values, allowed, training)
         output = ops.reshape(self.output_projection(context), query_shape)
         result = (output,)
@@ -173,11 +179,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return result if len(result) > 1 else output
 
     def init_cache(self, batch_size, max_length):
-        """Makes the empty cache of step-by-step self-attention.
+        """Creates an empty self-attention cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Positions M.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Number of positions, M.
 
         Returns:
             Dict of zeros `{"key", "value"}`, each `(B*K, N, M, H)`.
@@ -187,7 +193,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return {"key": zeros, "value": zeros}
 
     def static_cache(self, value, key=None):
-        """Projects keys and values once, for all steps and beams.
+        """Computes keys and values once for all decoding steps and beams.
 
         Args:
             value: float tensor `(B, S, D)`.
@@ -202,24 +208,24 @@ class MultiHeadAttention(keras.layers.Layer):
             "value": self._split_heads(self.value_projection(value)),
         }
 
-    def _write(self, cache, key, value, cache_index):
+    def _write_cache(self, cache, key, value, cache_index):
         positions = ops.arange(ops.shape(cache["key"])[2])  # (M,)
-        here = ops.equal(positions, cache_index)[None, None, :, None]
-        # `where`, not a slice update: its XLA op cannot be served.
+        is_current = ops.equal(positions, cache_index)[None, None, :, None]
+        # `where`: TF Serving cannot run the XLA op of a slice update.
         return {
             "key": ops.where(
-                here,
+                is_current,
                 self._split_heads(self.key_projection(key)),
                 cache["key"],
             ),
             "value": ops.where(
-                here,
+                is_current,
                 self._split_heads(self.value_projection(value)),
                 cache["value"],
             ),
         }
 
-    def _allowed(self, queries, keys, attention_mask, is_causal, start):
+    def _make_mask(self, queries, keys, attention_mask, is_causal, start):
         if is_causal:
             causal = causal_mask(
                 ops.shape(queries)[2], ops.shape(keys)[2], start
@@ -228,29 +234,29 @@ class MultiHeadAttention(keras.layers.Layer):
         return None if attention_mask is None else attention_mask[:, None]
 
     def _attend(self, queries, keys, values, allowed, training):
-        weights = self._weigh(self._align(queries, keys), allowed)
+        weights = self._softmax(self._compute_logits(queries, keys), allowed)
         dropped = self.dropout_layer(weights, training=training)
-        return self._gather(dropped, values), weights
+        return self._apply_weights(dropped, values), weights
 
-    def _align(self, queries, keys):
+    def _compute_logits(self, queries, keys):
         scale = self.head_dim**-0.5
         logits = ops.einsum("bnth,bnsh->bnts", queries * scale, keys)
         return ops.cast(logits, "float32")
 
-    def _weigh(self, logits, allowed):
+    def _softmax(self, logits, allowed):
         if allowed is not None:
             logits = ops.where(allowed, logits, -1e9)
         if logits.shape[-1] == 1:
-            # Keras warns of a softmax over one entry, which is right here.
+            # A softmax over one entry is 1, and Keras would warn about it.
             weights = ops.ones_like(logits)
         else:
             weights = ops.softmax(logits, axis=-1)  # (B, N, T, S), Eq. 1
         if allowed is not None:
-            # A row without an allowed key would be uniform over padding.
+            # Without an allowed key the softmax is uniform over all keys.
             weights = ops.where(allowed, weights, 0.0)
         return ops.cast(weights, self.compute_dtype)
 
-    def _gather(self, weights, values):
+    def _apply_weights(self, weights, values):
         context = ops.einsum("bnts,bnsh->btnh", weights, values)
         shape = ops.shape(context)
         width = self.num_heads * self.head_dim
@@ -259,11 +265,11 @@ class MultiHeadAttention(keras.layers.Layer):
     def _split_heads(self, x):
         shape = ops.shape(x)
         x = ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_dim))
-        # Heads first: each head's keys then lie together, which makes a step
-        # over a long cache several times faster.
+        # Heads first: each head's keys are then contiguous in memory, which
+        # makes a decoding step with a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
 
-    def _projection(self, name, width, use_bias, initializer):
+    def _make_projection(self, name, width, use_bias, initializer):
         return keras.layers.Dense(
             width,
             use_bias=use_bias,

@@ -1,4 +1,4 @@
-"""Self-attention that looks into several layers (Dou et al., 2018, Eq. 8)."""
+"""Self-attention to the states of several layers (Dou et al., 2018, Eq. 8)."""
 
 import keras
 
@@ -13,11 +13,12 @@ from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class MultiLayerAttention(keras.layers.Layer):
-    """Lets each position gather from the positions of several lower layers.
+    """Applies self-attention to the states of several lower layers.
 
-    What a word needs from another one may stand in a lower layer than the
-    last. Here a block asks each of the k layers below it, by an attention of
-    its own, and a node merges the answers.
+    What one word needs to know about another may be represented in a lower
+    layer than the last one. This layer has one attention for each of the k
+    layers below its block, and merges their outputs in an `AggregationNode`.
+    Use it in place of `MultiHeadAttention` for self-attention.
 
     Given the states `H^(l-1) ... H^(l-k)` below block l it computes
     (Dou et al., 2018, Eq. 8):
@@ -27,41 +28,45 @@ class MultiLayerAttention(keras.layers.Layer):
 
     Here `num_layers` is the paper's k; AGG is an `AggregationNode`. With k = 1
     it is a plain attention, without AGG.
-    Differs from the paper: nothing; which blocks have it is not said there. In
-    a model blocks 1 to k keep a plain attention (`at_block`), since the
-    embedding is no layer.
+    Differs from the paper: nothing, but the paper does not say which blocks
+    have it. In a model blocks 1 to k keep a plain attention (`at_block`),
+    since the embedding is not a layer.
     Cost: k attentions and a node of k inputs: `4 k D^2 + (k + 1) D F` weights.
 
     Args:
         num_heads: int. Heads N of the default attention, and of a node with
             `function="attention"`; must divide D.
-        num_layers: int. Layers k that are looked into. Defaults to `2`.
-        attention: unbuilt layer that is called as `MultiHeadAttention` and is
-            cloned k times, or `None` for `MultiHeadAttention`.
+        num_layers: int. Number of layers k to attend to. Defaults to `2`.
+        attention: unbuilt layer with the call arguments of
+            `MultiHeadAttention`, which is cloned k times; or `None` for
+            `MultiHeadAttention`.
         function, residual, intermediate_dim, dropout, layer_norm_epsilon: of
-            the node, as in `AggregationNode`; its top is C_1.
+            the node, as in `AggregationNode`; `residual="top"` adds C_1.
         attention_dropout, key_bias: of the default attention.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         query: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
         layer_states: list of k tensors like `query`, newest first: the
-            states `H^(l-1)` (the query itself) to `H^(l-k)`. May be left out
-            for k = 1 only.
+            states `H^(l-1)` (the query itself) to `H^(l-k)`. Optional only
+            for k = 1.
         attention_mask: bool tensor that broadcasts to `(B, T, T)`, `True` =
-            may attend. Defaults to all.
-        use_causal_mask: bool. Whether position t sees only s <= t.
+            may attend. `None` allows all positions.
+        use_causal_mask: bool. Whether position t attends only to s <= t.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Position of this step.
-        return_attention_scores: bool. Whether to return the weights as well.
+        cache_index: int scalar tensor. Position of this decoding step.
+        return_attention_scores: bool. Whether to return the attention weights
+            as well.
         training: bool. Whether dropout is active.
 
     Returns:
-        `output`, a float tensor like `query`; then the new cache iff one was
-        passed; then a list of k scores `(B, N, T, T)` iff asked for.
+        `output`, a float tensor like `query`; then the new cache if one was
+        passed; then a list of k attention weights `(B, N, T, T)` if
+        `return_attention_scores=True`.
 
     Raises:
-        ValueError: for an unknown option, or if there are not k layer states.
+        ValueError: if an option is not allowed, or if the number of layer
+            states is not k.
 
     Masking: explicit masks only.
 
@@ -75,7 +80,7 @@ class MultiLayerAttention(keras.layers.Layer):
         - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Section 3.1.
     """
 
-    # A block hands the states below it to a layer that says so.
+    # Tells a block to pass the states of lower layers as `layer_states`.
     reads_layer_states = True
 
     def __init__(
@@ -111,14 +116,14 @@ class MultiLayerAttention(keras.layers.Layer):
         self.key_bias = key_bias
 
     def at_block(self, number):
-        """Says which self-attention stands in a block of a stack.
+        """Returns the self-attention to use in a block of a stack.
 
         Args:
             number: int. Number of the block, from 1.
 
         Returns:
-            This layer where k blocks stand below; else the prototype
-            `attention`, an unbuilt layer, or `None` if there is none.
+            This layer if there are at least k blocks below; otherwise the
+            prototype `attention`, an unbuilt layer, or `None` if there is none.
         """
         if number > self.num_layers:
             return self
@@ -129,7 +134,7 @@ class MultiLayerAttention(keras.layers.Layer):
     def build(self, query_shape, layer_states_shape=None):
         self.attentions = []
         for number in range(1, self.num_layers + 1):
-            attention = self._attention(f"lower_{number}")
+            attention = self._make_attention(f"lower_{number}")
             attention.build(query_shape)
             self.attentions.append(attention)
         if self.num_layers > 1:
@@ -157,7 +162,7 @@ class MultiLayerAttention(keras.layers.Layer):
             "cache_index": cache_index,
             "training": training,
         }
-        layer_states = self._checked(query, layer_states)
+        layer_states = self._check_layer_states(query, layer_states)
         contexts, scores, updated = [], [], {}
         for attention, state in zip(self.attentions, layer_states, strict=True):
             context, *rest = _as_tuple(
@@ -178,24 +183,26 @@ class MultiLayerAttention(keras.layers.Layer):
         elif cache is None:
             output = self.node(contexts, **options)  # Eq. 8
         else:
-            own = cache.get("node", {})
-            output, own = self.node(contexts, cache=own, **options)
-            updated |= {"node": own} if own else {}
+            node_cache = cache.get("node", {})
+            output, node_cache = self.node(
+                contexts, cache=node_cache, **options
+            )
+            updated |= {"node": node_cache} if node_cache else {}
         result = (output,)
         result += (updated,) if cache is not None else ()
         result += (scores,) if return_attention_scores else ()
         return result if len(result) > 1 else output
 
     def init_cache(self, batch_size, max_length):
-        """Makes the empty cache of step-by-step self-attention.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Positions M.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Number of positions, M.
 
         Returns:
-            Dict `{"lower_1", ..., "lower_k"}` of what the attentions keep,
-            and `"node"` if the node attends.
+            Dict of the caches of the attentions, `"lower_1"` to `"lower_k"`,
+            and of the `"node"` if it uses attention.
         """
         cache = {
             attention.name: attention.init_cache(batch_size, max_length)
@@ -206,14 +213,14 @@ class MultiLayerAttention(keras.layers.Layer):
         return cache
 
     def input_matrices(self):
-        """Gives the matrices that the contexts meet in the node.
+        """Returns the node's first weight matrix, split by layer.
 
         Returns:
             List of one float tensor `(k, D, F)`; an empty list for k = 1.
         """
         return self.node.input_matrices() if self.num_layers > 1 else []
 
-    def _checked(self, query, layer_states):
+    def _check_layer_states(self, query, layer_states):
         if layer_states is None and self.num_layers == 1:
             return [query]
         if layer_states is None or len(layer_states) != self.num_layers:
@@ -226,7 +233,7 @@ class MultiLayerAttention(keras.layers.Layer):
             )
         return layer_states
 
-    def _attention(self, name):
+    def _make_attention(self, name):
         if self.attention is not None:
             return clone_prototype(self.attention, name, self.dtype_policy)
         return MultiHeadAttention(

@@ -1,4 +1,4 @@
-"""Attention of one decoder layer (Gehring et al., 2017; Shen et al., 2018)."""
+"""Attention per decoder layer (Gehring et al., 2017; Shen et al., 2018)."""
 
 import keras
 from keras import ops
@@ -8,50 +8,54 @@ from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class MultiStepAttention(keras.layers.Layer):
-    """Lets one decoder layer gather from the source with a query of its own.
+    """Attends to the source from one layer of a convolutional decoder.
 
-    Every layer of a convolutional decoder attends to the source anew: a query
-    knows what the layers below have found. Keys and values are the same for
-    all layers and come from `DenseAttentionMemory`; only queries and outputs
-    are projected here.
+    Every layer of a convolutional decoder has its own attention, so that its
+    query depends on what the layers below have attended to. Keys and values
+    are the same for all layers and come from `DenseAttentionMemory`; this
+    layer projects only queries and outputs.
 
     Given new features z of width U, target embeddings e and n pairs of keys
-    and values of width D (Shen et al., 2018, Eq. 8 to 10), S real source
-    positions:
+    and values of width D (Shen et al., 2018, Eq. 8 to 10) it computes, for S
+    real source positions:
 
         q = sqrt(1/2) (W_q z + e)
         context = sqrt(1/n) sum_i sqrt(S) softmax(q K_i^T) V_i
         output = W_o context
 
-    With n = 1 this is the multi-step attention of Gehring et al. (2017), and
-    over keys of concatenated layers DenseAtt-1 (Eq. 9); with one pair for each
-    encoder layer it is DenseAtt-2 (Eq. 10).
-    Differs from the paper: Eq. 10 has no sqrt(1/n); it and the other roots are
-    the released code's, where S counts padding too. Rows without a real
-    position have a context of zeros.
+    With n = 1 this is the multi-step attention of Gehring et al. (2017), or,
+    with keys from concatenated layers, DenseAtt-1 (Eq. 9); with one pair for
+    each encoder layer it is DenseAtt-2 (Eq. 10).
+    Differs from the paper: Eq. 10 has no sqrt(1/n); it and the other square
+    roots are those of the released code, where S counts padding too. Sentences
+    without a real position have a context of zeros.
     Cost: `2 U D + 2 D + 2 U` parameters, O(B T n S D) time.
 
     Args:
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor `(B, T, U)`, new features; step by step
+        inputs: float tensor `(B, T, U)`, new features; in incremental decoding
             `(B*K, 1, U)`.
-        target_embeddings: float tensor `(B, T, D)`; step by step `(B*K, 1, D)`.
-        key: float tensor `(B, n, S, D)`, or `(B, S, D)` of one pair.
+        target_embeddings: float tensor `(B, T, D)`; in incremental decoding
+            `(B*K, 1, D)`.
+        key: float tensor `(B, n, S, D)`, or `(B, S, D)` for one pair.
         value: float tensor like `key`.
-        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
-            Defaults to all real.
-        return_attention_scores: bool. Whether to return the weights as well.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
+            means that all tokens are real.
+        return_attention_scores: bool. Whether to return the attention weights
+            as well.
 
     Returns:
-        Float tensor like `inputs`; then the scores `(B, n, T, S)` iff asked
-        for, step by step `(B, n, K, S)`.
+        Float tensor like `inputs`; then, if `return_attention_scores=True`,
+        the attention weights `(B, n, T, S)`, in incremental decoding
+        `(B, n, K, S)`.
 
     Raises:
-        ValueError: if keys are not as wide as target embeddings (at build).
+        ValueError: if the width of keys or values is not that of the target
+            embeddings (at build).
 
-    Masking: consumes `memory_padding_mask`; position-wise over the target.
+    Masking: uses `memory_padding_mask`; target positions are independent.
 
     Example:
     >>> attention = keras_deepnmt.layers.MultiStepAttention()
@@ -67,7 +71,7 @@ class MultiStepAttention(keras.layers.Layer):
     """
 
     def __init__(self, **kwargs):
-        # Said here for the configuration: there is nothing else to choose.
+        # Defined so that the signature is not that of `keras.layers.Layer`.
         super().__init__(**kwargs)
 
     def build(
@@ -85,9 +89,9 @@ class MultiStepAttention(keras.layers.Layer):
                     f"Received: {name}_shape={tuple(shape)}, "
                     f"target_embeddings_shape={tuple(target_embeddings_shape)}."
                 )
-        self.query_projection = self._projection("query", width)
+        self.query_projection = self._make_projection("query", width)
         self.query_projection.build(inputs_shape)
-        self.output_projection = self._projection("output", units)
+        self.output_projection = self._make_projection("output", units)
         self.output_projection.build(target_embeddings_shape)
 
     def call(
@@ -102,28 +106,28 @@ class MultiStepAttention(keras.layers.Layer):
         if len(key.shape) == 3:
             key, value = key[:, None], value[:, None]  # (B, n, S, D)
         query = self.query_projection(inputs) + target_embeddings
-        # The beams of a sentence are its queries: (B*K, 1, D) -> (B, K, D)
+        # Beams become queries of one sentence: (B*K, 1, D) -> (B, K, D)
         query = ops.reshape(
             query * 0.5**0.5, (ops.shape(key)[0], -1, query.shape[-1])
         )
-        # Pairs lie behind each other, so that no product has to turn them.
-        pairs, width = key.shape[1], key.shape[-1]
+        # Concatenates the pairs, so that no product needs a transposition.
+        num_pairs, width = key.shape[1], key.shape[-1]
         key, value = (
             ops.reshape(part, (ops.shape(part)[0], -1, width))
             for part in (key, value)
         )  # (B, n S, D)
-        weights = _weigh(query, key, pairs, memory_padding_mask)
+        weights = _compute_weights(query, key, num_pairs, memory_padding_mask)
         weights = ops.cast(weights, self.compute_dtype)  # (B, T, n, S)
         flat = ops.reshape(weights, (*ops.shape(query)[:2], -1))
         context = ops.matmul(flat, value)  # (B, T, D), Eq. 8 to 10
-        factor = _variance_factor(weights, memory_padding_mask)
+        factor = _compute_variance_factor(weights, memory_padding_mask)
         context = context * ops.cast(factor, self.compute_dtype)
         output = ops.reshape(self.output_projection(context), ops.shape(inputs))
         if not return_attention_scores:
             return output
         return output, ops.transpose(weights, (0, 2, 1, 3))
 
-    def _projection(self, name, units):
+    def _make_projection(self, name, units):
         return WeightNormalizedDense(
             units, name=f"{name}_projection", dtype=self.dtype_policy
         )
@@ -132,29 +136,29 @@ class MultiStepAttention(keras.layers.Layer):
         return inputs_shape
 
 
-def _weigh(query, key, pairs, real):
-    """Computes the float32 weights `(B, T, n, S)`, zeros at padding."""
+def _compute_weights(query, key, num_pairs, real):
+    """Computes attention weights `(B, T, n, S)` in float32, 0 at padding."""
     logits = ops.matmul(query, ops.transpose(key, (0, 2, 1)))  # (B, T, n S)
     shape = ops.shape(logits)
-    length = shape[2] // pairs
-    logits = ops.reshape(logits, (*shape[:2], pairs, length))
+    length = shape[2] // num_pairs
+    logits = ops.reshape(logits, (*shape[:2], num_pairs, length))
     logits = ops.cast(logits, "float32")
     if real is not None:
         real = real[:, None, None, :]
         logits = ops.where(real, logits, -1e9)
     if logits.shape[-1] == 1:
-        # Keras warns of a softmax over one entry, which is right here.
+        # A softmax over one entry is 1, and Keras would warn about it.
         weights = ops.ones_like(logits)
     else:
         weights = ops.softmax(logits, axis=-1)
-    # A sentence without a real token would be uniform over padding.
+    # Without a real token the softmax is uniform over the padding.
     return weights if real is None else ops.where(real, weights, 0.0)
 
 
-def _variance_factor(weights, real):
-    """Computes sqrt(S / n), which undoes what a mean does to the variance."""
-    pairs, length = weights.shape[2], ops.shape(weights)[3]
+def _compute_variance_factor(weights, real):
+    """Computes sqrt(S / n), which restores the variance after averaging."""
+    num_pairs, length = weights.shape[2], ops.shape(weights)[3]
     if real is not None:
         length = ops.sum(ops.cast(real, "float32"), axis=-1)  # (B,)
         length = length[:, None, None]
-    return ops.sqrt(ops.cast(length, "float32") / pairs)
+    return ops.sqrt(ops.cast(length, "float32") / num_pairs)

@@ -1,26 +1,13 @@
-"""One vector for a sentence: the mean or maximum of its real positions."""
+"""Pooling of the real positions of a sentence into one vector."""
 
 from keras import ops
 
 
 def pool_positions(inputs, padding_mask=None, how="mean"):
-    """Pools the real positions of each sentence.
+    """Computes the mean or maximum (`how`) over each sentence's real positions.
 
-    Args:
-        inputs: float tensor `(B, S, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
-        how: `"mean"` or `"max"`.
-
-    Returns:
-        Float tensor `(B, 1, D)`, computed in float32; zeros for a sentence
-        without a real token.
-
-    Example:
-    >>> x = np.array([[[1.0], [3.0], [8.0]]], "float32")
-    >>> real = np.array([[True, True, False]])
-    >>> [np.asarray(pool_positions(x, real, h)).item() for h in ("mean", "max")]
-    [2.0, 3.0]
+    The inputs `(B, S, D)` become `(B, 1, D)`, computed in float32. A sentence
+    without real tokens gets zeros.
     """
     x = ops.cast(inputs, "float32")
     if padding_mask is None:

@@ -1,4 +1,4 @@
-"""Residual connection with normalisation before or after the sub-layer."""
+"""Residual connection with normalization before or after the sub-layer."""
 
 import keras
 
@@ -7,10 +7,10 @@ from keras_deepnmt.layers.dropout import Dropout
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class ResidualConnection(keras.layers.Layer):
-    """Adds a sub-layer's output to its input and normalises.
+    """Adds a sub-layer's output to its input and applies layer normalization.
 
-    Called in two halves, around the sub-layer, so that the sub-layer's own
-    arguments and caches stay where they are used:
+    It is called before and after the sub-layer, so that the caller keeps the
+    arguments and caches of the sub-layer itself:
 
         x = residual.before(inputs)
         output = residual(inputs, sublayer(x))
@@ -22,10 +22,10 @@ class ResidualConnection(keras.layers.Layer):
     Cost: `2 D` parameters.
 
     Args:
-        dropout: float in [0, 1). Probability of dropping an activation of the
-            sub-layer's output. Defaults to `0.1`.
+        dropout: float in [0, 1). Dropout probability on the sub-layer's output.
+            Defaults to `0.1`.
         layer_norm_epsilon: float. Added to the variance.
-        normalize_first: bool. Pre-norm instead of post-norm.
+        normalize_first: bool. Whether to use pre-norm instead of post-norm.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -36,7 +36,10 @@ class ResidualConnection(keras.layers.Layer):
     Returns:
         Float tensor `(B, T, D)`.
 
-    Masking: position-wise, needs none.
+    Raises:
+        ValueError: if `dropout` is outside [0, 1).
+
+    Masking: none; positions are independent.
 
     Example:
     >>> residual = keras_deepnmt.layers.ResidualConnection()
@@ -76,13 +79,14 @@ class ResidualConnection(keras.layers.Layer):
         )
 
     def before(self, inputs):
-        """Gives what the sub-layer reads.
+        """Computes the input of the sub-layer.
 
         Args:
             inputs: float tensor `(B, T, D)`.
 
         Returns:
-            Float tensor `(B, T, D)`: normalised in pre-norm, else `inputs`.
+            Float tensor `(B, T, D)`: the normalized inputs in pre-norm,
+            otherwise `inputs`.
         """
         return self.layer_norm(inputs) if self.normalize_first else inputs
 

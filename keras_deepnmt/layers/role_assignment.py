@@ -1,4 +1,4 @@
-"""Which role each token plays in its context (Weissenborn et al., 2019)."""
+"""Roles of tokens in their context (Weissenborn et al., 2019, Eq. 6)."""
 
 import keras
 from keras import ops
@@ -10,11 +10,12 @@ ASSIGNMENTS = ("dense", "softmax", "onehot")
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class RoleAssignment(keras.layers.Layer):
-    """Tells the role of each token from the tokens around it.
+    """Predicts the role of each token from the tokens around it.
 
     German *der* is an article in one place and a pronoun in another. A small
-    network reads the sentence and says, for each token, how much it plays each
-    of a few latent roles, or which one.
+    network reads the sentence and predicts, for each token, how strongly it
+    plays each of a few latent roles ("dense", "softmax"), or which single role
+    it plays ("onehot").
 
     With `hidden` from `RoleEncoder` it computes (Weissenborn et al., 2019,
     Section 3.1, Eq. 6):
@@ -25,44 +26,44 @@ class RoleAssignment(keras.layers.Layer):
 
     Here `num_roles` is the paper's h_r. In training a one-hot role is a
     Gumbel-softmax sample, `softmax((U dense + g) / temperature)` with Gumbel
-    noise g; otherwise it is the likeliest role. The temperature is a weight
-    that does not train, for `training.TemperatureDecay` to lower. The paper
-    goes on from a trained softmax assignment.
-    Differs from the paper: nothing that it states; the relaxed sample is used
-    as it is (soft).
-    Cost: beside the role encoder's, `I h_r + h_r` parameters with I of its
-    outputs, and `h_r^2` but for dense roles.
+    noise g; otherwise it is the most probable role. The temperature is a
+    non-trainable weight, which `training.TemperatureDecay` reduces. The paper
+    starts one-hot training from a trained softmax assignment.
+    Differs from the paper: nothing that it specifies; the relaxed sample is
+    used as it is (soft).
+    Cost: in addition to the role encoder's, `I h_r + h_r` parameters, where I
+    is its output width, and `h_r^2` except for dense roles.
 
     Args:
         num_roles: int, at least 2. Number of roles, the paper's h_r.
         assignment: `"dense"`, `"softmax"` or `"onehot"`.
         role_encoder: `"lstm"` or `"cnn"`.
-        bidirectional: bool. Whether a role depends on later tokens too. A
-            target side needs `False`.
-        role_units: int. Units U of the role encoder, of each direction.
-            Defaults to `num_roles`.
-        kernel_size: int. Tokens that the convolution sees.
-        temperature: float. Of the Gumbel-softmax sample, until it is lowered.
-        exclusive: bool. Whether a role depends on earlier tokens alone, and
-            not on the token itself; not with `bidirectional`.
+        bidirectional: bool. Whether a role depends on later tokens too. Must
+            be `False` on the target side.
+        role_units: int. Units U of the role encoder, per direction. Defaults
+            to `num_roles`.
+        kernel_size: int. Number of tokens that the convolution sees.
+        temperature: float. Initial temperature of the Gumbel-softmax.
+        exclusive: bool. Whether a role depends on earlier tokens only, and not
+            on the token itself; requires `bidirectional=False`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, S, D)`; with a cache `(B*K, 1, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Not needed: the cache is the past.
-        training: bool. Whether one-hot roles are drawn.
+        cache_index: int scalar tensor. Ignored: the cache needs no position.
+        training: bool. Whether one-hot roles are sampled.
 
     Returns:
-        Float tensor `(B, S, h_r)`; then the new cache iff one was passed.
+        Float tensor `(B, S, h_r)`; then the new cache if one was passed.
 
     Raises:
-        ValueError: for an unknown assignment or less than two roles; at
-            build as `RoleEncoder`.
+        ValueError: for an unknown assignment or fewer than two roles; at
+            build, as in `RoleEncoder`.
 
-    Masking: consumes `padding_mask`. The roles of padding mean nothing.
+    Masking: uses `padding_mask`. The roles of padding have no meaning.
 
     Example:
     >>> assign = keras_deepnmt.layers.RoleAssignment(5, "softmax")
@@ -119,17 +120,17 @@ class RoleAssignment(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         self.encoder.build(inputs_shape)
-        self.dense_roles = self._dense("dense_roles", activation="tanh")
+        self.dense_roles = self._make_dense("dense_roles", activation="tanh")
         hidden = self.encoder.compute_output_spec(
             keras.KerasTensor(inputs_shape)
         )
         self.dense_roles.build(hidden.shape)
         if self.assignment == "dense":
             return
-        self.role_logits = self._dense("role_logits", use_bias=False)
+        self.role_logits = self._make_dense("role_logits", use_bias=False)
         self.role_logits.build((*inputs_shape[:-1], self.num_roles))
         if self.assignment == "onehot":
-            # Not cast: half precision cannot tell 5 from 0.9995 of it.
+            # Stays float32: bfloat16 rounds 0.9995 * 5 to 5.
             self.current_temperature = self.add_weight(
                 name="temperature",
                 shape=(),
@@ -154,30 +155,30 @@ class RoleAssignment(keras.layers.Layer):
         if self.assignment != "dense":
             logits = ops.cast(self.role_logits(roles), "float32")
             if self.assignment == "onehot":
-                roles = self._choose(logits, training)
+                roles = self._choose_roles(logits, training)
             else:
                 roles = ops.softmax(logits, axis=-1)
             roles = ops.cast(roles, self.compute_dtype)
         return roles if cache is None else (roles, cache)
 
     def init_cache(self, batch_size, max_length):
-        """Makes the cache of a sentence's beginning.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Not needed.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Ignored.
 
         Returns:
-            What `RoleEncoder.init_cache` gives.
+            The cache of `RoleEncoder.init_cache`.
         """
         return self.encoder.init_cache(batch_size, max_length)
 
-    def _choose(self, logits, training):
+    def _choose_roles(self, logits, training):
         if not training:
             return ops.one_hot(ops.argmax(logits, axis=-1), self.num_roles)
         uniform = keras.random.uniform(
             ops.shape(logits),
-            minval=1e-20,  # the logarithm of zero is no number
+            minval=1e-20,  # log(0) is not finite
             dtype="float32",
             seed=self.seed_generator,
         )
@@ -186,7 +187,7 @@ class RoleAssignment(keras.layers.Layer):
             (logits + gumbel) / self.current_temperature, axis=-1
         )
 
-    def _dense(self, name, **options):
+    def _make_dense(self, name, **options):
         return keras.layers.Dense(
             self.num_roles, name=name, dtype=self.dtype_policy, **options
         )

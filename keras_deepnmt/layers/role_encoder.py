@@ -1,4 +1,4 @@
-"""What a token's roles are told from (Weissenborn et al., 2019, Eq. 4)."""
+"""Context encoder for role prediction (Weissenborn et al., 2019, Eq. 4)."""
 
 import keras
 from keras import ops
@@ -8,50 +8,50 @@ ROLE_ENCODERS = ("lstm", "cnn")
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class RoleEncoder(keras.layers.Layer):
-    """Reads the tokens around each token with a small network.
+    """Encodes the tokens around each token with a small network.
 
-    Roles need little of a sentence: whether a verb came before, what kind of
-    word comes next. A narrow LSTM carries that, in both directions over a
-    source, in one over a target, which is written token by token; a
-    convolution sees a few neighbours.
+    To predict a role, little of the sentence is needed: whether a verb came
+    before, or what kind of word comes next. A narrow LSTM provides that, in
+    both directions for a source, and from left to right for a target, which is
+    generated token by token; a convolution sees a few neighbors only.
 
     It computes (Weissenborn et al., 2019, Eq. 4 and Section 4, "+CNN"):
 
         hidden = BiLSTM(e), LSTM(e) or ReLU(convolution(e))
 
     Here `hidden` is the paper's r with a hat.
-    Differs from the paper: nothing that it states. It leaves open the width,
-    and the activation of the convolution.
+    Differs from the paper: nothing that it specifies. It does not specify the
+    width, or the activation of the convolution.
     Cost: each direction of the LSTM has `4 (D U + U^2 + U)` parameters, the
     convolution `kernel_size D U + U`.
 
     Args:
-        role_units: int. Units U, of each direction.
+        role_units: int. Number of units U, per direction.
         role_encoder: `"lstm"` or `"cnn"`.
-        bidirectional: bool. Whether later tokens are read too. Step by step
-            they are not known.
-        kernel_size: int. Tokens that the convolution sees.
-        exclusive: bool. Whether a token is told from earlier ones alone, and
-            not from itself; not with `bidirectional`.
+        bidirectional: bool. Whether later tokens are read too. Must be `False`
+            for incremental decoding.
+        kernel_size: int. Number of tokens that the convolution sees.
+        exclusive: bool. Whether the output at a token depends on earlier tokens
+            only, and not on the token itself; requires `bidirectional=False`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, S, D)`; with a cache `(B*K, 1, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Not needed: the cache is the past.
+        cache_index: int scalar tensor. Ignored: the cache needs no position.
 
     Returns:
-        Float tensor `(B, S, U)`, from an LSTM in both directions `(B, S, 2 U)`;
-        then the new cache iff one was passed.
+        Float tensor `(B, S, U)`, from a bidirectional LSTM `(B, S, 2 U)`; then
+        the new cache if one was passed.
 
     Raises:
-        ValueError: for an unknown role encoder, or `exclusive` with
+        ValueError: for an unknown role encoder, or for `exclusive` with
             `bidirectional`.
 
-    Masking: consumes `padding_mask`: the backward direction begins at the last
-    real token. What padding gives means nothing.
+    Masking: uses `padding_mask`: the backward direction begins at the last
+    real token. The outputs at padding have no meaning.
 
     Example:
     >>> encoder = keras_deepnmt.layers.RoleEncoder(5)
@@ -78,8 +78,9 @@ class RoleEncoder(keras.layers.Layer):
             )
         if exclusive and bidirectional:
             raise ValueError(
-                "`exclusive` means from earlier tokens alone. Received: "
-                "exclusive=True, bidirectional=True. Pass bidirectional=False."
+                "`exclusive` reads earlier tokens only, `bidirectional` reads "
+                "later ones too. Received: exclusive=True, "
+                "bidirectional=True. Pass bidirectional=False."
             )
         super().__init__(**kwargs)
         self.role_units = role_units
@@ -99,14 +100,14 @@ class RoleEncoder(keras.layers.Layer):
                 name="convolution",
                 dtype=self.dtype_policy,
             )
-            # Of any length: padding is added to the sentence.
+            # Built for any length, since padding is added to the sentence.
             self.convolution.build((None, None, self.width))
             return
         lstm = keras.layers.LSTM(
             self.role_units,
             return_sequences=True,
-            # cuDNN can be neither compiled by XLA nor exported, and refuses
-            # rows of padding alone, which fill up batches.
+            # cuDNN cannot be compiled by XLA or exported, and it rejects rows
+            # that are all padding, which occur in batches that are filled up.
             use_cudnn=False,
             name="lstm",
             dtype=self.dtype_policy,
@@ -119,68 +120,73 @@ class RoleEncoder(keras.layers.Layer):
         self.lstm.build(inputs_shape)
 
     def call(self, inputs, padding_mask=None, cache=None, cache_index=None):
-        read = self._convolve if self.role_encoder == "cnn" else self._recur
+        encode = (
+            self._run_convolution
+            if self.role_encoder == "cnn"
+            else self._run_lstm
+        )
         if cache is not None:
-            return read(inputs, padding_mask, cache)
-        return read(inputs, padding_mask)
+            return encode(inputs, padding_mask, cache)
+        return encode(inputs, padding_mask)
 
     def init_cache(self, batch_size, max_length):
-        """Makes the cache of a sentence's beginning.
+        """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Not needed.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Ignored.
 
         Returns:
             Dict of zeros: `{"hidden", "cell"}` of an LSTM, each `(B*K, U)`;
-            `{"inputs"}` of a convolution, the last tokens that it sees.
+            `{"inputs"}` of a convolution, the earlier inputs that it sees.
 
         Raises:
-            ValueError: if later tokens are read.
+            ValueError: if `bidirectional=True`.
         """
         if self.bidirectional:
             raise ValueError(
-                "Step by step, later tokens cannot be read. Received: "
+                "`bidirectional` must be False for incremental decoding, where "
+                "later tokens are not known yet. Received: "
                 "bidirectional=True. Pass bidirectional=False."
             )
         if self.role_encoder == "cnn":
-            shape = (batch_size, self._num_before(), self.width)
+            shape = (batch_size, self._num_earlier_tokens(), self.width)
             return {"inputs": ops.zeros(shape, dtype=self.compute_dtype)}
         zeros = ops.zeros(
             (batch_size, self.role_units), dtype=self.compute_dtype
         )
         return {"hidden": zeros, "cell": zeros}
 
-    def _recur(self, inputs, padding_mask, cache=None):
+    def _run_lstm(self, inputs, padding_mask, cache=None):
         if cache is None:
             hidden = self.lstm(inputs, mask=padding_mask)
             if self.exclusive:
                 hidden = ops.pad(hidden[:, :-1], ((0, 0), (1, 0), (0, 0)))
             return hidden
-        before = cache["hidden"]
-        # The cell alone: a loop over one step would cost more than the step.
+        previous = cache["hidden"]
+        # The cell alone: the loop of the LSTM costs more than one step.
         hidden, (_, cell) = self.lstm.cell(
-            inputs[:, 0], [before, cache["cell"]]
+            inputs[:, 0], [previous, cache["cell"]]
         )
-        told = before if self.exclusive else hidden
-        return told[:, None], {"hidden": hidden, "cell": cell}
+        output_hidden = previous if self.exclusive else hidden
+        return output_hidden[:, None], {"hidden": hidden, "cell": cell}
 
-    def _convolve(self, inputs, padding_mask, cache=None):
+    def _run_convolution(self, inputs, padding_mask, cache=None):
         if cache is not None:
-            seen = ops.concatenate([cache["inputs"], inputs], axis=1)
-            hidden = self.convolution(seen[:, : self.kernel_size])
-            return hidden, {"inputs": seen[:, 1:]}
+            window = ops.concatenate([cache["inputs"], inputs], axis=1)
+            hidden = self.convolution(window[:, : self.kernel_size])
+            return hidden, {"inputs": window[:, 1:]}
         if self.bidirectional:
             if padding_mask is not None:
                 inputs = ops.where(padding_mask[..., None], inputs, 0.0)
             sides = ((self.kernel_size - 1) // 2, self.kernel_size // 2)
         else:
             inputs = inputs[:, :-1] if self.exclusive else inputs
-            sides = (self._num_before(), 0)
+            sides = (self._num_earlier_tokens(), 0)
         return self.convolution(ops.pad(inputs, ((0, 0), sides, (0, 0))))
 
-    def _num_before(self):
-        """Earlier tokens that the convolution may read at a step."""
+    def _num_earlier_tokens(self):
+        """Returns the number of earlier tokens that the convolution sees."""
         return self.kernel_size - 1 + int(self.exclusive)
 
     def compute_output_spec(

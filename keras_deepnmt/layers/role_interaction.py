@@ -1,4 +1,4 @@
-"""Role interaction between tokens and roles (Weissenborn et al., 2019)."""
+"""Interaction of embeddings with roles (Weissenborn et al., 2019, Eq. 5-8)."""
 
 import keras
 from keras import ops
@@ -7,8 +7,8 @@ from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding,
 )
 
-# One product of matrices for all roles is not faster than one for so many, and
-# needs the memory of all of them.
+# Number of roles in one matrix product: a product for all roles together is not
+# faster and needs more memory.
 ROLES_AT_ONCE = 8
 
 
@@ -16,10 +16,11 @@ ROLES_AT_ONCE = 8
 class RoleInteraction(ContextualizedEmbedding):
     """Transforms each embedding by the roles that its token plays.
 
-    A table of embeddings gives a word one vector wherever it stands, and
-    leaves it to the layers above to find out which of its sides matters. Here
-    the context tells a token's roles, and each role has a matrix of its own
-    that turns the embedding.
+    An embedding table gives a word the same vector in every context, and
+    leaves it to the layers above to find out which of its meanings matters.
+    Here the roles of a token are predicted from its context, and each role has
+    its own matrix that transforms the embedding. Apply it to the source or
+    target embeddings before the first block.
 
     With roles r from `RoleAssignment` it computes (Weissenborn et al., 2019,
     Eq. 5, 7 and 8):
@@ -29,47 +30,49 @@ class RoleInteraction(ContextualizedEmbedding):
 
     Here `num_roles` is the paper's h_r, D its h, `residual` its identity role
     e. Rank 1 is the full form with `U_i = U_o diag(U_r[i]) U_e`.
-    Differs from the paper: nothing that it states. Each `U_i` starts as
-    Glorot's, and dropout of embeddings comes before the roles are told; a
-    model's own dropout, after the positions, comes on top.
-    Cost: `h_r D^2` parameters, or `h_r D + 2 D^2` with rank 1, beside those
-    of `RoleAssignment`; as many multiplications a token. Training with full
-    matrices keeps h_r times the embeddings in memory, other calls 8 times.
+    Differs from the paper: nothing that it specifies. Each `U_i` is
+    initialized Glorot uniform. Dropout is applied to the embeddings before the
+    roles are predicted; a model's own dropout follows after the positions.
+    Cost: `h_r D^2` parameters, or `h_r D + 2 D^2` with rank 1, in addition to
+    those of `RoleAssignment`; the same number of multiplications per token.
+    Training with full matrices stores h_r times the size of the embeddings,
+    other calls 8 times.
 
     Args:
         num_roles: int, at least 2. Number of roles, the paper's h_r.
         assignment: `"dense"`, `"softmax"` or `"onehot"`.
-        residual: bool. Whether the embedding is added.
-        rank_one: bool. Whether all matrices share their factors.
+        residual: bool. Whether the embedding is added to the output.
+        rank_one: bool. Whether the matrices are factorized (Eq. 8).
         role_encoder: `"lstm"` or `"cnn"`.
-        bidirectional: bool. Whether a role depends on later tokens too. A
-            target side needs `False`.
+        bidirectional: bool. Whether a role depends on later tokens too. Must
+            be `False` on the target side.
         role_units, kernel_size, temperature, exclusive: as in
             `RoleAssignment`.
-        positions: `"source"` or `"target"`: the side of the embeddings. A
-            model sets it; a target side refuses `bidirectional`.
-        dropout: float in [0, 1). On embeddings and on roles.
+        positions: `"source"` or `"target"`: the side that the embeddings belong
+            to. A model sets it; `"target"` requires `bidirectional=False`.
+        dropout: float in [0, 1). Dropout probability on the embeddings and on
+            the roles.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, S, D)`, embeddings e; with a cache
             `(B*K, 1, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Not needed: the cache is the past.
+        cache_index: int scalar tensor. Ignored: the cache needs no position.
         return_roles: bool. Whether to return the roles as well.
-        training: bool. Whether dropout is active and one-hot roles are drawn.
+        training: bool. Whether dropout is active and one-hot roles are sampled.
 
     Returns:
-        `output`, a float tensor like `inputs`; then the new cache iff one was
-        passed; then the roles `(B, S, h_r)` iff asked for.
+        `output`, a float tensor like `inputs`; then the new cache if one was
+        passed; then the roles `(B, S, h_r)` if `return_roles=True`.
 
     Raises:
-        ValueError: as `RoleAssignment`; at build if a target side is to be
-            read in both directions.
+        ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
+            for `positions="target"` with `bidirectional=True`.
 
-    Masking: consumes `padding_mask`.
+    Masking: uses `padding_mask`.
 
     Example:
     >>> layer = keras_deepnmt.layers.RoleInteraction(5, "softmax")
@@ -116,15 +119,15 @@ class RoleInteraction(ContextualizedEmbedding):
 
     def _build_combination(self, width):
         if self.rank_one:
-            self.role_factor = self._linear("role_factor", width)
+            self.role_factor = self._make_linear("role_factor", width)
             self.role_factor.build((None, None, self.num_roles))
-            self.embedding_factor = self._linear("embedding_factor", width)
+            self.embedding_factor = self._make_linear("embedding_factor", width)
             self.embedding_factor.build((None, None, width))
-            self.output_factor = self._linear("output_factor", width)
+            self.output_factor = self._make_linear("output_factor", width)
             self.output_factor.build((None, None, width))
             return
-        # Glorot's limit of one matrix; Keras would take the roles for the
-        # width of a convolution.
+        # Glorot's limit for one matrix: Keras' initializer would treat the
+        # roles as the positions of a convolution kernel.
         limit = (3.0 / width) ** 0.5
         self.role_kernels = self.add_weight(
             name="role_kernels",

@@ -6,10 +6,10 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class SinusoidalPositionEncoding(keras.layers.Layer):
-    """Adds to each position a fixed pattern of sines and cosines.
+    """Adds a fixed pattern of sines and cosines to each position.
 
-    Attention does not know the order of its inputs; waves of D / 2
-    frequencies tell it, for any length, without a parameter. It computes
+    Attention does not know the order of its inputs; waves of D / 2 frequencies
+    encode it, for any length and without parameters. It computes
     (Vaswani et al., 2017, Section 3.5):
 
         output[t, i]         = inputs[t, i]         + sin(t / r^(i / (D/2 - 1)))
@@ -22,13 +22,13 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
     Cost: no parameters, O(T D) time.
 
     Args:
-        max_wavelength: float. Longest wavelength over 2 pi, in positions.
+        max_wavelength: float. Longest wavelength divided by 2 pi, in positions.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`.
         start_index: int scalar tensor. Position of the first input, for
-            step-by-step decoding. Defaults to `0`.
+            incremental decoding. Defaults to `0`.
 
     Returns:
         Float tensor `(B, T, D)`.

@@ -7,11 +7,12 @@ from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class SummaryLayer(keras.layers.Layer):
-    """Replaces all features of a dense stack by one narrow vector.
+    """Replaces all features of a dense stack by one narrow vector per position.
 
-    In a dense stack each layer reads the features of all layers below, which
-    grow with the depth. Every few layers a summary projects them back to the
-    first width, adds what is new and lets the stack forget the rest.
+    In a dense stack each layer reads the features of all layers below, whose
+    number grows with the depth. Every few layers a summary projects all of
+    them back to the initial width and adds the new ones; later layers read
+    only the summary.
 
     Given all features x so far and m new ones y of width U (Shen et al., 2018,
     Section 3.3):
@@ -21,29 +22,29 @@ class SummaryLayer(keras.layers.Layer):
     which has the variance of its terms. In the encoder m = 1 and y is a gated
     convolution of x; in the decoder m = 2, the convolution z and its attention.
     Here `units` is the width n of the layers.
-    Differs from the paper: nothing; the equation is the released code's.
+    Differs from the paper: nothing; the equation is that of the released code.
     Without a projection this is the residual connection of Gehring et al.
     (2017), the baseline.
     Cost: `D U + 2 U` parameters, O(B T D U) time.
 
     Args:
         units: int. Width U of the output.
-        use_projection: bool. Whether x is projected; otherwise it must be as
-            wide as the output.
+        use_projection: bool. Whether x is projected; otherwise its width must
+            be U.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`, all features so far.
-        outputs: list of float tensors `(B, T, U)`, the new ones.
+        outputs: list of float tensors `(B, T, U)`, the new features.
 
     Returns:
         Float tensor `(B, T, U)`.
 
     Raises:
-        ValueError: for new features, or with `use_projection=False` old ones,
-            of another width than U (at build).
+        ValueError: if the width of a new feature is not U, or, with
+            `use_projection=False`, that of the inputs (at build).
 
-    Masking: position-wise, needs none.
+    Masking: none; positions are independent.
 
     Example:
     >>> summary = keras_deepnmt.layers.SummaryLayer(11)
@@ -66,7 +67,7 @@ class SummaryLayer(keras.layers.Layer):
         widths = [shape[-1] for shape in outputs_shape or []]
         if any(width != self.units for width in widths):
             raise ValueError(
-                "All `outputs` must be `units` wide. Received: "
+                "All `outputs` must have the width `units`. Received: "
                 f"units={self.units} and outputs of widths {widths}."
             )
         if self.use_projection:
@@ -76,9 +77,9 @@ class SummaryLayer(keras.layers.Layer):
             self.projection.build(inputs_shape)
         elif inputs_shape[-1] != self.units:
             raise ValueError(
-                "Without a projection `inputs` must be `units` wide. Received: "
-                f"units={self.units} and inputs of width {inputs_shape[-1]}. "
-                "Pass use_projection=True."
+                "Without a projection `inputs` must have the width `units`. "
+                f"Received: units={self.units} and inputs of width "
+                f"{inputs_shape[-1]}. Pass use_projection=True."
             )
 
     def call(self, inputs, outputs):

@@ -1,4 +1,4 @@
-"""Target words predicted from the source's surface too (Liu et al., 2021)."""
+"""Prediction fused with one from source embeddings (Liu et al., 2021)."""
 
 import keras
 from keras import ops
@@ -17,9 +17,10 @@ SURFACES = ("attention", "mean", "max")
 class SurfaceFusion(keras.layers.Layer):
     """Fuses the decoder's prediction with one from the source embeddings.
 
-    Between the embeddings of a source word and of its translation lie two
-    stacks. Here a second prediction is made straight from the embeddings: the
-    path is one attention long, and two languages' embeddings draw together.
+    Normally the encoder and the decoder lie between the embeddings of a source
+    word and of its translation. Here a second prediction is made directly from
+    the source embeddings, through a single attention. This also makes the
+    embeddings of the two languages more similar.
 
     Given decoder states h, memory M and source embeddings X (Liu et al., 2021,
     SurfaceFusion), r is the surface that h attends to:
@@ -34,38 +35,38 @@ class SurfaceFusion(keras.layers.Layer):
     identity, or `x + dropout(FFN(x))` with `feed_forward`.
     Differs from the paper: `gate`, `feed_forward` (in its recipe) and other
     surfaces are the released code's; the key has no bias unless `key_bias`.
-    As there, hard fusion is not renormalised: it sums to at most 1.
+    As there, hard fusion is not renormalized: it sums to at most 1.
     Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more;
     a second projection to V words; O(B T S D) time.
 
     Args:
         mode: `"hard"`, `"soft"` or `"gate"`.
-        weight: float in [0, 1]. The decoder's share in hard fusion.
-        temperature: float above 0. Divides the surface's logits; the larger,
-            the less they say.
+        weight: float in [0, 1]. Weight of the decoder in hard fusion.
+        temperature: float above 0. Divides the surface's logits; larger values
+            reduce their influence.
         surface: `"attention"`, or `"mean"` or `"max"` of the embeddings over
             the real positions, which is the same for all target positions.
-        feed_forward: bool. Whether one feed-forward network is shared by
+        feed_forward: bool. Whether one feed-forward network is applied to both
             states and surface.
         intermediate_dim: int. Its width F. Defaults to 4 D.
         num_heads: int. Heads N of the attention.
         output_projection: unbuilt `keras.layers.Layer` from states to logits,
-            of which the layer makes its own; not needed with `project`.
-        dropout: float in [0, 1). On the feed-forward network's output.
-        attention_dropout: float in [0, 1). On attention weights.
+            which is cloned; not needed if calls pass `project`.
+        dropout: float in [0, 1). Dropout on the feed-forward output.
+        attention_dropout: float in [0, 1). Dropout on attention weights.
         key_bias: bool. Whether the key projection has a bias.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`, decoder states; with a static cache
             `(B*K, 1, D)`.
-        memory: float tensor `(B, S, D)`. Not read when a cache is passed.
+        memory: float tensor `(B, S, D)`. Ignored if a cache is passed.
         source_embeddings: float tensor `(B, S, D)`, without positions.
-        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
-            Defaults to all real.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
+            means that all tokens are real.
         static_cache: dict from `static_cache`.
         project: function or layer from states `(..., D)` to logits
-            `(..., V)`, such as a tied embedding. A functional graph does not
+            `(..., V)`, such as a tied embedding. A functional model does not
             own the weights of a layer passed here: see `output_projection`.
         training: bool. Whether dropout is active.
 
@@ -74,10 +75,10 @@ class SurfaceFusion(keras.layers.Layer):
         cache `(B*K, 1, V)`.
 
     Raises:
-        ValueError: for an option out of range, embeddings of another width (at
-            build), or no projection (at call).
+        ValueError: for an option out of range; at build, for embeddings of
+            another width than the inputs; at call, without a projection.
 
-    Masking: consumes `memory_padding_mask`; position-wise over the target.
+    Masking: uses `memory_padding_mask`; target positions are independent.
 
     Example:
     >>> inputs = [keras.Input((None, 8)) for _ in range(3)]
@@ -109,14 +110,14 @@ class SurfaceFusion(keras.layers.Layer):
         key_bias=False,
         **kwargs,
     ):
-        _check(mode in MODES, "mode", mode, f"in {MODES}")
-        _check(surface in SURFACES, "surface", surface, f"in {SURFACES}")
-        _check(0 <= weight <= 1, "weight", weight, "in [0, 1]")
-        _check(temperature > 0, "temperature", temperature, "above 0")
-        _check(0 <= dropout < 1, "dropout", dropout, "in [0, 1)")
-        fine = feed_forward or intermediate_dim is None
+        _check_option(mode in MODES, "mode", mode, f"in {MODES}")
+        _check_option(surface in SURFACES, "surface", surface, f"in {SURFACES}")
+        _check_option(0 <= weight <= 1, "weight", weight, "in [0, 1]")
+        _check_option(temperature > 0, "temperature", temperature, "above 0")
+        _check_option(0 <= dropout < 1, "dropout", dropout, "in [0, 1)")
+        is_valid = feed_forward or intermediate_dim is None
         rule = "None unless feed_forward=True"
-        _check(fine, "intermediate_dim", intermediate_dim, rule)
+        _check_option(is_valid, "intermediate_dim", intermediate_dim, rule)
         super().__init__(**kwargs)
         self.mode = mode
         self.weight = weight
@@ -137,8 +138,8 @@ class SurfaceFusion(keras.layers.Layer):
         source_shape = source_embeddings_shape or inputs_shape
         if source_shape[-1] != width:
             raise ValueError(
-                "`source_embeddings` must be as wide as `inputs`: one matrix "
-                f"projects both. Received: shapes {source_shape} and "
+                "`source_embeddings` must be as wide as `inputs`, since they "
+                f"share one projection. Received: shapes {source_shape} and "
                 f"{inputs_shape}."
             )
         if self.surface == "attention":
@@ -185,33 +186,33 @@ class SurfaceFusion(keras.layers.Layer):
             surface = self._attend(
                 inputs, memory, source_embeddings, mask, static_cache, training
             )
-            # Side by side, so that a step reads the large matrix once.
+            # Concatenated, so that a step reads the large matrix once.
             both = ops.concatenate([inputs, surface], axis=1)  # (B, 2T, D)
-            logits = self._logits(both, project, training)
+            logits = self._compute_logits(both, project, training)
             return self._fuse(inputs, surface, *ops.split(logits, 2, axis=1))
-        pooled = static_cache or self._pool(
+        pooled = static_cache or self._pool_surface(
             source_embeddings, mask, project, training
         )
-        # The beams of a sentence share its surface: (B*K, 1, D) -> (B, K, D)
+        # Beams share their sentence's surface: (B*K, 1, D) -> (B, K, D)
         shape = ops.shape(inputs)
         inputs = ops.reshape(
             inputs, (ops.shape(pooled["surface"])[0], -1, inputs.shape[-1])
         )
-        logits = self._logits(inputs, project, training)
+        logits = self._compute_logits(inputs, project, training)
         fused = self._fuse(inputs, pooled["surface"], logits, pooled["logits"])
         return ops.reshape(fused, (*shape[:-1], fused.shape[-1]))
 
     def static_cache(
         self, memory, source_embeddings, memory_padding_mask=None, project=None
     ):
-        """Computes once a sentence what no target token changes.
+        """Computes once per sentence what does not depend on the target.
 
         Args:
             memory: float tensor `(B, S, D)`.
             source_embeddings: float tensor `(B, S, D)`.
-            memory_padding_mask: bool tensor `(B, S)`. Only `"mean"` and
-                `"max"` read it; without it they are computed at each step.
-            project: as in the call; only `"mean"` and `"max"` use it.
+            memory_padding_mask: bool tensor `(B, S)`. Used only by `"mean"` and
+                `"max"`, which without it are computed at each step.
+            project: as in the call; used only by `"mean"` and `"max"`.
 
         Returns:
             Dict of the attention's keys and values, `(B, N, S, H)`; or of
@@ -221,7 +222,9 @@ class SurfaceFusion(keras.layers.Layer):
             return self.attention.static_cache(source_embeddings, memory)
         if memory_padding_mask is None:
             return {}
-        return self._pool(source_embeddings, memory_padding_mask, project)
+        return self._pool_surface(
+            source_embeddings, memory_padding_mask, project
+        )
 
     def _attend(self, inputs, memory, embeddings, mask, static_cache, training):
         surface = self.attention(
@@ -234,16 +237,16 @@ class SurfaceFusion(keras.layers.Layer):
         )
         return surface if static_cache is None else surface[0]
 
-    def _pool(self, embeddings, mask, project, training=None):
+    def _pool_surface(self, embeddings, mask, project, training=None):
         surface = pool_positions(embeddings, mask, self.surface)  # (B, 1, D)
-        logits = self._logits(surface, project, training)
+        logits = self._compute_logits(surface, project, training)
         return {"surface": surface, "logits": logits}
 
-    def _logits(self, x, project, training):
+    def _compute_logits(self, x, project, training):
         if self.feed_forward:  # g, the same for states and surface
             hidden = self.feed_forward_layer(x)
             x = x + self.dropout_layer(hidden, training=training)
-        return self._projection(project)(x)
+        return self._get_projection(project)(x)
 
     def _fuse(self, inputs, surface, logits, surface_logits):
         logits = ops.cast(logits, "float32")
@@ -259,7 +262,7 @@ class SurfaceFusion(keras.layers.Layer):
         surface_log_probs = ops.log_softmax(surface_logits, axis=-1)
         return share * log_probs + (1.0 - share) * surface_log_probs
 
-    def _projection(self, project):
+    def _get_projection(self, project):
         if project is None and self.output_projection is None:
             raise ValueError(
                 "`project` must turn states into logits. Received: "
@@ -268,8 +271,8 @@ class SurfaceFusion(keras.layers.Layer):
         return self.projection if project is None else project
 
     def compute_output_spec(self, inputs, *args, project=None, **kwargs):
-        # Said outright: JAX cannot trace a call that takes a function.
-        logits = self._projection(project)(inputs)
+        # Needed because JAX cannot trace a call with a function argument.
+        logits = self._get_projection(project)(inputs)
         return keras.KerasTensor(logits.shape, dtype="float32")
 
     def get_config(self):
@@ -289,8 +292,8 @@ class SurfaceFusion(keras.layers.Layer):
         return super().get_config() | {n: getattr(self, n) for n in names}
 
 
-def _check(fine, name, value, rule):
-    if not fine:
+def _check_option(is_valid, name, value, rule):
+    if not is_valid:
         raise ValueError(
             f"`{name}` must be {rule}. Received: {name}={value!r}."
         )

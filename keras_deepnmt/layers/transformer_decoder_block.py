@@ -9,7 +9,7 @@ from keras_deepnmt.layers.transformer_encoder_block import (
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class TransformerDecoderBlock(TransformerEncoderBlock):
-    """Reads the target so far, then the source, then thinks about each.
+    """Applies self-attention, cross-attention, then a feed-forward network.
 
     It computes (Vaswani et al., 2017, Figure 1, right):
 
@@ -17,10 +17,11 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         d = residual(c, attention(c, memory, memory))
         y = residual(d, FFN(d))
 
-    Step by step it does the same with a cache of the past: `init_cache` makes
-    what grows, `static_cache` what is computed once a sentence.
-    Differs from the paper: nothing with the defaults; `self_attention` puts
-    another layer in the self-attention's place.
+    In incremental decoding, `init_cache` creates the cache of the target, to
+    which each step adds a position, and `static_cache` the cache of the
+    source, which is computed once per sentence.
+    Differs from the paper: nothing with the defaults; `self_attention` replaces
+    the self-attention by another layer.
     Cost: `8 D^2 + 2 D F` weights.
 
     Args:
@@ -30,19 +31,19 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
-        memory: float tensor `(B, S, D)`. Not read when a cache is passed.
-        memory_padding_mask: bool tensor `(B, S)`, `True` = real token.
-            Defaults to all real.
+        memory: float tensor `(B, S, D)`. Ignored if a static cache is passed.
+        memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
+            means that all tokens are real.
         static_cache: dict from `static_cache`.
         cache: dict from `init_cache`.
-        cache_index: int scalar tensor. Position of this step.
+        cache_index: int scalar tensor. Position of this decoding step.
         layer_states: as in `TransformerEncoderBlock`, each like `inputs`.
         training: bool. Whether dropout is active.
 
     Returns:
-        Float tensor like `inputs`; then the new cache iff one was passed.
+        Float tensor like `inputs`; then the new cache if one was passed.
 
-    Masking: consumes `memory_padding_mask`; causal over the target.
+    Masking: uses `memory_padding_mask`; causal over the target.
 
     Example:
     >>> block = keras_deepnmt.layers.TransformerDecoderBlock(2, 16)
@@ -57,9 +58,9 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     def build(self, inputs_shape, memory_shape=None):
         super().build(inputs_shape)
         memory_shape = memory_shape or inputs_shape
-        self.cross_attention = self._attention("cross_attention")
+        self.cross_attention = self._make_attention("cross_attention")
         self.cross_attention.build(inputs_shape, memory_shape)
-        self.cross_attention_residual = self._residual(
+        self.cross_attention_residual = self._make_residual(
             "cross_attention_residual"
         )
         self.cross_attention_residual.build(inputs_shape)
@@ -106,19 +107,19 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         return z if cache is None else (z, cache)
 
     def init_cache(self, batch_size, max_length):
-        """Makes the empty self-attention cache of this block.
+        """Creates an empty self-attention cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Rows B*K.
-            max_length: int or scalar tensor. Positions M.
+            batch_size: int or scalar tensor. Number of rows, B*K.
+            max_length: int or scalar tensor. Number of positions, M.
 
         Returns:
-            What the self-attention layer's `init_cache` gives.
+            The cache of the self-attention layer's `init_cache`.
         """
         return self.attention.init_cache(batch_size, max_length)
 
     def static_cache(self, memory):
-        """Projects the memory once, for all steps and beams.
+        """Computes keys and values once for all decoding steps and beams.
 
         Args:
             memory: float tensor `(B, S, D)`.

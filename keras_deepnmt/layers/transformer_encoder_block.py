@@ -14,43 +14,46 @@ from keras_deepnmt.layers.residual_connection import ResidualConnection
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class TransformerEncoderBlock(keras.layers.Layer):
-    """Lets source positions look at each other, then thinks about each.
+    """Applies self-attention, then a feed-forward network.
 
     It computes (Vaswani et al., 2017, Figure 1, left):
 
         c = residual(x, attention(x, x, x))
         y = residual(c, FFN(c))
 
-    Differs from the paper: nothing with the defaults; `self_attention` puts
-    another layer in the attention's place.
+    Differs from the paper: nothing with the defaults; `self_attention` replaces
+    the attention by another layer.
     Cost: `4 D^2 + 2 D F` weights.
 
     Args:
         num_heads: int. Number of attention heads N.
         intermediate_dim: int. Width F of the feed-forward network.
-        self_attention: unbuilt layer that is called as `MultiHeadAttention`
-            and is cloned, or `None` for `MultiHeadAttention`.
-        dropout: float in [0, 1). On the output of both sub-layers.
-        attention_dropout: float in [0, 1). On attention weights.
+        self_attention: unbuilt layer with the call arguments of
+            `MultiHeadAttention`, which is cloned; or `None` for
+            `MultiHeadAttention`.
+        dropout: float in [0, 1). Dropout probability on the output of each
+            sub-layer.
+        attention_dropout: float in [0, 1). Dropout probability on the
+            attention weights.
         activation: Keras activation of the feed-forward network.
         layer_norm_epsilon: float. Added to the variance.
-        normalize_first: bool. Pre-norm instead of post-norm.
+        normalize_first: bool. Whether to use pre-norm instead of post-norm.
         key_bias: bool. Whether key projections have a bias.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
         inputs: float tensor `(B, S, D)`.
-        padding_mask: bool tensor `(B, S)`, `True` = real token. Defaults to
-            all real.
+        padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
+            that all tokens are real.
         layer_states: list of `num_lower_states` float tensors `(B, S, D)`:
-            the inputs of the blocks below, newest first, for a self-attention
-            that reads them, as `MultiLayerAttention` does.
+            the inputs of the blocks below, newest first. Needed only for a
+            self-attention that reads them, such as `MultiLayerAttention`.
         training: bool. Whether dropout is active.
 
     Returns:
         Float tensor `(B, S, D)`.
 
-    Masking: consumes `padding_mask`.
+    Masking: uses `padding_mask`.
 
     Example:
     >>> block = keras_deepnmt.layers.TransformerEncoderBlock(2, 16)
@@ -85,13 +88,13 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.normalize_first = normalize_first
         self.key_bias = key_bias
         prototype = prototype_of(self.self_attention)
-        reads_more = getattr(prototype, "reads_layer_states", False)
-        self.num_lower_states = prototype.num_layers - 1 if reads_more else 0
+        reads_states = getattr(prototype, "reads_layer_states", False)
+        self.num_lower_states = prototype.num_layers - 1 if reads_states else 0
 
     def build(self, inputs_shape):
-        self.attention = self._attention("attention", self.self_attention)
+        self.attention = self._make_attention("attention", self.self_attention)
         self.attention.build(inputs_shape)
-        self.attention_residual = self._residual("attention_residual")
+        self.attention_residual = self._make_residual("attention_residual")
         self.attention_residual.build(inputs_shape)
         self.feed_forward = FeedForward(
             self.intermediate_dim,
@@ -100,7 +103,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         self.feed_forward.build(inputs_shape)
-        self.feed_forward_residual = self._residual("feed_forward_residual")
+        self.feed_forward_residual = self._make_residual(
+            "feed_forward_residual"
+        )
         self.feed_forward_residual.build(inputs_shape)
 
     def call(self, inputs, padding_mask=None, layer_states=None, training=None):
@@ -119,7 +124,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
             options["layer_states"] = [x, *lower]
         return self.attention(x, **options)
 
-    def _attention(self, name, prototype=None):
+    def _make_attention(self, name, prototype=None):
         if prototype is not None:
             return clone_prototype(prototype, name, self.dtype_policy)
         return MultiHeadAttention(
@@ -130,7 +135,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
 
-    def _residual(self, name):
+    def _make_residual(self, name):
         return ResidualConnection(
             dropout=self.dropout,
             layer_norm_epsilon=self.layer_norm_epsilon,

@@ -1,11 +1,11 @@
-"""Convolution with normalised weights (Salimans and Kingma, 2016, Eq. 2)."""
+"""Convolution with weight normalization (Salimans and Kingma, 2016, Eq. 2)."""
 
 import keras
 from keras import ops
 
 from keras_deepnmt.layers.convolution_padding import (
     check_convolution,
-    padded_sides,
+    padding_lengths,
 )
 from keras_deepnmt.layers.weight_normalization import (
     add_normalized_kernel,
@@ -16,31 +16,31 @@ from keras_deepnmt.layers.weight_normalization import (
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class WeightNormalizedConv1D(keras.layers.Layer):
-    """Convolves over time with weights whose length is learned apart.
+    """Applies a convolution over the positions, with weight normalization.
 
-    As `WeightNormalizedDense`, for `kernel_size` neighbours at once. Given
-    inputs x of width D it computes, for output u of U (Salimans and Kingma,
-    2016, Eq. 2), from all neighbours together:
+    Like `WeightNormalizedDense`, for `kernel_size` neighboring positions at
+    once. Given inputs x of width D it computes, for output u of U (Salimans and
+    Kingma, 2016, Eq. 2), from the concatenated neighbors:
 
         y_u = w_u [x_1; ...; x_k] + b_u,  w_u = g_u v_u / ||v_u||
 
-    starting from `v ~ N(0, 4 (1 - p) / (k D))`, `g_u = ||v_u||`: a gated
-    linear unit behind it, whose gates are half open, keeps the variance.
-    Here `direction` is the paper's v, `gain` its g, `kernel_size` k.
-    Differs from the paper: the start is that of Shen et al. (2018), with
-    biases of zero, which they do not state.
-    Cost: `k D U + 2 U` parameters, O(B T k D U) time; the kernel is normalised
+    initialized with `v ~ N(0, 4 (1 - p) / (k D))`, `g_u = ||v_u||`: a gated
+    linear unit after it, whose gates are half open at first, keeps the
+    variance. Here `direction` is the paper's v, `gain` its g, `kernel_size` k.
+    Differs from the paper: the initialization is that of Shen et al. (2018),
+    with biases of zero, which they do not state.
+    Cost: `k D U + 2 U` parameters, O(B T k D U) time; the kernel is normalized
     at each call, O(k D U).
 
     Args:
         filters: int. Width U of the output.
-        kernel_size: int. Neighbours k that one output sees.
-        padding: `"valid"` for none, `"same"` for zeros on both sides (of an
-            even k - 1 the same number), `"causal"` for k - 1 zeros before the
-            first position, so that no output sees a later input.
+        kernel_size: int. Number of positions k that one output sees.
+        padding: `"valid"` for none; `"same"` for k - 1 zeros in total, half on
+            each side; `"causal"` for k - 1 zeros before the first position, so
+            that no output sees a later input.
         use_bias: bool. Whether outputs have a bias.
-        dropout: float in [0, 1). Probability with which activations of the
-            input have been dropped, p; only for the start.
+        dropout: float in [0, 1). Dropout probability p that was applied to the
+            inputs. Used only for the initialization.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -53,7 +53,8 @@ class WeightNormalizedConv1D(keras.layers.Layer):
         ValueError: for an unknown padding, a kernel size below 1, or `dropout`
             outside [0, 1).
 
-    Masking: none; zero padded positions first where later ones are seen.
+    Masking: none. Set padded positions to zero before the call if real
+    positions can see them.
 
     Example:
     >>> layer = keras_deepnmt.layers.WeightNormalizedConv1D(11, 3)
@@ -97,11 +98,11 @@ class WeightNormalizedConv1D(keras.layers.Layer):
 
     @property
     def kernel(self):
-        """The normalised weights, a float32 tensor `(k, D, U)`."""
+        """The normalized kernel, a float32 tensor `(k, D, U)`."""
         return normalize_weights(self.direction, self.gain)
 
     def call(self, inputs):
-        sides = padded_sides(self.kernel_size, self.padding)
+        sides = padding_lengths(self.kernel_size, self.padding)
         output = ops.conv(
             ops.pad(inputs, ((0, 0), sides, (0, 0))),
             ops.cast(self.kernel, self.compute_dtype),

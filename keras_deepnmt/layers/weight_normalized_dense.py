@@ -1,4 +1,4 @@
-"""Projection with normalised weights (Salimans and Kingma, 2016, Eq. 2)."""
+"""Projection with weight normalization (Salimans and Kingma, 2016, Eq. 2)."""
 
 import keras
 from keras import ops
@@ -12,29 +12,30 @@ from keras_deepnmt.layers.weight_normalization import (
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class WeightNormalizedDense(keras.layers.Layer):
-    """Projects each position with weights whose length is learned apart.
+    """Applies a linear projection to each position, with weight normalization.
 
-    Convolutional translators have no layer norms. Instead the weights of each
-    output are a direction times a length, and start such that activations keep
-    their variance: large learning rates then stay stable.
+    Convolutional translation models have no layer normalization. Instead the
+    weights of each output are a direction times a length, both of which are
+    learned, and their initialization keeps the variance of the activations:
+    training is then stable at large learning rates.
 
     Given an input x of width D it computes, for output u of U (Salimans and
     Kingma, 2016, Eq. 2):
 
         y_u = w_u x + b_u,  w_u = g_u v_u / ||v_u||
 
-    starting from `v ~ N(0, (1 - p) / D)`, `g_u = ||v_u||`, which no data is
-    needed for. Here `direction` is the paper's v, `gain` its g, `dropout` p.
-    Differs from the paper: the start is that of Shen et al. (2018), with
-    biases of zero, which they do not state.
-    Cost: `D U + 2 U` parameters; the kernel is normalised at each call, O(D U).
+    initialized with `v ~ N(0, (1 - p) / D)`, `g_u = ||v_u||`, which needs no
+    data. Here `direction` is the paper's v, `gain` its g, `dropout` p.
+    Differs from the paper: the initialization is that of Shen et al. (2018),
+    with biases of zero, which they do not state.
+    Cost: `D U + 2 U` parameters; the kernel is normalized at each call, O(D U).
 
     Args:
         units: int. Width U of the output.
         use_bias: bool. Whether outputs have a bias.
-        dropout: float in [0, 1). Probability with which activations of the
-            input have been dropped, p. The layer drops none: it only starts
-            with smaller weights, since what is kept was made larger.
+        dropout: float in [0, 1). Dropout probability p that was applied to the
+            inputs. The layer itself drops nothing: it only starts with smaller
+            weights, because dropout scales up the activations it keeps.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -46,7 +47,7 @@ class WeightNormalizedDense(keras.layers.Layer):
     Raises:
         ValueError: if `dropout` is outside [0, 1).
 
-    Masking: position-wise; passes the inputs' mask through.
+    Masking: passes the inputs' mask through; positions are independent.
 
     Example:
     >>> layer = keras_deepnmt.layers.WeightNormalizedDense(11)
@@ -79,7 +80,7 @@ class WeightNormalizedDense(keras.layers.Layer):
 
     @property
     def kernel(self):
-        """The normalised weights, a float32 tensor `(D, U)`."""
+        """The normalized kernel, a float32 tensor `(D, U)`."""
         return normalize_weights(self.direction, self.gain)
 
     def call(self, inputs):

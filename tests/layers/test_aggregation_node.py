@@ -223,5 +223,5 @@ def test_refuses_what_is_not_a_list(inputs):
 
 def test_refuses_another_number_of_inputs_than_before(inputs):
     node = built(3)
-    with pytest.raises(ValueError, match="built for 3.*2 inputs"):
+    with pytest.raises(ValueError, match="list of 3 tensors.*2 tensors"):
         node(inputs[:2])

@@ -250,7 +250,7 @@ def test_half_precision_rounds_the_memories_once():
         ({"drop_connect": 1.0}, [], "drop_connect=1.0"),
         ({"dropout": -0.1}, [], "dropout=-0.1"),
         ({}, [(B, S, D)], "at least two states"),
-        ({}, [(B, S, D), (B, S, D + 1)], r"one width.*widths=\[11, 12\]"),
+        ({}, [(B, S, D), (B, S, D + 1)], r"same width.*widths=\[11, 12\]"),
         ({"masked_layers": [3]}, [(B, S, D)] * 3, "from 0 to 2.*\\[3\\]"),
         ({"masked_layers": [-1]}, [(B, S, D)] * 3, "from 0 to 2"),
         ({"masked_layers": [0, 1]}, [(B, S, D)] * 2, "not all of them"),
