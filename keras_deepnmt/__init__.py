@@ -1,14 +1,14 @@
 """A Keras 3 toolkit and model zoo for deep neural machine translation.
 
-Rooms are loaded when they are first used, so that a single layer needs Keras
-and a backend alone.
+Its modules are imported on first use, so that a single layer needs only Keras
+and a backend.
 """
 
 import importlib
 
 from keras_deepnmt.version import __version__ as __version__
 
-_ROOMS = (
+_MODULES = (
     "analysis",
     "data",
     "decoding",
@@ -31,7 +31,7 @@ _NAMES = {
 
 
 def __getattr__(name):
-    if name in _ROOMS:
+    if name in _MODULES:
         return importlib.import_module(f"keras_deepnmt.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
@@ -39,4 +39,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *_ROOMS, *_NAMES])
+    return sorted([*globals(), *_MODULES, *_NAMES])

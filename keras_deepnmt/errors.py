@@ -1,11 +1,11 @@
-"""What ends a command that is no fault of the program."""
+"""Exceptions that end a command but are not bugs."""
 
 
 class UserError(ValueError):
-    """Says in one line what a user's file, recipe or folder lacks.
+    """Reports in one line what is wrong with a user's file, recipe or folder.
 
     The command line prints the message without a traceback and exits with
-    code 2. The message names the place (file and line where there is one), the
+    code 2. The message names the place (file and line if there is one), the
     rule, what was received and the remedy.
 
     Example:
@@ -17,7 +17,7 @@ class UserError(ValueError):
 
 
 class Terminated(KeyboardInterrupt):
-    """Raised where SIGTERM arrives, as `KeyboardInterrupt` is by Ctrl-C.
+    """Raised on SIGTERM, as `KeyboardInterrupt` is on Ctrl-C.
 
     Example:
     >>> issubclass(Terminated, Exception)

@@ -1,4 +1,4 @@
-"""Losses over log-probabilities; padding (label 0) counts nowhere."""
+"""Losses computed from log-probabilities."""
 
 import keras
 from keras import ops
@@ -8,22 +8,23 @@ from keras_deepnmt.masks import padding_mask
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """Cross-entropy against labels that keep some doubt.
+    """Cross-entropy with label smoothing.
 
-    A model that must give probability one to each training token becomes
-    over-sure of itself. Label smoothing spreads a little of the mass over the
-    whole vocabulary (Szegedy et al., 2016, Section 7, Equation for q'):
+    A model trained to give each training token probability one becomes
+    overconfident. Label smoothing spreads a part of the probability mass over
+    the whole vocabulary (Szegedy et al., 2016, Section 7, Equation for q'):
 
         loss = -(1 - e) * log p(y) - e / V * sum_v log p(v)
 
-    Here `label_smoothing` is e. No one-hot matrix is built: the label's entry
-    is picked by comparing it with an index inside the fused reduction.
+    Here `label_smoothing` is e. No one-hot matrix is stored: the label's entry
+    is selected by a comparison inside the fused reduction.
 
     Args:
-        label_smoothing: float in [0, 1). Mass given to the uniform
+        label_smoothing: float in [0, 1). Probability mass of the uniform
             distribution. Defaults to `0.1`.
         reduction, name, **kwargs: as in `keras.losses.Loss`. The training step
-            of this package calls `call` and divides by real tokens itself.
+            of this package uses `call` and itself divides by the number of
+            real tokens.
 
     Call arguments:
         labels: int tensor `(B, T)`; 0 is padding.
@@ -78,7 +79,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
 
 def negative_log_likelihood(labels, log_probs):
-    """Picks `-log p(label)` at each position.
+    """Computes `-log p(label)` at each position.
 
     Args:
         labels: int tensor `(B, T)`.
@@ -96,14 +97,14 @@ def negative_log_likelihood(labels, log_probs):
     # Compare and sum instead of gather: the gradient of a gather is a scatter
     # into a zeroed (B, T, V) tensor, the gradient of this is element-wise.
     index = ops.arange(log_probs.shape[-1], dtype=labels.dtype)
-    picked = ops.equal(labels[..., None], index)
+    is_label = ops.equal(labels[..., None], index)
     return -ops.sum(
-        ops.where(picked, log_probs, ops.zeros_like(log_probs)), axis=-1
+        ops.where(is_label, log_probs, ops.zeros_like(log_probs)), axis=-1
     )
 
 
 def kl_divergence(log_probs, other):
-    """Measures how far a distribution is from another one.
+    """Computes the Kullback-Leibler divergence of two distributions.
 
         KL(p || q) = sum_v p(v) (log p(v) - log q(v))
 
@@ -123,7 +124,7 @@ def kl_divergence(log_probs, other):
 
 
 def symmetric_kl_divergence(log_probs, other):
-    """Means the divergences of two distributions in both directions.
+    """Averages the KL divergences of two distributions in both directions.
 
         (KL(p || q) + KL(q || p)) / 2
 

@@ -1,4 +1,4 @@
-"""Every mask of the package, `True` = real token or may attend."""
+"""The masks of the package; `True` = real token, or may attend."""
 
 from keras import ops
 
@@ -25,12 +25,12 @@ def padding_mask(ids):
 
 
 def relative_positions(length, num_keys=None, start=0):
-    """Counts by how much each key comes after each query.
+    """Computes how many positions each key comes after each query.
 
     Args:
         length: int or int scalar tensor. Number of queries T.
-        num_keys: int or int scalar tensor. Number of keys S, whose first is at
-            position 0. Defaults to `length`.
+        num_keys: int or int scalar tensor. Number of keys S; the first key is
+            at position 0. Defaults to `length`.
         start: int or int scalar tensor. Position of the first query.
 
     Returns:
@@ -47,7 +47,7 @@ def relative_positions(length, num_keys=None, start=0):
 
 
 def causal_mask(length, num_keys=None, start=0):
-    """Lets each position attend to itself and what comes before it.
+    """Lets each position attend to itself and to earlier positions.
 
     Args:
         length: int or int scalar tensor. Number of queries T.
@@ -67,13 +67,13 @@ def causal_mask(length, num_keys=None, start=0):
 
 
 def merge_attention_masks(*masks):
-    """Joins permission masks: a key may be seen iff every mask allows it.
+    """Combines attention masks: a key is visible iff every mask allows it.
 
     Args:
         *masks: bool tensors that broadcast to `(B, T, S)`, or `None`.
 
     Returns:
-        Bool tensor that broadcasts to `(B, T, S)`, or `None` if all are.
+        Bool tensor that broadcasts to `(B, T, S)`, or `None` if all are `None`.
 
     Example:
     >>> merge_attention_masks(None, None) is None

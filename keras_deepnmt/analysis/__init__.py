@@ -1,4 +1,4 @@
-"""What the papers show of a trained model: weights, layers, embeddings."""
+"""The papers' analyses of trained models: layers, inputs, embeddings."""
 
 from keras_deepnmt.analysis.embeddings import (
     embedding_similarity as embedding_similarity,

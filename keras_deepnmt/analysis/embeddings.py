@@ -1,4 +1,4 @@
-"""How expressive embeddings are, and how near two languages' ones lie."""
+"""Expressiveness of embeddings, and their similarity across languages."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,16 @@ def singular_value_curve(matrix: np.ndarray) -> np.ndarray:
 
         curve[i] = ln(sigma_i / sigma_1)
 
-    for the singular values sigma, the largest first; the flatter, the more
-    evenly distributed (Liu et al., 2021, "More expressive word embeddings").
+    for the singular values sigma in descending order. The flatter the curve,
+    the more evenly distributed they are (Liu et al., 2021, "More expressive
+    word embeddings").
 
     Args:
         matrix: Array `(V, D)`, such as a model's source embeddings.
 
     Returns:
-        Array `(min(V, D),)` that starts at 0 and never rises; `-inf` where a
-        singular value is zero.
+        Array `(min(V, D),)` that starts at 0 and never increases; `-inf` where
+        a singular value is zero.
 
     Raises:
         ValueError: if `matrix` is not a matrix, or all its entries are zero.
@@ -30,7 +31,7 @@ def singular_value_curve(matrix: np.ndarray) -> np.ndarray:
     matrix = np.asarray(matrix, "float64")
     if matrix.ndim != 2 or not np.any(matrix):
         raise ValueError(
-            "`matrix` must have two axes and an entry that is not zero. "
+            "`matrix` must have two axes and a non-zero entry. "
             f"Received: shape {matrix.shape}."
         )
     values = np.linalg.svd(matrix, compute_uv=False)
@@ -45,24 +46,25 @@ def embedding_similarity(
     source_words: Sequence[str] | None = None,
     target_words: Sequence[str] | None = None,
 ) -> dict[str, float]:
-    """Means the cosine of the embeddings of words and their translations.
+    """Averages the cosine similarity of words and their translations.
 
     Liu et al. (2021) report it over all pairs of a word alignment, and over
-    those whose two words are not the same string ("Non-Shared").
+    the pairs of two different strings ("Non-Shared").
 
     Args:
         source_embeddings: Array `(V_source, D)`.
         target_embeddings: Array `(V_target, D)`.
-        pairs: Aligned ids, `(source id, target id)` each.
-        source_words: The word of each source id. Without words, two ids are
-            one word if they are equal, as in a joint vocabulary.
+        pairs: Pairs of aligned ids, `(source id, target id)`.
+        source_words: The word of each source id. Without words, equal ids are
+            the same word, as in a joint vocabulary.
         target_words: The word of each target id.
 
     Returns:
-        Dict `{"all", "non_shared"}` of means in [-1, 1]; `nan` for no pair.
+        Dict `{"all", "non_shared"}` of means in [-1, 1]; `nan` if there is no
+        such pair.
 
     Raises:
-        ValueError: if there are no pairs, or words of one side alone.
+        ValueError: if there are no pairs, or words for only one side.
 
     Example:
     >>> matrix = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, -1.0]])
@@ -71,8 +73,8 @@ def embedding_similarity(
     """
     if not len(pairs) or (source_words is None) != (target_words is None):
         raise ValueError(
-            "`pairs` must hold at least one pair, and words be given for both "
-            f"sides or none. Received: {len(pairs)} pairs, "
+            "`pairs` must not be empty, and words must be given for both "
+            f"sides or neither. Received: {len(pairs)} pairs, "
             f"source_words={source_words is not None}, "
             f"target_words={target_words is not None}."
         )
@@ -80,7 +82,7 @@ def embedding_similarity(
     x = np.asarray(source_embeddings, "float64")[source]
     y = np.asarray(target_embeddings, "float64")[target]
     lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
-    # An embedding of zeros has no direction: it is similar to none.
+    # An embedding of zeros has no direction: its cosine is set to 0.
     cosines = np.sum(x * y, axis=-1) / np.where(lengths > 0.0, lengths, 1.0)
     if source_words is None:
         differ = source != target

@@ -1,4 +1,4 @@
-"""Which encoder states a decoder reads, and what it loses without one."""
+"""Which encoder states a decoder uses, and models with one of them masked."""
 
 import copy
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def layer_attention_heat_map(layer: keras.layers.Layer) -> np.ndarray:
-    """Shows how much each decoder block takes of each encoder state.
+    """Computes the weight of each encoder state in each decoder block.
 
         cell[n, m] = mean over channels d of w^{m,n,d}
 
@@ -19,8 +19,8 @@ def layer_attention_heat_map(layer: keras.layers.Layer) -> np.ndarray:
             `encoder_fusion`.
 
     Returns:
-        Array `(N + 1, M)`: a row for each encoder state, embeddings first, a
-        column for each decoder block; every column sums to 1.
+        Array `(N + 1, M)` with a row for each encoder state, embeddings first,
+        and a column for each decoder block; every column sums to 1.
 
     Example:
     >>> layer = keras_deepnmt.layers.FineGrainedLayerAttention(2)
@@ -35,25 +35,26 @@ def layer_attention_heat_map(layer: keras.layers.Layer) -> np.ndarray:
 def mask_encoder_layer(
     model: keras.Model, number: int, renormalize: bool = False
 ) -> keras.Model:
-    """Copies a model whose decoder does without one encoder state.
+    """Copies a model and hides one encoder state from its decoder.
 
     The state's weight is zero in every decoder block; the encoder itself still
-    goes through that layer (Liu et al., 2021, Figure 2). Translate with the
-    copy and compare score and length with those of the model itself.
+    uses that layer (Liu et al., 2021, Figure 2). Translate with the copy and
+    compare score and length with those of the original.
 
     Args:
         model: `models.Transformer` with `layers.FineGrainedLayerAttention` as
-            its `encoder_fusion`. It stays as it is.
-        number: Which state: 0 for the embeddings, n for encoder block n.
-        renormalize: Whether the other weights then sum to one again.
+            its `encoder_fusion`. It is not changed.
+        number: Number of the state: 0 for the embeddings, n for encoder
+            block n.
+        renormalize: Whether the remaining weights are rescaled to sum to one.
 
     Returns:
-        A model with the same weights, not compiled. States that were masked
-        already stay so.
+        A model with the same weights, not compiled. States that were already
+        masked stay masked.
 
     Raises:
-        ValueError: if the model has no encoder fusion that can be masked, or
-            no such state.
+        ValueError: if the model has no `FineGrainedLayerAttention` as its
+            encoder fusion, or no such state.
 
     Example:
     >>> fusion = keras_deepnmt.layers.FineGrainedLayerAttention(1)

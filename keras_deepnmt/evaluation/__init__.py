@@ -1,4 +1,4 @@
-"""How good translations are: scores with signatures, BLEU while training."""
+"""Translation quality: scores with signatures, and BLEU during training."""
 
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback as BleuCallback
 from keras_deepnmt.evaluation.precision_recall import f_score as f_score

@@ -1,4 +1,4 @@
-"""BLEU of the development set while a model trains."""
+"""BLEU of the development set during training."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,35 +14,36 @@ NUM_RESAMPLES = 1000
 class BleuCallback(keras.callbacks.Callback):
     """Translates the development set after epochs and logs `val_bleu`.
 
-    Callbacks that read `val_bleu` (early stopping, CSV, TensorBoard) come
-    after this one in the list. Training is not touched: no weight, optimizer
-    state or random number is used up. Epochs in which nothing is measured
-    have no `val_bleu`.
+    Put callbacks that read `val_bleu` (early stopping, CSV, TensorBoard) after
+    this one in the list. Training is not affected: weights, optimizer state
+    and random states do not change. Epochs without a measurement have no
+    `val_bleu`.
 
     Args:
-        translate: gives one translation for each sentence, with the weights
-            as they are then; for instance `Translator.translate`.
+        translate: function that returns one translation for each sentence,
+            with the current weights; for instance `Translator.translate`.
         sources: sentences of the development set.
-        references: the reference of each.
-        every_epochs: measured after each so many epochs.
+        references: one reference for each source.
+        every_epochs: number of epochs from one measurement to the next.
         tokenize: sacreBLEU tokenizer; `"none"` for tokenised text.
         lowercase: whether case is ignored.
-        max_sentences: only the first so many. Defaults to all.
-        budget: chooses a part of the sentences at the first measurement, whose
-            95 % confidence interval is then told. Defaults to all.
+        max_sentences: number of sentences to translate, the first ones.
+            Defaults to all.
+        budget: chooses a subset of the sentences at the first measurement; the
+            95 % confidence interval is then reported too. Defaults to all.
         verbose: `0` prints nothing.
 
     Attributes:
         score: the last `Score`, or `None`.
-        num_sentences: how many are translated.
-        seconds: time of the last measurement.
-        total_seconds: time of all of them.
-        share: `total_seconds` over the wall time since training began, as of
-            the last measurement; in [0, 1].
+        num_sentences: number of sentences translated per measurement.
+        seconds: duration of the last measurement.
+        total_seconds: duration of all measurements.
+        share: `total_seconds` divided by the wall time since training began,
+            as of the last measurement; in [0, 1].
 
     Raises:
-        ValueError: if the sides differ in number or are empty, or
-            `every_epochs` or `max_sentences` is below 1.
+        ValueError: if `sources` and `references` differ in length or are empty,
+            or `every_epochs` or `max_sentences` is below 1.
 
     Example:
     >>> bleu = BleuCallback(translator.translate, ["ein Hund"], ["a dog"])
@@ -64,12 +65,12 @@ class BleuCallback(keras.callbacks.Callback):
     ):
         if len(sources) != len(references) or not len(sources):
             raise ValueError(
-                "`sources` and `references` must be as many, and at least "
-                f"one. Received: {len(sources)} sources, "
+                "`sources` and `references` must have the same length and not "
+                f"be empty. Received: {len(sources)} sources, "
                 f"{len(references)} references"
             )
-        most = len(sources) if max_sentences is None else max_sentences
-        if min(every_epochs, most) < 1:
+        limit = len(sources) if max_sentences is None else max_sentences
+        if min(every_epochs, limit) < 1:
             raise ValueError(
                 "`every_epochs` and `max_sentences` must be at least 1. "
                 f"Received: every_epochs={every_epochs}, "
@@ -77,8 +78,8 @@ class BleuCallback(keras.callbacks.Callback):
             )
         super().__init__()
         self.translate = translate
-        self.sources = list(sources)[:most]
-        self.references = list(references)[:most]
+        self.sources = list(sources)[:limit]
+        self.references = list(references)[:limit]
         self.every_epochs = every_epochs
         self.tokenize = tokenize
         self.lowercase = lowercase
@@ -88,8 +89,8 @@ class BleuCallback(keras.callbacks.Callback):
         self.seconds = 0.0
         self.total_seconds = 0.0
         self.share = 0.0
-        self._began = time.perf_counter()
-        self._is_chosen = budget is None
+        self._training_start = time.perf_counter()
+        self._sentences_are_chosen = budget is None
         self._update_seconds = []
 
     @property
@@ -97,39 +98,39 @@ class BleuCallback(keras.callbacks.Callback):
         return len(self.sources)
 
     def on_train_begin(self, logs=None):
-        self._began = time.perf_counter()
+        self._training_start = time.perf_counter()
         self.total_seconds = 0.0
 
     def on_train_batch_begin(self, batch, logs=None):
-        if not self._is_chosen:
-            self._batch_began = time.perf_counter()
+        if not self._sentences_are_chosen:
+            self._batch_start = time.perf_counter()
             self._compilations = getattr(self.model, "num_compilations", None)
 
     def on_train_batch_end(self, batch, logs=None):
-        if self._is_chosen:
+        if self._sentences_are_chosen:
             return
-        seconds = time.perf_counter() - self._batch_began
+        seconds = time.perf_counter() - self._batch_start
         if getattr(self.model, "num_compilations", None) == self._compilations:
             self._update_seconds.append(seconds)
 
     def on_test_begin(self, logs=None):
-        # What comes may be broken off, and made up for by another process.
-        self._note_pace()
+        # Validation may be interrupted here and run again by another process.
+        self._record_pace()
 
     def on_epoch_end(self, epoch, logs=None):
         if (epoch + 1) % self.every_epochs:
             return
         start = time.perf_counter()
-        # On JAX `fit` holds the weights aside between epochs.
+        # On JAX `fit` keeps the weights in a state of its own: copy them back.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
-        if not self._is_chosen:
-            self._choose()
-        self.score = self._measure(self.sources, self.references)
+        if not self._sentences_are_chosen:
+            self._choose_sentences()
+        self.score = self._translate_and_score(self.sources, self.references)
         now = time.perf_counter()
         self.seconds = now - start
         self.total_seconds += self.seconds
-        self.share = self.total_seconds / (now - self._began)
+        self.share = self.total_seconds / (now - self._training_start)
         if logs is not None:
             logs["val_bleu"] = self.score.value
             if self.budget is not None:
@@ -138,32 +139,34 @@ class BleuCallback(keras.callbacks.Callback):
         if self.verbose:
             print(
                 f"Epoch {epoch + 1}: val_bleu {self.score}; "
-                f"{self.seconds:.1f} s, in all {100 * self.share:.1f} % of "
+                f"{self.seconds:.1f} s, in total {100 * self.share:.1f} % of "
                 "the time since training began"
             )
 
-    def _note_pace(self):
-        if self._update_seconds and not self._is_chosen:
+    def _record_pace(self):
+        if self._update_seconds and not self._sentences_are_chosen:
             self.budget.note_pace(
                 sum(self._update_seconds) / len(self._update_seconds)
             )
 
-    def _choose(self):
+    def _choose_sentences(self):
         sides = self.sources, self.references
 
         def seconds_of(rows):
             start = time.perf_counter()
-            self._measure(*([side[row] for row in rows] for side in sides))
+            self._translate_and_score(
+                *([side[row] for row in rows] for side in sides)
+            )
             return time.perf_counter() - start
 
-        self._note_pace()
+        self._record_pace()
         rows = self.budget.choose(len(self.sources), seconds_of)
         self.sources, self.references = (
             [side[row] for row in rows] for side in sides
         )
-        self._is_chosen = True
+        self._sentences_are_chosen = True
 
-    def _measure(self, sources, references):
+    def _translate_and_score(self, sources, references):
         return corpus_scores(
             self.translate(sources),
             references,

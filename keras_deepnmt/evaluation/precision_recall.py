@@ -1,19 +1,19 @@
-"""Precision and recall as one number."""
+"""The F-score of precision and recall."""
 
 
 def f_score(precision: float, recall: float, beta: float = 0.5) -> float:
-    """Weighs precision against recall (van Rijsbergen, 1979).
+    """Combines precision and recall into one score (van Rijsbergen, 1979).
 
         F = (1 + beta^2) P R / (beta^2 P + R)
 
     Args:
-        precision: P, a share or in points 0-100.
+        precision: P, in [0, 1] or in points 0-100.
         recall: R, in the same unit.
-        beta: How many times as much recall counts as precision. Grammatical
-            error correction is scored with 0.5.
+        beta: Weight of recall relative to precision. Grammatical error
+            correction uses 0.5.
 
     Returns:
-        F in the unit of its parts; 0 if both are 0.
+        F in the unit of `precision` and `recall`; 0 if both are 0.
 
     Raises:
         ValueError: if a number is negative.
@@ -28,5 +28,9 @@ def f_score(precision: float, recall: float, beta: float = 0.5) -> float:
             f"precision={precision}, recall={recall}, beta={beta}."
         )
     weight = beta**2
-    bottom = weight * precision + recall
-    return (1.0 + weight) * precision * recall / bottom if bottom else 0.0
+    denominator = weight * precision + recall
+    return (
+        (1.0 + weight) * precision * recall / denominator
+        if denominator
+        else 0.0
+    )

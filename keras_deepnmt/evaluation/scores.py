@@ -1,4 +1,4 @@
-"""Corpus scores as sacreBLEU counts them, each with its signature."""
+"""Corpus scores computed by sacreBLEU, each with its signature."""
 
 import json
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ METRICS = ("bleu", "chrf", "ter")
 
 @dataclass(frozen=True)
 class Score:
-    """A corpus score that can be compared.
+    """A corpus score and its sacreBLEU signature.
 
     Attributes:
-        value: BLEU and chrF in points 0-100 (more is better), TER in edits
-            per 100 words of the reference (less is better).
-        signature: What sacreBLEU says was counted; only scores of equal
-            signatures may be compared.
-        interval: Half the width of the 95 % confidence interval over drawn
-            sentences, or `None` where none was asked for.
+        value: BLEU and chrF in points 0-100 (higher is better), TER in edits
+            per 100 words of the reference (lower is better).
+        signature: Metric and settings, as reported by sacreBLEU. Only scores
+            with equal signatures may be compared.
+        interval: Half the width of the bootstrap 95 % confidence interval, or
+            `None` if it was not requested.
     """
 
     value: float
@@ -41,22 +41,22 @@ def corpus_scores(
 
     Args:
         hypotheses: Translations, detokenised unless `tokenize` is `"none"`.
-        references: The reference of each.
-        metrics: Which of `"bleu"`, `"chrf"` (chrF2) and `"ter"`.
+        references: One reference for each hypothesis.
+        metrics: Any of `"bleu"`, `"chrf"` (chrF2) and `"ter"`.
         tokenize: sacreBLEU tokenizer for BLEU; `"none"` for text that is
-            tokenised already.
-        lowercase: Whether BLEU and chrF ignore case. TER always does, as
+            already tokenised.
+        lowercase: Whether BLEU and chrF ignore case. TER always does, which is
             sacreBLEU's default.
-        num_resamples: Corpora drawn with replacement from this one, for the
-            confidence interval (sacreBLEU's bootstrap, whose seed the
-            signature names); 1 gives none.
+        num_resamples: Number of bootstrap samples for the confidence interval
+            (the signature contains sacreBLEU's seed). With 1 there is no
+            interval.
 
     Returns:
         One `Score` per metric, in the order of `metrics`.
 
     Raises:
-        ValueError: if a metric or tokenizer is unknown, the sides differ in
-            number, or there is nothing to score.
+        ValueError: if a metric or tokenizer is unknown, or `hypotheses` and
+            `references` differ in length or are empty.
 
     Example:
     >>> score = corpus_scores(["a b c d"], ["a b c d"], ["bleu"])["bleu"]
@@ -66,13 +66,13 @@ def corpus_scores(
     unknown = sorted(set(metrics).difference(METRICS))
     if unknown:
         raise ValueError(
-            f"`metrics` must be among {', '.join(METRICS)}. "
+            f"`metrics` must be some of {', '.join(METRICS)}. "
             f"Received: metrics={list(metrics)}"
         )
     if len(hypotheses) != len(references) or not len(references):
         raise ValueError(
-            "`hypotheses` and `references` must be as many, and at least one. "
-            f"Received: {len(hypotheses)} hypotheses, "
+            "`hypotheses` and `references` must have the same length and not "
+            f"be empty. Received: {len(hypotheses)} hypotheses, "
             f"{len(references)} references"
         )
     scores = {}
@@ -84,9 +84,9 @@ def corpus_scores(
         signature = metric.get_signature().format()
         interval = None
         if num_resamples > 1:
-            told = score.format(width=4, signature=signature, is_json=True)
-            # It is left out where every corpus drawn scores nothing.
-            interval = float(json.loads(told).get("confidence_var", 0.0))
+            text = score.format(width=4, signature=signature, is_json=True)
+            # sacreBLEU leaves it out if all samples have score 0.
+            interval = float(json.loads(text).get("confidence_var", 0.0))
         scores[name] = Score(float(score.score), signature, interval)
     return scores
 
@@ -103,5 +103,5 @@ def _metric(name, tokenize, lowercase):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={tokenize!r}"
         )
-    # `force`: no line on standard error when text looks tokenised.
+    # `force` suppresses the warning that the text looks tokenised.
     return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)

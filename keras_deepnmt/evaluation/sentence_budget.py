@@ -1,4 +1,4 @@
-"""How many sentences BLEU may cost while a model trains."""
+"""Limits the sentences for BLEU to a share of the training time."""
 
 import json
 from collections.abc import Callable
@@ -15,28 +15,28 @@ _STREAM = 20_05
 
 
 class SentenceBudget:
-    """Chooses so many sentences that validations keep to a share of the time.
+    """Chooses sentences whose translation takes a given share of the time.
 
-    With `p` seconds an update, `u` updates between two validations, `s`
-    seconds a sentence and `b` the share, the number of sentences is
+    With `p` seconds per update, `u` updates between two validations, `s`
+    seconds per sentence and the share `b`, the number of sentences is
 
         n = b / (1 - b) * p * u / s,
 
-    so that `n s` is the share `b` of `n s + p u`. It is chosen once: the
-    validations of a run are then comparable, which they would not be on other
-    sentences. `s` is measured on a model that has hardly trained, which
-    translates at greatest length; should translation become slower all the
-    same, the share grows and the sentences stay.
+    so that `n s` is the share `b` of `n s + p u`. The sentences are chosen
+    once, so that all validations of a run can be compared. `s` is measured on
+    a model that has hardly been trained, whose translations are longest; if
+    translation becomes slower later, the share grows and the sentences stay
+    the same.
 
-    Fewer than `FEWEST_SENTENCES` say nothing: that many are always taken.
-    Validate less often where even they cost too much.
+    At least `FEWEST_SENTENCES` (100) are chosen, since a score of fewer is not
+    reliable. Validate less often if even these take too long.
 
     Args:
-        share: float in (0, 1). Most of the wall time.
+        share: float in (0, 1). Largest share of the wall time.
         updates_between: int. Updates between two validations.
-        seed: int. Seed of the sentences.
-        file: where the choice is kept, for a run that goes on. Defaults to
-            nowhere.
+        seed: int. Seed of the choice.
+        file: JSON file that stores the choice for a resumed run. Defaults to
+            none.
 
     Example:
     >>> budget = SentenceBudget(0.05, updates_between=1000)
@@ -56,54 +56,54 @@ class SentenceBudget:
         self.updates_between = updates_between
         self.seed = seed
         self.file = file
-        self._known = {}
+        self._stored = {}
         if file is not None and file.is_file():
-            self._known = json.loads(file.read_text(encoding="utf-8"))
+            self._stored = json.loads(file.read_text(encoding="utf-8"))
 
     def note_pace(self, seconds_per_update: float) -> None:
-        """Says how fast training is; the first one counts.
+        """Records the speed of training; later calls are ignored.
 
         Args:
-            seconds_per_update: without compilation and validation.
+            seconds_per_update: mean time, without compilation and validation.
         """
-        if "seconds_per_update" not in self._known:
-            self._keep(seconds_per_update=seconds_per_update)
+        if "seconds_per_update" not in self._stored:
+            self._store(seconds_per_update=seconds_per_update)
 
     def choose(
         self,
         num_sentences: int,
         seconds_of: Callable[[np.ndarray], float],
     ) -> np.ndarray:
-        """Chooses the sentences, or takes up what was chosen before.
+        """Chooses the sentences, or returns the stored choice.
 
         Args:
-            num_sentences: how many there are.
-            seconds_of: translates and scores the sentences of these numbers,
-                and gives the seconds it took.
+            num_sentences: number of sentences to choose from.
+            seconds_of: function that translates and scores the sentences with
+                the given indices and returns the seconds that it took.
 
         Returns:
-            Their numbers, in rising order.
+            Indices of the chosen sentences, in ascending order.
         """
         order = shuffled_order(num_sentences, self.seed, _STREAM)
-        if self._known.get("of_sentences") != num_sentences:
-            size = self._affordable(order, seconds_of)
-            self._keep(sentences=size, of_sentences=num_sentences)
-        return np.sort(order[: self._known["sentences"]])
+        if self._stored.get("of_sentences") != num_sentences:
+            size = self._affordable_size(order, seconds_of)
+            self._store(sentences=size, of_sentences=num_sentences)
+        return np.sort(order[: self._stored["sentences"]])
 
-    def _affordable(self, order, seconds_of):
+    def _affordable_size(self, order, seconds_of):
         if len(order) <= FEWEST_SENTENCES:
             return len(order)
         pilot = order[:PILOT_SENTENCES]
         seconds_of(pilot)  # compiles
         seconds_per_sentence = max(seconds_of(pilot), 1e-9) / len(pilot)
-        training = self._known.get("seconds_per_update", 0.0)
+        training = self._stored.get("seconds_per_update", 0.0)
         training *= self.updates_between
         allowed = self.share / (1 - self.share) * training
         size = int(allowed / seconds_per_sentence)
         return min(max(size, FEWEST_SENTENCES), len(order))
 
-    def _keep(self, **more):
-        self._known |= more
+    def _store(self, **values):
+        self._stored |= values
         if self.file is None:
             return
-        write_json(self.file, {**self._known, "seed": self.seed})
+        write_json(self.file, {**self._stored, "seed": self.seed})

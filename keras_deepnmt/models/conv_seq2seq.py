@@ -1,4 +1,4 @@
-"""Convolutional sequence to sequence, with residual or dense stacks."""
+"""Convolutional sequence-to-sequence model, with residual or dense stacks."""
 
 import keras
 
@@ -20,53 +20,52 @@ from keras_deepnmt.models.slots import (
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class ConvSeq2Seq(Seq2Seq):
-    """Translates with convolutions, and an attention in each decoder layer.
+    """Convolutional encoder-decoder with attention in each decoder layer.
 
     With residual connections this is ConvS2S (Gehring et al., 2017), with
-    dense ones DenseNMT (Shen et al., 2018): each layer reads what all below
-    have found, the decoder's attention all layers of the encoder. Layers have
-    weight normalisation instead of norms, and no label is smoothed by the
-    papers.
+    dense ones DenseNMT (Shen et al., 2018): each layer reads the outputs of
+    all layers below, and the decoder's attention reads all encoder layers.
+    Weight normalisation replaces layer normalisation. The papers do not use
+    label smoothing.
 
     Slots, as in `models.Transformer`:
 
     * `source_embedding_layer`, `target_embedding_layer`: called with
       embeddings `(B, S, E)` before positions are added.
-    * `output_fusion`: called with the decoder's output `(B, T, E)`, all encoder
-      states side by side, and source embeddings `(B, S, E)`.
+    * `output_fusion`: called with the decoder's output `(B, T, E)`, the
+      concatenated encoder states, and source embeddings `(B, S, E)`.
 
-    Differs from the paper: padding is masked and sentences do not depend on
-    their batch; each layer says what else.
-    Cost: see the layers; `3 V E` numbers of embeddings and softmax.
+    Differs from the paper: padding is masked, so that a sentence does not
+    depend on the others in its batch; see also each layer.
+    Cost: see the layers; `3 V E` parameters of embeddings and softmax.
 
     Args:
         source_vocabulary_size, target_vocabulary_size: int. Sizes V.
         hidden_dim: int, or list of one int for each layer. Width n of residual
-            and summary layers; both stacks start with the first.
+            and summary layers; the input of each stack has the first width.
         num_encoder_layers, num_decoder_layers: int. Layers L of each stack.
         encoder_connection, decoder_connection: `"residual"` or `"dense"`.
-        attention: `"single"`, of the encoder's output, in a dense encoder all
-            states side by side (DenseAtt-1); or `"per_layer"`, one of each
-            encoder layer, summed (DenseAtt-2).
-        summary_length: int. Layers from one summary of a dense stack to the
-            next, the paper's sumlen. Defaults to no summaries.
+        attention: `"single"`, to the encoder's output, which in a dense encoder
+            is the concatenation of all states (DenseAtt-1); or `"per_layer"`,
+            one to each encoder layer, summed (DenseAtt-2).
+        summary_length: int. Each `summary_length`-th layer of a dense stack is
+            a summary layer (the paper's sumlen). Defaults to no summaries.
         growth_dim: int, or list of one for each layer. Width a of the outputs
             in a dense stack. Defaults to half of `hidden_dim`.
         embedding_dim: int. Width E of embeddings. Defaults to `attention_dim`.
-        attention_dim: int. Width D that embeddings are projected to where
-            they are not as wide, and of attention. Defaults to the first
-            `hidden_dim`.
+        attention_dim: int. Width D of the attention; embeddings of another
+            width are projected to it. Defaults to the first `hidden_dim`.
         kernel_size: int, or list of one for each layer.
         source_embedding_layer, target_embedding_layer, output_fusion: slots.
         position_encoding: `"learned"`, or `None` for none.
-        dropout: float in [0, 1). On embeddings, on what each convolution
-            reads, and on what the softmax reads.
-        max_length: int. Positions that are learned.
+        dropout: float in [0, 1). On embeddings and on the inputs of
+            convolutions and softmax.
+        max_length: int. Number of learned positions.
         dtype: dtype policy of all layers.
         **kwargs: `name`, `trainable`.
 
     Raises:
-        ValueError: for sizes below 1, lists of another length than the stacks,
+        ValueError: for sizes below 1, lists without an entry for each layer,
             or unknown connections, attentions or position encodings.
 
     Example:
@@ -161,7 +160,7 @@ class ConvSeq2Seq(Seq2Seq):
         for block in self.encoder_blocks:
             layer_states = block(layer_states, padding_mask=mask)
             outputs = [layer_states[0], *outputs]
-        # In a residual stack older states are not handed on.
+        # A residual block returns only the newest state.
         key, value = self.attention_memory(
             outputs if self.attends_to_blocks else layer_states, embeddings
         )
@@ -215,7 +214,7 @@ class ConvSeq2Seq(Seq2Seq):
         return {"static": static, "dynamic": dynamic}
 
     def project(self, states):
-        """Turns the decoder's output `(..., E)` into logits `(..., V)`."""
+        """Projects the decoder's output `(..., E)` to logits `(..., V)`."""
         return self.output_projection(self.output_dropout(states))
 
     def _add_positions(self, side, words, index):
@@ -223,7 +222,7 @@ class ConvSeq2Seq(Seq2Seq):
         x = words if projection is None else projection(words)
         positions = getattr(self, f"{side}_positions")
         if positions is not None:
-            # Projected apart, and so only once for all sentences.
+            # Before the addition they are projected once for all sentences.
             added = positions(words, start_index=0 if index is None else index)
             projection = getattr(self, f"{side}_position_projection")
             x = x + (added if projection is None else projection(added))

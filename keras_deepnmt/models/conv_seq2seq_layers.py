@@ -1,4 +1,4 @@
-"""Makes the named layers of a convolutional model from its arguments."""
+"""Creates the named layers of a convolutional model from its arguments."""
 
 import keras
 
@@ -39,25 +39,11 @@ EMBEDDING_STDDEV = 0.1
 
 
 def check_arguments(arguments):
-    """Refuses sizes and options that no convolutional model can have.
-
-    Args:
-        arguments: dict of the arguments of `models.ConvSeq2Seq`.
-
-    Raises:
-        ValueError: for sizes below 1, lists of another length than the stacks,
-            or unknown connections, attentions or position encodings.
-
-    Example:
-    >>> check_arguments({**dict.fromkeys(SIZES, 1), "hidden_dim": 0})
-    Traceback (most recent call last):
-    ...
-    ValueError: `hidden_dim` must be at least 1. Received: hidden_dim=0.
-    """
+    """Raises a `ValueError` for invalid arguments of `models.ConvSeq2Seq`."""
     for name in SIZES:
         value = arguments[name]
         values = value if isinstance(value, list | tuple) else [value]
-        if any(each is not None and each < 1 for each in values):
+        if any(size is not None and size < 1 for size in values):
             raise ValueError(
                 f"`{name}` must be at least 1. Received: {name}={value}."
             )
@@ -79,39 +65,39 @@ def check_arguments(arguments):
 
 
 def complete_arguments(arguments):
-    """Fills in what has a default, and makes everything plain.
+    """Fills in defaults and makes all values serializable.
 
-    Args:
-        arguments: dict of the arguments of `models.ConvSeq2Seq`.
-
-    Returns:
-        Dict of the same, which a configuration can hold.
+    Tuples become lists, and layers in slots become configurations.
     """
-    found = dict(arguments)
-    hidden = found["hidden_dim"]
-    if found["growth_dim"] is None:
-        several = isinstance(hidden, list | tuple)
-        found["growth_dim"] = (
-            [max(1, each // 2) for each in hidden]
-            if several
+    completed = dict(arguments)
+    hidden = completed["hidden_dim"]
+    if completed["growth_dim"] is None:
+        is_list = isinstance(hidden, list | tuple)
+        completed["growth_dim"] = (
+            [max(1, width // 2) for width in hidden]
+            if is_list
             else max(1, hidden // 2)
         )
     for name in BY_LAYER:
-        if isinstance(found[name], tuple):
-            found[name] = list(found[name])
+        if isinstance(completed[name], tuple):
+            completed[name] = list(completed[name])
     first = _by_layer(hidden, 1)[0]
-    found["attention_dim"] = found["attention_dim"] or first
-    found["embedding_dim"] = found["embedding_dim"] or found["attention_dim"]
-    return found | {slot: prototype_config(found[slot]) for slot in SLOTS}
+    completed["attention_dim"] = completed["attention_dim"] or first
+    completed["embedding_dim"] = (
+        completed["embedding_dim"] or completed["attention_dim"]
+    )
+    return completed | {
+        slot: prototype_config(completed[slot]) for slot in SLOTS
+    }
 
 
 def _by_layer(value, num_layers):
-    several = isinstance(value, list | tuple)
-    return list(value) if several else [value] * num_layers
+    is_list = isinstance(value, list | tuple)
+    return list(value) if is_list else [value] * num_layers
 
 
 class ConvSeq2SeqLayers:
-    """Makes the named layers of a convolutional model from its arguments."""
+    """Creates the named layers of a convolutional model from its arguments."""
 
     def __init__(self, arguments, policy):
         self.arguments = arguments
@@ -139,7 +125,7 @@ class ConvSeq2SeqLayers:
         )
 
     def projection(self, name):
-        """From embeddings to the attention's width; none where it is theirs."""
+        """Projects to the attention's width; `None` if embeddings have it."""
         width = self.arguments["attention_dim"]
         if self.arguments["embedding_dim"] == width:
             return None
@@ -150,7 +136,7 @@ class ConvSeq2SeqLayers:
 
     def stack_input(self, side):
         width = _by_layer(self.arguments["hidden_dim"], 1)[0]
-        return self._dense(width, f"{side}_input", dropped=True)
+        return self._dense(width, f"{side}_input", use_dropout=True)
 
     def blocks(self, side):
         block = {"encoder": ConvEncoderBlock, "decoder": ConvDecoderBlock}[side]
@@ -174,7 +160,7 @@ class ConvSeq2SeqLayers:
         return blocks
 
     def _connection(self, side, number):
-        """Each `summary_length`-th layer of a dense stack is a summary."""
+        """Makes each `summary_length`-th layer of a dense stack a summary."""
         connection = self.arguments[f"{side}_connection"]
         length = self.arguments["summary_length"]
         if connection == "dense" and length and number % length == 0:
@@ -182,7 +168,7 @@ class ConvSeq2SeqLayers:
         return connection
 
     def attends_to_blocks(self):
-        """Whether the outputs of all residual blocks are attended to."""
+        """Whether the attention reads the outputs of all residual blocks."""
         return (
             self.arguments["attention"] == "per_layer"
             and self.arguments["encoder_connection"] == "residual"
@@ -193,7 +179,7 @@ class ConvSeq2SeqLayers:
         num_attentions = self.arguments["num_decoder_layers"]
         return DenseAttentionMemory(
             1 if single else 2,
-            # As in the released code, which scales nothing with DenseAtt-2.
+            # The released code does not scale gradients with DenseAtt-2.
             gradient_scale=0.5 / num_attentions if single else 1.0,
             name="attention_memory",
             dtype=self.policy,
@@ -206,13 +192,13 @@ class ConvSeq2SeqLayers:
         return self._dense(
             self.arguments["target_vocabulary_size"],
             "output_projection",
-            dropped=True,
+            use_dropout=True,
         )
 
-    def _dense(self, units, name, dropped=False):
+    def _dense(self, units, name, use_dropout=False):
         return WeightNormalizedDense(
             units,
-            dropout=self.arguments["dropout"] if dropped else 0.0,
+            dropout=self.arguments["dropout"] if use_dropout else 0.0,
             name=name,
             dtype=self.policy,
         )

@@ -1,4 +1,4 @@
-"""The contract that every translation model keeps."""
+"""The interface that every translation model implements."""
 
 import keras
 import keras_nlp
@@ -18,11 +18,11 @@ else:
 
 
 class Seq2Seq(Step, keras_nlp.models.Backbone):
-    """Base of all models: one forward, one loss, presets that save and load.
+    """Base class of all models: forward pass, loss, training and presets.
 
-    A subclass writes `encode` and `decode` once. Called on symbolic tensors
-    in the constructor they make the functional graph that `fit` trains; called
-    with a cache they decode step by step.
+    A subclass implements `encode` and `decode` once. Called on symbolic
+    tensors in the constructor they make the functional graph that `fit`
+    trains; called with a cache they decode step by step.
 
     Inputs are `{"source_ids": (B, S), "target_ids": (B, T)}` int32, where id 0
     is padding; the output is `(B, T, V)` scores. `fit` takes batches
@@ -43,8 +43,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     TensorShape([2, 7, 13])
     """
 
-    output_fusion = None  # the slot of a layer that gives log-probabilities
-    # Made by the first `compile` that draws; a model without draws has none.
+    output_fusion = None  # slot of a layer that returns log-probabilities
+    # Made by the first `compile` with scheduled sampling.
     sampling_generator = None
 
     def symbolic_graph(self):
@@ -62,13 +62,13 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         return {"inputs": inputs, "outputs": outputs}
 
     def encode(self, source_ids):
-        """Reads the source.
+        """Encodes the source.
 
         Args:
             source_ids: int tensor `(B, S)`, ending with 3, padded with 0.
 
         Returns:
-            Nested dict of tensors with leading axis B: the memory.
+            The memory: nested dict of tensors with leading axis B.
         """
         raise NotImplementedError
 
@@ -87,21 +87,21 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         raise NotImplementedError
 
     def init_cache(self, memory, max_length, num_beams=1):
-        """Makes the cache of step-by-step decoding.
+        """Makes the cache for step-by-step decoding.
 
         Args:
             memory: dict from `encode`.
-            max_length: int or scalar tensor. Most target positions.
-            num_beams: int or scalar tensor. Hypotheses K a sentence.
+            max_length: int or scalar tensor. Number of target positions.
+            num_beams: int or scalar tensor. Hypotheses K per sentence.
 
         Returns:
-            Dict `{"static", "dynamic"}`: static is per sentence (B), dynamic
-            per hypothesis (B*K), row `b * K + k`.
+            Dict `{"static", "dynamic"}`: static tensors have a row per sentence
+            (B), dynamic ones a row `b * K + k` per hypothesis (B*K).
         """
         raise NotImplementedError
 
     def log_probs(self, scores):
-        """Turns scores into float32 natural log-probabilities.
+        """Converts scores to float32 natural log-probabilities.
 
         Args:
             scores: float tensor `(..., V)` from `decode`.
@@ -125,28 +125,28 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         distillation=None,
         **kwargs,
     ):
-        """Makes the model ready for `fit`.
+        """Configures the model for training.
 
         Args:
             optimizer: Keras optimizer, its name or configuration.
-            loss: `keras.losses.Loss` whose `call(labels, log_probs)` gives
+            loss: `keras.losses.Loss` whose `call(labels, log_probs)` returns
                 `(B, T)` values, zero at padding. Defaults to
                 `LabelSmoothedCrossEntropy(0.1)`.
             jit_compile: bool. Whether the step is compiled by XLA.
-            gradient_accumulation_steps: int. Parts of a batch whose gradients
-                are computed one after another: the same update from a fraction
-                of the memory.
-            r_drop: float. Weight of the divergence between two forwards with
-                different dropout, the paper's alpha; see `models.Objective`.
-            scheduled_sampling: `models.ScheduledSampling`: target inputs
-                replaced by predictions.
-            distillation: `models.Distillation`: a teacher's distributions. It
-                is not saved with the model: compile a loaded one again.
+            gradient_accumulation_steps: int. Number of parts of a batch that
+                are computed one after another, to save memory.
+            r_drop: float. Weight alpha of the divergence between two forward
+                passes with different dropout; see `models.Objective`.
+            scheduled_sampling: `models.ScheduledSampling`, which replaces
+                target inputs by predictions.
+            distillation: `models.Distillation`, which trains towards a
+                teacher's distributions. It is not saved with the model:
+                compile a loaded model again.
             **kwargs: other arguments of `keras.Model.compile`.
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, `r_drop`
-                is negative, or the teacher has other vocabularies.
+                is negative, or the teacher's vocabulary sizes differ.
         """
         if gradient_accumulation_steps < 1:
             raise ValueError(
@@ -156,7 +156,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         self.objective = Objective(r_drop, scheduled_sampling, distillation)
         if distillation is not None:
             distillation.check(self)
-        # Kept when compiled anew: random states are told apart by order.
+        # Kept when compiled again: random states are matched by their order.
         if scheduled_sampling is not None and self.sampling_generator is None:
             self.sampling_generator = keras.random.SeedGenerator()
         self.gradient_accumulation_steps = gradient_accumulation_steps
@@ -171,10 +171,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         )
 
     def fit(self, x=None, y=None, batch_size=None, **kwargs):
-        """Trains; batches may differ in shape.
+        """Trains the model; batches may differ in shape.
 
-        Under a strategy a batch is the global one: each replica takes an equal
-        part of its rows. Where they do not divide, padding rows are added.
+        Under a strategy each replica takes an equal part of the rows of a
+        batch; padding rows are added if they do not divide evenly.
 
         Args:
             x: `tf.data.Dataset`, generator or Grain dataset of batches
@@ -184,8 +184,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             **kwargs: other arguments of `keras.Model.fit`.
 
         Returns:
-            A `keras.callbacks.History`: `loss` in nats a real token, `tokens`
-            real target tokens of the epoch, and the same of validation.
+            A `keras.callbacks.History`: `loss` in nats per real token,
+            `tokens`, the number of real target tokens in the epoch, and both
+            for validation.
 
         Raises:
             ValueError: if the number of batches is unknown and
@@ -211,7 +212,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 kwargs.get("validation_steps"),
             )
         if y is None:
-            # The order of batches is the dataset's; Keras would warn.
+            # The dataset orders its batches; Keras would warn about `shuffle`.
             kwargs["shuffle"] = False
             batch_size = None
         if not self._seeds_are_spread:
@@ -220,7 +221,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             return super().fit(x, y, batch_size=batch_size, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
-        """Measures the plain loss of a token; batches may differ in shape.
+        """Computes the loss per token; batches may differ in shape.
 
         Args:
             x: as in `fit`.
@@ -229,8 +230,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             **kwargs: other arguments of `keras.Model.evaluate`.
 
         Returns:
-            As `keras.Model.evaluate`: `loss` in nats a real token, unsmoothed,
-            and `tokens`, real target tokens.
+            As `keras.Model.evaluate`: `loss` in nats per real token, without
+            label smoothing, and `tokens`, the number of real target tokens.
         """
         x, y = self._batches(x, y, batch_size, kwargs.get("steps"))
         batch_size = None if y is None else batch_size
@@ -285,7 +286,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
 
 def _split(inputs, labels, validation_split):
-    """Takes the last rows of arrays for validation, as Keras does."""
+    """Splits off the last rows of arrays for validation, as Keras does."""
     if labels is None:
         raise ValueError(
             "`validation_split` needs arrays. Received: batches and "

@@ -1,19 +1,12 @@
-"""The slots that every model has: embeddings, and the fusion of its output."""
+"""The slots that all models have: embedding layers and output fusion."""
 
 from keras_deepnmt.layers.cloning import clone_prototype
 
 
 def clone_slot(arguments, slot, policy, side=None):
-    """Makes the layer that stands in a slot of a model.
+    """Makes the unbuilt layer of a slot, or returns `None` if it is empty.
 
-    Args:
-        arguments: dict of the model's arguments, slots as configurations.
-        slot: str. The argument's name.
-        policy: dtype policy of the model.
-        side: `"encoder"` or `"decoder"`, for a slot of both.
-
-    Returns:
-        An unbuilt layer, or `None` for an empty slot.
+    `side` is `"encoder"` or `"decoder"` for a slot that both stacks use.
     """
     if arguments[slot] is None:
         return None
@@ -25,23 +18,17 @@ def clone_slot(arguments, slot, policy, side=None):
         name,
         policy,
         num_layers=arguments[f"num_{stack}_layers"],
-        # A loss of the layer's own: see `sum_auxiliary_losses`.
+        # For layers that add a loss: see `sum_auxiliary_losses`.
         reduction="sum",
         positions="source" if source else "target",
     )
 
 
 def init_slot_caches(rows, max_length, **layers):
-    """Makes the caches of layers in slots that look at earlier positions.
+    """Makes the caches of the given layers, each under its keyword's name.
 
-    Args:
-        rows: int or scalar tensor. Hypotheses B*K.
-        max_length: int or scalar tensor. Most target positions.
-        **layers: layer, or `None`, by the name of its cache.
-
-    Returns:
-        Dict of caches by name. Nothing is kept for a layer that looks at one
-        position alone.
+    `rows` is the number of hypotheses B*K. A layer may be `None`; layers that
+    do not read earlier positions have no cache.
     """
     caches = {}
     for name, layer in layers.items():
@@ -52,17 +39,10 @@ def init_slot_caches(rows, max_length, **layers):
 
 
 def run_target_embedding_layer(layer, embeddings, cache, index):
-    """Runs the layer in the slot of target embeddings, if any.
+    """Runs the layer in the slot `target_embedding_layer`, if any.
 
-    Args:
-        layer: layer, or `None`.
-        embeddings: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
-        cache: dict from the model's `init_cache`, or `None`.
-        index: int scalar tensor. Position of this step.
-
-    Returns:
-        Tuple of the layer's output and a dict `{"embedding": new cache}`,
-        empty if there is none.
+    Returns its output and `{"embedding": new cache}`, an empty dict if the
+    layer has no cache.
     """
     if layer is None:
         return embeddings, {}
@@ -75,14 +55,9 @@ def run_target_embedding_layer(layer, embeddings, cache, index):
 
 
 def init_output_cache(model, memory):
-    """Computes once a sentence what the output fusion reads of the source.
+    """Computes the static cache of the output fusion, once per sentence.
 
-    Args:
-        model: a model with the slot `output_fusion` and `project`.
-        memory: dict from its `encode`.
-
-    Returns:
-        Dict `{"output_fusion": cache}`, empty for an empty slot.
+    Returns `{"output_fusion": cache}`, an empty dict for an empty slot.
     """
     if model.output_fusion is None:
         return {}
@@ -97,16 +72,9 @@ def init_output_cache(model, memory):
 
 
 def score_states(model, states, memory, cache):
-    """Scores the next token from the decoder's states.
+    """Computes the scores of the next tokens from decoder states `(B, T, D)`.
 
-    Args:
-        model: a model with the slot `output_fusion` and `project`.
-        states: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
-        memory: dict from its `encode`.
-        cache: dict from its `init_cache`, or `None`.
-
-    Returns:
-        Float tensor `(B, T, V)`: logits, or what the fusion gives.
+    Scores `(B, T, V)` are logits, or the output of the output fusion.
     """
     if model.output_fusion is None:
         return model.project(states)

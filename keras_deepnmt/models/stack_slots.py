@@ -1,4 +1,4 @@
-"""Runs a stack of blocks, with the layers in its slots, if any."""
+"""Runs a stack of blocks with the layers in its slots."""
 
 from keras_deepnmt.layers.cloning import prototype_config, prototype_of
 from keras_deepnmt.masks import padding_mask
@@ -7,31 +7,22 @@ from keras_deepnmt.masks import padding_mask
 def run_stack(blocks, x, run_block, aggregation, diversity, options):
     """Runs the blocks of a stack one after another.
 
-    Args:
-        blocks: list of layers.
-        x: float tensor `(B, S, D)`, what the first block reads.
-        run_block: callable `(block, x, layer_states)` that gives the block's
-            output; `layer_states` is from `lower_states`.
-        aggregation: layer in the stack's slot, or `None`.
-        diversity: layer in the stack's slot, or `None`.
-        options: dict of what the aggregation is called with besides states:
-            `padding_mask`, or `cache` and `cache_index`, from
-            `decoder_options`.
-
-    Returns:
-        Tuple `(layer_states, cache)`: the list of `x`, the blocks' outputs and,
-        in place of the last, what the aggregation made of them; the
-        aggregation's cache, or `None`.
+    `run_block(block, x, layer_states)` returns a block's output, where
+    `layer_states` are its `lower_states`. `options` are the aggregation's
+    arguments besides the states: `padding_mask`, or `cache` and `cache_index`,
+    see `decoder_options`. Returns the list of `x` and the blocks' outputs, the
+    last one replaced by the aggregation's output if there is one, and the
+    aggregation's cache or `None`.
     """
-    layer_states, given = [x], []
+    layer_states, aggregated = [x], []
     feeds_back = getattr(aggregation, "feeds_back", False)
     for block in blocks:
         lower = lower_states(block, layer_states)
         layer_states.append(run_block(block, x, lower))
-        all_at_once = "padding_mask" in options
-        if block is blocks[-1] and diversity is not None and all_at_once:
-            # Through the layer: a functional graph drops one that nothing
-            # reads, and its loss with it.
+        is_full_sequence = "padding_mask" in options
+        if block is blocks[-1] and diversity is not None and is_full_sequence:
+            # Its output must be used: a functional graph drops a layer whose
+            # output is not read, and its loss with it.
             layer_states[-1] = diversity(
                 layer_states[1:], padding_mask=options["padding_mask"]
             )
@@ -39,9 +30,9 @@ def run_stack(blocks, x, run_block, aggregation, diversity, options):
         if feeds_back:
             states = layer_states[1:]
             x, options = _aggregate(
-                aggregation, states, options, previous=given
+                aggregation, states, options, previous=aggregated
             )
-        given = [*given, x]
+        aggregated = [*aggregated, x]
     if aggregation is not None and not feeds_back:
         x, options = _aggregate(aggregation, layer_states[1:], options)
     return [*layer_states[:-1], x], options.get("cache")
@@ -56,15 +47,9 @@ def _aggregate(aggregation, layer_states, options, **previous):
 
 
 def decoder_options(target_ids, cache, index):
-    """Says how the decoder's stack is run: all at once, or step by step.
+    """Makes the `options` of `run_stack` for a decoder.
 
-    Args:
-        target_ids: int tensor `(B, T)`.
-        cache: dict from `init_cache` of the model, or `None`.
-        index: int scalar tensor. Position of this step.
-
-    Returns:
-        Dict, the options of `run_stack`.
+    Without a cache all positions are computed at once, with a cache only one.
     """
     if cache is None:
         return {
@@ -77,14 +62,10 @@ def decoder_options(target_ids, cache, index):
 
 
 def lower_states(block, layer_states):
-    """Lists what a block's self-attention reads besides the block's input.
+    """Selects the states that a block's self-attention reads besides its input.
 
-    Args:
-        block: a Transformer block.
-        layer_states: list of all states so far, embedding first.
-
-    Returns:
-        List of float tensors `(B, S, D)`, newest first, or `None`.
+    `layer_states` has the embedding first; the result has the newest state
+    first, or is `None` if the block reads no lower states.
     """
     if not block.num_lower_states:
         return None
@@ -93,15 +74,10 @@ def lower_states(block, layer_states):
 
 
 def self_attention_at(config, number):
-    """Finds which self-attention stands in a block.
+    """Returns the configuration of the self-attention in a block.
 
-    Args:
-        config: dict from `prototype_config`, or `None`.
-        number: int. The block's number, from 1.
-
-    Returns:
-        Dict as `config`, or `None` for the block's own: what the layer's
-        `at_block` chooses, where it has one.
+    It is `config`, unless the layer has a method `at_block` that chooses one
+    for the block's number, from 1. `None` means the block's default.
     """
     prototype = prototype_of(config)
     if not hasattr(prototype, "at_block"):
@@ -110,21 +86,13 @@ def self_attention_at(config, number):
 
 
 def name_memories(memories, blocks):
-    """Gives each decoder block its memory.
+    """Maps the name of each decoder block to its memory.
 
-    Args:
-        memories: list of float tensors `(B, S, D)` from an encoder fusion.
-        blocks: list of the decoder's blocks.
-
-    Returns:
-        Dict of the blocks' names to their memories.
-
-    Raises:
-        ValueError: if there is not one memory for each block.
+    Raises a `ValueError` if there is not one memory for each block.
     """
     if len(memories) != len(blocks):
         raise ValueError(
-            "`encoder_fusion` must give one memory for each decoder block. "
+            "`encoder_fusion` must return one memory for each decoder block. "
             f"Received: {len(memories)} memories for {len(blocks)} blocks. "
             f"Make the layer with num_decoder_layers={len(blocks)}."
         )
@@ -135,15 +103,7 @@ def name_memories(memories, blocks):
 
 
 def memory_of(block, memory):
-    """Finds what a decoder block's cross-attention reads.
-
-    Args:
-        block: one of the decoder's blocks.
-        memory: dict from `encode`.
-
-    Returns:
-        Float tensor `(B, S, D)`.
-    """
+    """Returns the tensor `(B, S, D)` that a decoder block attends to."""
     if "fused" in memory:
         return memory["fused"][block.name]
     return memory["output"]

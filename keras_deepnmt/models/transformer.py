@@ -1,4 +1,4 @@
-"""The Transformer, with a slot for each paper's layer."""
+"""The Transformer, with slots for the layers of the papers."""
 
 import keras
 from keras import ops
@@ -26,33 +26,36 @@ from keras_deepnmt.models.transformer_layers import (
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class Transformer(Seq2Seq):
-    """Translates with attention alone; every part can be exchanged.
+    """Encoder-decoder Transformer with slots for other layers.
 
     An encoder of L blocks reads the source, a decoder of L blocks writes the
     target (Vaswani et al., 2017, Figure 1). A *slot* takes an unbuilt layer
     that the model clones once per block or side:
 
     * `source_embedding_layer`, `target_embedding_layer`: called with
-      embeddings `(B, S, D)` and, on the source side, `padding_mask=`; one that
-      has `init_cache` also with `cache=`, `cache_index=`.
-    * `encoder_self_attention`, `decoder_self_attention`: called as
-      `layers.MultiHeadAttention`, also as `layers.MultiLayerAttention`.
-    * `encoder_aggregation`, `decoder_aggregation`: called as
-      `layers.LayerAggregation` with the blocks' outputs after the last block;
-      after every block, to give the next one's input, if its attribute
-      `feeds_back` is true.
+      embeddings `(B, S, D)` and, on the source side, `padding_mask=`; a layer
+      with `init_cache` also with `cache=`, `cache_index=`.
+    * `encoder_self_attention`, `decoder_self_attention`: called like
+      `layers.MultiHeadAttention` or `layers.MultiLayerAttention`.
+    * `encoder_aggregation`, `decoder_aggregation`: called like
+      `layers.LayerAggregation` with the blocks' outputs after the last block.
+      If its attribute `feeds_back` is true, it is called after every block and
+      returns the input of the next one.
     * `encoder_fusion`: called with the source embeddings, without positions,
-      and the blocks' outputs; gives one memory `(B, S, D)` a decoder block.
+      and the blocks' outputs; returns one memory `(B, S, D)` for each decoder
+      block.
     * `output_fusion`: called with decoder states, memory, source embeddings,
       `memory_padding_mask=`, `static_cache=` and `project=` (states to
-      logits); gives log-probabilities `(B, T, V)`. It has `static_cache`,
-      with all these arguments but the first, and `compute_output_spec`: JAX
-      cannot infer shapes through a function.
+      logits); returns log-probabilities `(B, T, V)`. It has the methods
+      `static_cache`, which takes memory, source embeddings, mask and
+      `project=`, and `compute_output_spec`, since JAX cannot infer shapes
+      through a function.
     * `layer_diversity`: called with a stack's block outputs and
-      `padding_mask=`; gives the last of them back and adds a loss; a number
-      stands for `layers.LayerDiversity` of that weight. With the
-      options `reduction` and `positions` (`"source"`, `"target"`) it is told
-      to add a sum over real positions, which training divides by all of them.
+      `padding_mask=`; returns the last of them and adds a loss. A number is
+      short for `layers.LayerDiversity` with that weight. If the layer has the
+      options `reduction` and `positions` (`"source"`, `"target"`), the model
+      sets them so that it adds a sum over real positions, which training
+      divides by their number.
 
     Differs from the paper: key projections have no bias unless `key_bias`.
     Cost: `L (12 D^2 + 4 D F)` weights and the embeddings.
@@ -65,9 +68,9 @@ class Transformer(Seq2Seq):
         num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
         source_embedding_layer, ..., layer_diversity: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none.
-        share_embeddings: bool. Whether source, target and output matrix are
-            one; needs equal vocabularies.
-        tie_output_embedding: bool. Whether target and output matrix are one.
+        share_embeddings: bool. Whether source, target and output share one
+            matrix; needs equal vocabulary sizes.
+        tie_output_embedding: bool. Whether target and output share one matrix.
         dropout: float in [0, 1). On embeddings and sub-layer outputs.
         attention_dropout: float in [0, 1). On attention weights.
         activation: Keras activation of the feed-forward networks.
@@ -79,8 +82,8 @@ class Transformer(Seq2Seq):
         **kwargs: `name`, `trainable`.
 
     Raises:
-        ValueError: for sizes below 1, unequal shared vocabularies, or an
-            unknown position encoding.
+        ValueError: for sizes below 1, shared embeddings with unequal
+            vocabulary sizes, or an unknown position encoding.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -153,7 +156,7 @@ class Transformer(Seq2Seq):
         self.encoder_diversity = builder.clone("layer_diversity", "encoder")
         self.decoder_diversity = builder.clone("layer_diversity", "decoder")
         # A layer, not `*`: Keras marks a tensor times a number as sparse, and
-        # a slot's layer then cannot see its width.
+        # a layer in a slot then cannot read its width.
         self.embedding_scale = keras.layers.Rescaling(
             hidden_dim**0.5, name="embedding_scale", dtype=policy
         )
@@ -177,7 +180,7 @@ class Transformer(Seq2Seq):
         x = embeddings
         if self.position_encoding is not None:
             x = self.position_encoding(x)
-        # What reads the words without positions sees the same ones dropped.
+        # In one call, so that both get the same dropout mask.
         x, embeddings = self.source_dropout([x, embeddings])
         layer_states, _ = run_stack(
             self.encoder_blocks,
@@ -264,7 +267,7 @@ class Transformer(Seq2Seq):
         return self.target_dropout(x), dynamic
 
     def project(self, states):
-        """Turns decoder states `(..., D)` into logits `(..., V)`."""
+        """Projects decoder states `(..., D)` to logits `(..., V)`."""
         return self.target_embedding(states, reverse=True)
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""Makes the named layers of a Transformer from its arguments."""
+"""Creates the named layers of a Transformer from its arguments."""
 
 import keras
 
@@ -41,22 +41,7 @@ SIZES = (
 
 
 def check_arguments(arguments):
-    """Refuses sizes and options that no Transformer can have.
-
-    Args:
-        arguments: dict of the arguments of `models.Transformer`.
-
-    Raises:
-        ValueError: for sizes below 1, unequal shared vocabularies, or an
-            unknown position encoding.
-
-    Example:
-    >>> check_arguments({**dict.fromkeys(SIZES, 0)})
-    Traceback (most recent call last):
-    ...
-    ValueError: `source_vocabulary_size` must be at least 1. Received: \
-source_vocabulary_size=0.
-    """
+    """Raises a `ValueError` for invalid arguments of `models.Transformer`."""
     for name in SIZES:
         if arguments[name] < 1:
             raise ValueError(
@@ -73,7 +58,7 @@ source_vocabulary_size=0.
     ]
     if arguments["share_embeddings"] and sizes[0] != sizes[1]:
         raise ValueError(
-            "`share_embeddings` needs equal vocabularies. Received: "
+            "`share_embeddings` needs equal vocabulary sizes. Received: "
             f"source_vocabulary_size={sizes[0]}, "
             f"target_vocabulary_size={sizes[1]}. "
             "Train a joint tokenizer, or pass share_embeddings=False."
@@ -81,28 +66,18 @@ source_vocabulary_size=0.
 
 
 def slot_configs(arguments):
-    """Turns what the slots were given into plain configurations.
+    """Maps each slot to the configuration of its layer, or `None`.
 
-    Args:
-        arguments: dict of the arguments of `models.Transformer`.
-
-    Returns:
-        Dict of the slots' names to dicts or `None`.
-
-    Example:
-    >>> slot_configs({**dict.fromkeys(SLOTS), "layer_diversity": 0.5})[
-    ...     "layer_diversity"
-    ... ]["config"]["weight"]
-    0.5
+    A number for `layer_diversity` becomes `LayerDiversity` with that weight.
     """
-    found = {slot: arguments[slot] for slot in SLOTS}
-    if isinstance(found["layer_diversity"], int | float):
-        found["layer_diversity"] = LayerDiversity(found["layer_diversity"])
-    return {slot: prototype_config(layer) for slot, layer in found.items()}
+    layers = {slot: arguments[slot] for slot in SLOTS}
+    if isinstance(layers["layer_diversity"], int | float):
+        layers["layer_diversity"] = LayerDiversity(layers["layer_diversity"])
+    return {slot: prototype_config(layer) for slot, layer in layers.items()}
 
 
 class TransformerLayers:
-    """Makes the named layers of a Transformer from its arguments."""
+    """Creates the named layers of a Transformer from its arguments."""
 
     def __init__(self, arguments, policy):
         self.arguments = arguments

@@ -1,4 +1,4 @@
-"""Serving: export of a translator as a SavedModel, its check, its clients."""
+"""Export of a translator as a SavedModel, verification, and clients."""
 
 from keras_deepnmt.serving.clients import RestClient as RestClient
 from keras_deepnmt.serving.clients import SavedModelClient as SavedModelClient

@@ -1,35 +1,22 @@
-"""Which operations an export may hold: those that TensorFlow Serving has."""
+"""Checks that an export uses only operations that TensorFlow Serving has."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-# What TensorFlow Serving links in besides TensorFlow's own operations.
+# Operations that TensorFlow Serving has besides TensorFlow's own.
 ALLOWED_PREFIX = "Sentencepiece"
-# TensorFlow's own, yet useless outside the process that made them.
+# TensorFlow's own, but they only run in the process that made them.
 PYTHON_OPS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
 MAIN_GRAPH = "the main graph"
 
 
 def check_ops(saved_model_dir: str | Path) -> int:
-    """Makes sure that a SavedModel needs nothing that a server may lack.
+    """Checks the operations of a SavedModel and returns the number of nodes.
 
-    Stock operations are those of the installed TensorFlow; whether an older
-    server has them all is not checked.
-
-    Args:
-        saved_model_dir: Folder with `saved_model.pb`.
-
-    Returns:
-        Number of nodes looked at, those of all functions included.
-
-    Raises:
-        ValueError: if there is an `Xla*` or Python operation, one that is
-            neither stock TensorFlow nor `Sentencepiece*`, or one marked for
-            compilation by XLA. Names each, with its functions.
-
-    Example:
-    >>> check_ops("served/demo/1") > 0
-    True
+    Raises a `ValueError` that lists `Xla*` and Python operations, those that
+    are neither stock TensorFlow nor `Sentencepiece*`, and those marked for
+    compilation by XLA. Stock operations are those of the installed TensorFlow;
+    whether an older server has all of them is not checked.
     """
     from tensorflow.core.protobuf import saved_model_pb2
 
@@ -42,7 +29,7 @@ def check_ops(saved_model_dir: str | Path) -> int:
         functions = {f.signature.name for f in graph.library.function}
         for place, node in _nodes(graph):
             num_nodes += 1
-            for name in _faults(node, functions):
+            for name in _forbidden_ops(node, functions):
                 forbidden.setdefault(name, {})[place] = None
         for function in graph.library.function:
             if function.attr["_XlaMustCompile"].b:
@@ -68,7 +55,7 @@ def _nodes(graph) -> Iterator[tuple[str, object]]:
         yield from ((name, node) for node in function.node_def)
 
 
-def _faults(node, functions) -> Iterator[str]:
+def _forbidden_ops(node, functions) -> Iterator[str]:
     if "_XlaMustCompile" in node.attr and node.attr["_XlaMustCompile"].b:
         yield f"{node.op} marked _XlaMustCompile"
     if node.op in functions or node.op.startswith(ALLOWED_PREFIX):

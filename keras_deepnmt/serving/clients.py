@@ -1,7 +1,7 @@
-"""Clients of an export: in this process, or of TensorFlow Serving.
+"""Clients of an export: in this process, or through TensorFlow Serving.
 
-A client of the gRPC interface is not here: `tensorflow-serving-api` brings
-more than this package needs. The signatures are the same there.
+There is no gRPC client, since `tensorflow-serving-api` has many dependencies.
+The signatures are the same there.
 """
 
 import json
@@ -25,8 +25,8 @@ class ServedHypothesis:
 
     Attributes:
         text: the translation.
-        score: `log_prob` over the length penalty; the search ranks by it.
-        log_prob: sum of the tokens' natural log-probabilities.
+        score: `log_prob` divided by the length penalty; the search ranks by it.
+        log_prob: sum of the natural log-probabilities of its tokens.
     """
 
     text: str
@@ -36,11 +36,11 @@ class ServedHypothesis:
 
 @dataclass(frozen=True)
 class ServedScore:
-    """How probable a model finds one given translation.
+    """The log-probability of one given translation.
 
     Attributes:
-        log_prob: natural log-probability of the whole.
-        token_log_probs: of each token, the end id last.
+        log_prob: natural log-probability of the translation.
+        token_log_probs: that of each token, the end id last.
     """
 
     log_prob: float
@@ -48,22 +48,17 @@ class ServedScore:
 
 
 class ServingClient:
-    """What every client of the three signatures can do.
+    """Base class of clients, with a method for each of the three signatures.
 
-    A subclass writes `predict`.
+    A subclass implements `predict`.
     """
 
     def predict(
         self, signature: str, inputs: dict[str, Any]
     ) -> dict[str, list]:
-        """Runs one signature.
+        """Runs one signature on named inputs and returns its named outputs.
 
-        Args:
-            signature: its name.
-            inputs: lists and numbers by the names of the signature's inputs.
-
-        Returns:
-            Nested lists by the names of its outputs.
+        Inputs are lists and numbers, outputs are nested lists.
         """
         raise NotImplementedError
 
@@ -71,7 +66,7 @@ class ServingClient:
         """Translates sentences.
 
         Args:
-            texts: One sentence each, all computed in one batch.
+            texts: Sentences, translated as one batch.
 
         Returns:
             One translation per sentence.
@@ -86,17 +81,17 @@ class ServingClient:
         num_hypotheses: int | None = None,
         length_penalty: float | None = None,
     ) -> list[list[ServedHypothesis]]:
-        """Gives several translations of each sentence, best first.
+        """Returns several translations of each sentence, best first.
 
         Args:
-            texts: One sentence each, all computed in one batch.
-            num_hypotheses: At most the beams of the export, which are the
-                default.
+            texts: Sentences, translated as one batch.
+            num_hypotheses: Number of translations per sentence, at most the
+                export's number of beams, which is the default.
             length_penalty: Exponent of the length penalty. Defaults to that
                 of the export; its offset is always that of the export.
 
         Returns:
-            For each sentence at most `num_hypotheses`.
+            At most `num_hypotheses` translations for each sentence.
         """
         if not texts:
             return []
@@ -105,8 +100,9 @@ class ServingClient:
             "length_penalty": length_penalty,
         }
         given = {name: x for name, x in numbers.items() if x is not None}
-        found = self.predict("translate_nbest", {"text": list(texts), **given})
-        columns = (found[name] for name in ("text", "score", "log_prob"))
+        inputs = {"text": list(texts), **given}
+        outputs = self.predict("translate_nbest", inputs)
+        columns = (outputs[name] for name in ("text", "score", "log_prob"))
         return [
             [
                 ServedHypothesis(*values)
@@ -119,11 +115,11 @@ class ServingClient:
     def score(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> list[ServedScore]:
-        """Gives the log-probabilities of given translations.
+        """Computes the log-probabilities of given translations.
 
         Args:
-            sources: One sentence each.
-            targets: Its translation, one each.
+            sources: Sentences.
+            targets: One translation for each source.
 
         Returns:
             One `ServedScore` per pair.
@@ -131,12 +127,12 @@ class ServingClient:
         if not sources and not targets:
             return []
         inputs = {"source": list(sources), "target": list(targets)}
-        found = self.predict("score", inputs)
+        outputs = self.predict("score", inputs)
         columns = ("log_prob", "token_log_prob", "num_tokens")
         return [
             ServedScore(log_prob, tuple(token_log_probs[:num_tokens]))
             for log_prob, token_log_probs, num_tokens in zip(
-                *(found[name] for name in columns), strict=True
+                *(outputs[name] for name in columns), strict=True
             )
         ]
 
@@ -144,15 +140,16 @@ class ServingClient:
 class SavedModelClient(ServingClient):
     """Runs an export in this process, with TensorFlow and TensorFlow-Text.
 
-    A SavedModel stores the defaults of `translate_nbest`, and TensorFlow
-    Serving fills them in, but TensorFlow's Python loader demands every input:
-    this client takes them from the description beside the model.
+    TensorFlow Serving fills in the default inputs of `translate_nbest`, but
+    TensorFlow's Python loader requires every input: this client reads the
+    defaults from the description stored with the model.
 
     Args:
-        directory: A version folder, or a model folder: then its newest one.
+        directory: A version folder, or a model folder, whose newest version is
+            used.
 
     Raises:
-        UserError: if the folder is no export.
+        UserError: if the folder is not an export.
 
     Example:
     >>> SavedModelClient("served/demo").translate(["a little dog"])
@@ -166,7 +163,7 @@ class SavedModelClient(ServingClient):
         self.version_dir = find_version(directory)
         text = (self.version_dir / EXPORT_FILE).read_text(encoding="utf-8")
         self.description = json.loads(text)
-        # Kept, since the signatures do not hold the variables.
+        # A reference is kept: the signatures alone do not hold the variables.
         self._loaded = tf.saved_model.load(str(self.version_dir))
 
     def predict(
@@ -191,22 +188,23 @@ class SavedModelClient(ServingClient):
             )
         except tf.errors.InvalidArgumentError as error:
             raise UserError(
-                f"{self.version_dir}: {_reason(error.message)}"
+                f"{self.version_dir}: {_error_cause(error.message)}"
             ) from error
-        return {name: _plain(x.numpy()) for name, x in outputs.items()}
+        return {name: _to_python(x.numpy()) for name, x in outputs.items()}
 
 
 class RestClient(ServingClient):
-    """Asks TensorFlow Serving through its REST interface.
+    """Calls TensorFlow Serving through its REST interface.
 
     Args:
         url: The model's address, for instance
-            `http://localhost:8501/v1/models/demo`; with `/versions/3` after
-            it, that version's.
+            `http://localhost:8501/v1/models/demo`, or with `/versions/3` at
+            the end for that version.
         timeout_s: Seconds to wait for an answer.
 
     Raises:
-        UserError: by its methods, if the server cannot be reached or refuses.
+        UserError: by its methods, if the server cannot be reached or rejects
+            the request.
 
     Example:
     >>> client = RestClient("http://localhost:8501/v1/models/demo")
@@ -223,7 +221,7 @@ class RestClient(ServingClient):
     ) -> dict[str, list]:
         request = urllib.request.Request(
             f"{self.url}:predict",
-            # By columns ("inputs"), since rows cannot hold a scalar.
+            # The column format ("inputs"), since rows cannot hold a scalar.
             json.dumps(
                 {"signature_name": signature, "inputs": inputs}
             ).encode(),
@@ -238,8 +236,8 @@ class RestClient(ServingClient):
             with error:
                 message = error.read().decode("utf-8", "replace")
             raise UserError(
-                f"{self.url}: the server refused ({error.code}): "
-                f"{_reason(message)}"
+                f"{self.url}: the server rejected the request ({error.code}): "
+                f"{_error_cause(message)}"
             ) from error
         except OSError as error:
             raise UserError(
@@ -247,7 +245,7 @@ class RestClient(ServingClient):
             ) from error
 
 
-def _plain(values):
+def _to_python(values):
     rows = values.tolist()
     if values.dtype != object:
         return rows
@@ -256,8 +254,8 @@ def _plain(values):
     return [[text.decode() for text in row] for row in rows]
 
 
-def _reason(message):
-    # TensorFlow names the failed check among the nodes of the graph.
+def _error_cause(message):
+    # TensorFlow's message lists graph nodes around the failed assertion.
     failed = re.search("assertion failed: .*", message)
     if failed:
         return failed[0]

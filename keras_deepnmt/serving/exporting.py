@@ -1,4 +1,4 @@
-"""Writes a translator as a SavedModel that TensorFlow Serving runs."""
+"""Exports a translator as a SavedModel for TensorFlow Serving."""
 
 import json
 import os
@@ -37,21 +37,22 @@ def export(
     length_penalty: float | None = None,
     length_offset: float | None = None,
 ) -> Path:
-    """Exports a translator: text in, translations and scores out.
+    """Exports a translator as a SavedModel that takes and returns text.
 
-    The SavedModel holds tokenizers, weights and search and needs TensorFlow
-    and TensorFlow-Text only. Before it gets its number it is checked: that it
-    holds no operation that a server lacks, and that a fresh process which
-    cannot import this package gives the same translations and scores of the
-    golden sentences as this one. What is killed on the way leaves no number.
+    The SavedModel holds tokenizers, weights and search and needs only
+    TensorFlow and TensorFlow-Text. Before the numbered folder appears, it is
+    checked that the graph has no operation that a server lacks, and that a
+    fresh process which cannot import this package computes the same
+    translations and scores of the golden sentences. An interrupted export
+    leaves no numbered folder.
 
     Args:
-        translator: What to export, with its weights of now.
+        translator: Translator to export, with its current weights.
         directory: Model folder; the export becomes a numbered folder in it.
         version: The number. Defaults to one more than the largest there.
         golden_sources: Sentences stored with their translations beside the
-            model, for `verify`. Defaults to some made of the tokenizer's
-            pieces. They are run as one batch.
+            model, for `verify`. Defaults to random sequences of the
+            tokenizer's pieces. They are run as one batch.
         num_beams: Hypotheses of the search. Defaults to the translator's.
         length_penalty: Exponent of the length penalty. Defaults to the
             translator's.
@@ -62,9 +63,9 @@ def export(
         The folder of the new version.
 
     Raises:
-        UserError: if the version is there, the disk is full, Keras runs on
-            another backend than TensorFlow, or a golden sentence differs.
-        ValueError: if the graph holds a forbidden operation, or a number is
+        UserError: if the version already exists, the disk is full, Keras does
+            not run on TensorFlow, or a golden sentence differs.
+        ValueError: if the graph has a forbidden operation, or an argument is
             too small.
 
     Example:
@@ -83,7 +84,7 @@ def export(
         version = max(versions, default=0) + 1
     elif version in versions:
         raise UserError(
-            f"{directory / str(version)}: this version is there already. "
+            f"{directory / str(version)}: this version already exists. "
             "Choose another number, or none for the next one."
         )
     if golden_sources is None:
@@ -92,8 +93,8 @@ def export(
     with StagedFolder(version_dir) as folder:
         graph = _save(translator, folder, **options)
         check_ops(folder)
-        _describe(graph, translator, folder)
-        write_golden(folder, _golden(graph, golden_sources))
+        _write_description(graph, translator, folder)
+        write_golden(folder, _run_golden(graph, golden_sources))
         verify(folder)
     return version_dir
 
@@ -103,7 +104,7 @@ def _check(version, num_beams, length_penalty, length_offset):
         raise UserError(
             "An export needs Keras on TensorFlow. Received: "
             f"KERAS_BACKEND={keras.config.backend()}. Run the same command "
-            "with KERAS_BACKEND=tensorflow; the weights fit."
+            "with KERAS_BACKEND=tensorflow; the same weights can be used."
         )
     for name, value, smallest in (
         ("version", version, 1),
@@ -131,9 +132,12 @@ def _save(translator, folder, **options) -> "ServingGraph":
     return graph
 
 
-def _golden(graph, sources):
+def _run_golden(graph, sources):
     if not sources:
-        raise ValueError("`golden_sources` must hold a sentence.")
+        raise ValueError(
+            "`golden_sources` must hold at least one sentence. "
+            f"Received: golden_sources={sources!r}"
+        )
 
     def call(signature, **inputs):
         import tensorflow as tf
@@ -143,14 +147,15 @@ def _golden(graph, sources):
         )
         return {name: value.numpy() for name, value in outputs.items()}
 
-    # A text has no more pieces than characters and one for its beginning; the
-    # end id comes after them.
-    longest = graph.model.max_length
-    longest = None if longest is None else max(longest - 2, 0)
-    return golden_records(sources, graph.num_beams, call, longest)
+    # A text has at most one piece per character and one for its beginning; the
+    # end id is added.
+    max_characters = graph.model.max_length
+    if max_characters is not None:
+        max_characters = max(max_characters - 2, 0)
+    return golden_records(sources, graph.num_beams, call, max_characters)
 
 
-def _describe(graph, translator, folder):
+def _write_description(graph, translator, folder):
     import tensorflow as tf
     import tensorflow_text
 

@@ -1,4 +1,4 @@
-"""Golden sentences: what an export gave when it was made."""
+"""Golden sentences: the outputs of an export when it was made."""
 
 import json
 import random
@@ -11,7 +11,7 @@ from keras_deepnmt.errors import UserError
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
 
-# TensorFlow's loaders pass over this folder.
+# TensorFlow's loaders ignore this folder.
 GOLDEN_FILE = Path("assets.extra", "golden.jsonl")
 EXPORT_FILE = Path("assets.extra", "export.json")
 FIELDS = {
@@ -23,27 +23,17 @@ FIELDS = {
     "target": str,
     "target_log_prob": float,
 }
-# What text may do to a tokenizer: nothing, characters that NFKC changes,
-# characters outside the alphabet, superfluous white space.
+# Edge cases of tokenization: empty text, characters that NFKC changes, unknown
+# characters, extra white space.
 SPECIAL_SOURCES = ("", "ﬁｖe ½ ﾊﾝｶｸ", "🙂 \u0416", "  a\u00a0 b  ")
 
 
 def default_sources(
     tokenizer: "Tokenizer", num_sentences: int = 12, seed: int = 0
 ) -> list[str]:
-    """Makes golden sentences where none are given.
+    """Makes sentences of 1, 3, 5, … random pieces, and of special characters.
 
-    Args:
-        tokenizer: the source's; the sentences are made of its pieces.
-        num_sentences: Sentences of 1, 3, 5, … pieces.
-        seed: Seed of the draw.
-
-    Returns:
-        The sentences, and some of special characters.
-
-    Example:
-    >>> len(default_sources(tokenizer, num_sentences=3))
-    7
+    The special ones come in addition to `num_sentences`.
     """
     generator = random.Random(seed)
     ids = range(4, tokenizer.vocabulary_size)
@@ -60,21 +50,13 @@ def golden_records(
     call: Callable[..., dict],
     max_target_characters: int | None = None,
 ) -> list[dict]:
-    """Runs every signature on the golden sentences.
+    """Runs every signature on the golden sentences, for one dict per sentence.
 
-    All sentences are one batch, then and now: a batch's shape changes the
-    last bits of a float32.
-
-    Args:
-        sources: The sentences.
-        num_hypotheses: Translations of each that are kept.
-        call: takes a signature's name and its inputs, gives NumPy arrays.
-        max_target_characters: Only so much of a translation is scored.
-
-    Returns:
-        One dict per sentence, ready for JSON: `source`, `text`, `score`,
-        `nbest_text`, `nbest_score`, and the `target_log_prob` that the
-        signature `score` gives to `target`, the beginning of `text`.
+    `call` takes a signature's name and inputs and returns NumPy arrays. All
+    sentences form one batch, in the export and in every verification, since
+    the batch shape changes the last bits of a float32. `target_log_prob` is
+    what the signature `score` returns for `target`, the first
+    `max_target_characters` of the translation.
     """
     best = call("serving_default", text=list(sources))
     nbest = call(
@@ -98,12 +80,7 @@ def golden_records(
 
 
 def write_golden(version_dir: str | Path, records: Sequence[dict]) -> None:
-    """Writes golden sentences beside a SavedModel.
-
-    Args:
-        version_dir: The SavedModel's folder.
-        records: What `golden_records` gave.
-    """
+    """Writes the `golden_records` into the folder of a SavedModel."""
     file = Path(version_dir, GOLDEN_FILE)
     file.parent.mkdir(exist_ok=True)
     lines = [json.dumps(record, ensure_ascii=False) for record in records]
@@ -111,16 +88,9 @@ def write_golden(version_dir: str | Path, records: Sequence[dict]) -> None:
 
 
 def read_golden(version_dir: str | Path) -> list[dict]:
-    """Reads the golden sentences of an export.
+    """Reads the golden sentences from the folder of a SavedModel.
 
-    Args:
-        version_dir: The SavedModel's folder.
-
-    Returns:
-        The records.
-
-    Raises:
-        UserError: if the file is missing, empty or damaged.
+    Raises a `UserError` if the file is missing, empty or damaged.
     """
     file = Path(version_dir, GOLDEN_FILE)
     try:

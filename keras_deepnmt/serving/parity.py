@@ -1,4 +1,4 @@
-"""Compares what is served with what Python translates."""
+"""Compares the translations of an export with those of a translator."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,25 +17,26 @@ from keras_deepnmt.serving.clients import SavedModelClient
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
-# Two translations whose scores are closer than this may change places. Scores
-# of one translation by a plain graph and by a compiled one are 1.2e-5 apart
-# (measured); ten such steps of rounding on the way make this.
+# Two translations whose scores differ by at most this may swap ranks. Scores
+# of one translation by a plain graph and by a compiled one differ by 1.2e-5
+# (measured); this is about ten times as much.
 NEAR_TIE = 1e-4
-# A tie may also lie on the way: a hypothesis that is dropped by a hair leaves
-# a translation of quite another score. Then noise of the size of rounding on
-# each token's log-probability makes the one search find both.
+# A tie may also occur during the search: if a hypothesis is pruned by a tiny
+# margin, the final translations may have very different scores. Then one
+# search finds both if noise of the size of rounding errors is added to each
+# token's log-probability.
 ROUNDING = 1e-5
 NUM_NOISY_SEARCHES = 64
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A sentence with two translations.
+    """A sentence that the SavedModel and the compiled search differ on.
 
     Attributes:
         source: the sentence.
-        served: the SavedModel's translation.
-        compiled: that of the compiled search.
+        served: the translation of the SavedModel.
+        compiled: the translation of the compiled search.
         served_score, compiled_score: their scores, both by `score_targets`.
         noise_gives_both: whether the served graph finds both if noise of at
             most 1e-5 is added to the tokens' log-probabilities.
@@ -64,13 +65,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class ParityReport:
-    """How far three roads lead to the same translations.
+    """The agreement of a SavedModel, its graph in Python and compiled search.
 
     Attributes:
-        num_sentences: sentences translated.
-        graph_differences: (source, served, same graph in Python) wherever the
-            last two are not the same string.
-        differences: wherever served and compiled are not the same string.
+        num_sentences: number of sentences translated.
+        graph_differences: `(source, served, same graph in Python)` of the
+            sentences where the last two are not the same string.
+        differences: one for each sentence where served and compiled
+            translation are not the same string.
     """
 
     num_sentences: int
@@ -96,11 +98,11 @@ class ParityReport:
     def __str__(self) -> str:
         lines = [
             f"Of {self.num_sentences} sentences the SavedModel translates "
-            f"{self.identical_to_graph} as the same graph in Python and "
-            f"{self.identical_to_compiled} as the compiled search; of the "
+            f"{self.identical_to_graph} like the same graph in Python and "
+            f"{self.identical_to_compiled} like the compiled search; of the "
             f"others {self.near_ties} are near ties (scores within "
-            f"{NEAR_TIE:g}, or both found under noise of {ROUNDING:g}), "
-            f"{self.other_differences} not.",
+            f"{NEAR_TIE:g}, or both found with noise of {ROUNDING:g}) and "
+            f"{self.other_differences} are not.",
             *(
                 f"GRAPH: {source!r}\n  served {served!r}\n  Python {graph!r}"
                 for source, served, graph in self.graph_differences
@@ -116,13 +118,13 @@ def compare_translations(
     sentences: Sequence[str],
     on_progress: Callable[[int], None] | None = None,
 ) -> ParityReport:
-    """Translates by the SavedModel, its graph in Python and compiled search.
+    """Translates with a SavedModel, its graph in Python and compiled search.
 
-    All three take the sentences in the same batches, sorted by length, with
-    the options of the export.
+    All three translate the same batches, sorted by length, with the options of
+    the export.
 
     Args:
-        saved_model_dir: What `export` made of the translator.
+        saved_model_dir: Folder that `export` wrote for the translator.
         translator: The translator, with the weights that were exported.
         sentences: One sentence each.
         on_progress: called with the number of sentences just done.
@@ -131,26 +133,32 @@ def compare_translations(
         The counts and all differences.
 
     Raises:
-        UserError: if the folder is no export.
+        UserError: if the folder is not an export.
 
     Example:
     >>> report = compare_translations("served/demo", translator, sentences)
     >>> report.identical_to_graph == report.num_sentences
     True
     """
-    roads = _Roads(saved_model_dir, translator)
+    searches = _ThreeSearches(saved_model_dir, translator)
     graph_differences, differences = [], []
     for batch in _batches(translator, sentences):
-        served, in_python, compiled = roads.translate(batch)
+        served, in_python, compiled = searches.translate(batch)
         for row, source in enumerate(batch):
             texts = (served[row], in_python[row], compiled[row].text)
             if texts[0] != texts[1]:
                 graph_differences.append((source, *texts[:2]))
             if texts[0] != texts[2]:
-                scores = roads.scores(batch, row, texts[0], compiled[row].ids)
-                both = {texts[0], texts[2]} <= roads.noisy_texts(source)
+                scores = searches.scores(
+                    batch, row, texts[0], compiled[row].ids
+                )
+                noise_gives_both = {texts[0], texts[2]} <= searches.noisy_texts(
+                    source
+                )
                 differences.append(
-                    Difference(source, texts[0], texts[2], *scores, both)
+                    Difference(
+                        source, texts[0], texts[2], *scores, noise_gives_both
+                    )
                 )
         if on_progress is not None:
             on_progress(len(batch))
@@ -167,15 +175,14 @@ def _batches(translator, sentences):
     ]
 
 
-class _Roads:
+class _ThreeSearches:
     """The SavedModel, its graph in Python, and the compiled search."""
 
     def __init__(self, saved_model_dir, translator):
-
         from keras_deepnmt.serving.serving_graph import ServingGraph
 
         self.client = SavedModelClient(saved_model_dir)
-        # Exports made before an offset could be chosen have that of GNMT.
+        # Older exports do not store an offset; theirs is that of GNMT.
         description = {"length_offset": 5.0, **self.client.description}
         options = {
             name: description[name]
@@ -211,24 +218,24 @@ class _Roads:
         )
 
     def noisy_texts(self, source):
-        """All translations of one sentence by searches with a little noise."""
+        """Translates one sentence many times, with noise in each search."""
         import tensorflow as tf
 
-        found = self.noisy_search(tf.fill((NUM_NOISY_SEARCHES,), source))
-        return {text.decode() for text in found["text"][:, 0].numpy()}
+        outputs = self.noisy_search(tf.fill((NUM_NOISY_SEARCHES,), source))
+        return {text.decode() for text in outputs["text"][:, 0].numpy()}
 
     def scores(self, batch, row, served, compiled_ids):
-        """Scores of the served and the compiled translation, by one scorer."""
+        """Scores the served and the compiled translation in the same way."""
         import tensorflow as tf
 
-        found = self.search(tf.constant(batch))
-        ids = found["ids"][row, 0].numpy()
-        if found["text"][row, 0].numpy().decode() != served:
+        outputs = self.search(tf.constant(batch))
+        ids = outputs["ids"][row, 0].numpy()
+        if outputs["text"][row, 0].numpy().decode() != served:
             ids = self.compiled.target_tokenizer.encode([served])[0]
             ids = [*ids, END_ID]
         rows = [
-            [i for i in found if i != PADDING_ID]
-            for found in (ids, compiled_ids)
+            [i for i in target_ids if i != PADDING_ID]
+            for target_ids in (ids, compiled_ids)
         ]
         lengths = np.array(list(map(len, rows)))
         labels = padded_batch(rows, 2, lengths.max())
@@ -259,7 +266,7 @@ def _search_function(graph):
 
 
 class _NoisyModel:
-    """A model whose log-probabilities are off by a little, at random."""
+    """A model with uniform noise of at most `ROUNDING` in `log_probs`."""
 
     def __init__(self, model):
         self.model = model

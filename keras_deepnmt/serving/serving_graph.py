@@ -1,4 +1,4 @@
-"""The graph that is served: text in, text and scores out."""
+"""The exported graph, which takes text and returns text and scores."""
 
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class ServingGraph:
     """A translator as three TensorFlow functions, tokenizers included.
 
-    The functions run in Python as they run when served: plain graphs without
-    XLA, any number of sentences of any length. Sentences are padded to the
-    longest of their batch. They read the model's weights at each call.
+    The functions run in Python as they run on a server: graphs without XLA, on
+    any number of sentences of any length. Sentences are padded to the longest
+    of their batch. The model's weights are read at each call.
 
     Args:
-        translator: what to serve.
+        translator: translator to serve.
         num_beams: hypotheses kept by the search. Defaults to the translator's.
         length_penalty: exponent of the length penalty. Defaults to the
             translator's.
@@ -32,10 +32,10 @@ class ServingGraph:
 
     Attributes:
         signatures: dict from signature name to `tf.function`:
-            `serving_default(text (B,))` gives `text` and `score` `(B,)`;
-            `translate_nbest(text (B,), num_hypotheses, length_penalty)` gives
+            `serving_default(text (B,))` returns `text` and `score` `(B,)`;
+            `translate_nbest(text (B,), num_hypotheses, length_penalty)` returns
             `text`, `score` and `log_prob` `(B, num_hypotheses)`;
-            `score(source (B,), target (B,))` gives `log_prob` and
+            `score(source (B,), target (B,))` returns `log_prob` and
             `num_tokens` `(B,)` and `token_log_prob` `(B, T)`.
 
     Example:
@@ -65,8 +65,8 @@ class ServingGraph:
         self.length_offset = float(
             translator.length_offset if length_offset is None else length_offset
         )
-        self.source_tokenizer = _in_graph(translator.source_tokenizer)
-        self.target_tokenizer = _in_graph(translator.target_tokenizer)
+        self.source_tokenizer = _graph_tokenizer(translator.source_tokenizer)
+        self.target_tokenizer = _graph_tokenizer(translator.target_tokenizer)
         self.signatures = {
             "serving_default": self._translate_function(),
             "translate_nbest": self._nbest_function(),
@@ -74,11 +74,9 @@ class ServingGraph:
         }
 
     def module(self) -> tf.Module:
-        """Gathers what has to be saved with the functions.
+        """Makes the `tf.Module` to save: weights, tokenizers and functions.
 
-        Returns:
-            A `tf.Module` that holds the model's weights as variables, the
-            tokenizers and the functions; the Keras model is no part of it.
+        The Keras model is not part of it; its weights are plain variables.
         """
         module = tf.Module(name="translator")
         module.model_weights = [weight.value for weight in self.model.weights]
@@ -89,10 +87,10 @@ class ServingGraph:
         return module
 
     def _translate_function(self):
-        @tf.function(input_signature=[_strings("text")], autograph=False)
+        @tf.function(input_signature=[_string_spec("text")], autograph=False)
         def translate(text):
-            found = self.search(text, self.length_penalty)
-            return {name: found[name][:, 0] for name in ("text", "score")}
+            outputs = self.search(text, self.length_penalty)
+            return {name: outputs[name][:, 0] for name in ("text", "score")}
 
         return translate
 
@@ -103,7 +101,7 @@ class ServingGraph:
 
         @tf.function(
             input_signature=[
-                _strings("text"),
+                _string_spec("text"),
                 tf.TensorSpec((), tf.int32, "num_hypotheses"),
                 tf.TensorSpec((), tf.float32, "length_penalty"),
             ],
@@ -122,9 +120,9 @@ class ServingGraph:
             ]
             with tf.control_dependencies(checks):
                 length_penalty = tf.identity(length_penalty)
-            found = self.search(text, length_penalty)
+            outputs = self.search(text, length_penalty)
             return {
-                name: found[name][:, :num_hypotheses]
+                name: outputs[name][:, :num_hypotheses]
                 for name in ("text", "score", "log_prob")
             }
 
@@ -132,16 +130,16 @@ class ServingGraph:
 
     def _score_function(self):
         @tf.function(
-            input_signature=[_strings("source"), _strings("target")],
+            input_signature=[_string_spec("source"), _string_spec("target")],
             autograph=False,
         )
         def score(source, target):
-            same = tf.debugging.assert_equal(
+            same_length = tf.debugging.assert_equal(
                 tf.shape(source)[0],
                 tf.shape(target)[0],
-                "source and target must be as many.",
+                "source and target must have the same length.",
             )
-            with tf.control_dependencies([same]):
+            with tf.control_dependencies([same_length]):
                 source, batch_size = _at_least_one(source)
                 target, _ = _at_least_one(target)
             labels = self._labels(target)
@@ -149,7 +147,7 @@ class ServingGraph:
             token_log_probs = score_targets(
                 self.model,
                 self._source_rows(source).to_tensor(PADDING_ID),
-                # The end id of a row is no input: it has nothing after it.
+                # The end id is not an input: no token follows it.
                 tf.concat([begin, _without_end(labels)[:, :-1]], axis=1),
                 labels,
             )[:batch_size]
@@ -165,21 +163,16 @@ class ServingGraph:
     def search(
         self, text: tf.Tensor, length_penalty: float | tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Searches translations of a batch, as the signatures do.
+        """Translates a batch of sentences `(B,)` by beam or greedy search.
 
-        Args:
-            text: string `(B,)`.
-            length_penalty: exponent of the length penalty.
-
-        Returns:
-            Dict of `text`, `score` and `log_prob` `(B, K)` and `ids`
-            `(B, K, M)`. A translation that does not exist has score minus
-            infinity; an empty sentence has one, empty, with score 0.
+        Returns a dict of `text`, `score` and `log_prob` `(B, K)` and `ids`
+        `(B, K, M)`. A hypothesis that does not exist has score minus infinity.
+        An empty sentence has one hypothesis: empty, with score 0.
         """
         text, batch_size = _at_least_one(text)
         rows = self._source_rows(text)
-        # A row of nothing but the end id is an empty sentence: no row at all
-        # to the search.
+        # A row with only the end id is an empty sentence, which the search gets
+        # as a row of padding.
         is_empty = rows.row_lengths() <= 1
         source_ids = tf.where(
             is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
@@ -190,22 +183,22 @@ class ServingGraph:
             "max_length": tf.shape(source_ids)[1] + EXTRA_TOKENS,
         }
         if self.num_beams > 1:
-            found = beam_search(
+            outputs = beam_search(
                 self.model, source_ids, num_beams=self.num_beams, **options
             )
         else:
-            found = greedy_search(self.model, source_ids, **options)
-            found = {name: x[:, None] for name, x in found.items()}
-        # The one translation of an empty sentence is empty and certain.
+            outputs = greedy_search(self.model, source_ids, **options)
+            outputs = {name: x[:, None] for name, x in outputs.items()}
+        # An empty sentence has one translation, empty and with probability 1.
         is_first = tf.range(self.num_beams)[None] == 0  # (1, K)
         is_certain = tf.logical_and(is_empty[:, None], is_first)
-        found = {
-            "text": self._texts(found["ids"]),
-            "score": tf.where(is_certain, 0.0, found["scores"]),
-            "log_prob": tf.where(is_certain, 0.0, found["log_probs"]),
-            "ids": found["ids"],
+        outputs = {
+            "text": self._texts(outputs["ids"]),
+            "score": tf.where(is_certain, 0.0, outputs["scores"]),
+            "log_prob": tf.where(is_certain, 0.0, outputs["log_probs"]),
+            "ids": outputs["ids"],
         }
-        return {name: x[:batch_size] for name, x in found.items()}
+        return {name: x[:batch_size] for name, x in outputs.items()}
 
     def _source_rows(self, text):
         ids = self.source_tokenizer.tokenize(text)
@@ -218,7 +211,7 @@ class ServingGraph:
         fits = tf.debugging.assert_less_equal(
             tf.reduce_max(rows.row_lengths()),
             tf.constant(self.model.max_length, tf.int64),
-            f"A target has at most {self.model.max_length - 1} tokens.",
+            f"A target must have at most {self.model.max_length - 1} tokens.",
         )
         with tf.control_dependencies([fits]):
             return rows.to_tensor(PADDING_ID)
@@ -236,9 +229,9 @@ class ServingGraph:
         return tf.reshape(texts, (shape[0], self.num_beams))
 
 
-def _in_graph(tokenizer):
-    # TensorFlow keeps the kernels of loaded functions by their node's name:
-    # under one name the second tokenizer of a process would be the first one.
+def _graph_tokenizer(tokenizer):
+    # TensorFlow caches the kernels of loaded functions by node name: with equal
+    # names the second tokenizer of a process would be the first one.
     return tensorflow_text.SentencepieceTokenizer(
         model=tokenizer.proto,
         out_type=tf.int32,
@@ -246,12 +239,12 @@ def _in_graph(tokenizer):
     )
 
 
-def _strings(name):
+def _string_spec(name):
     return tf.TensorSpec((None,), tf.string, name)
 
 
 def _at_least_one(text):
-    # A batch of nothing runs as one empty sentence, which is then left out.
+    # An empty batch runs as one empty sentence, whose result is then dropped.
     batch_size = tf.shape(text)[0]
     missing = tf.cast(tf.equal(batch_size, 0), tf.int32)
     return tf.concat([text, tf.fill((missing,), "")], axis=0), batch_size

@@ -1,28 +1,28 @@
-"""Runs a SavedModel with TensorFlow and TensorFlow-Text alone.
+"""Runs a SavedModel with only TensorFlow and TensorFlow-Text.
 
-A script, not a module of the package: `python -P standalone.py ACTION FOLDER`
-imports nothing of it and makes sure that nothing can be. It prints one line of
-JSON. Actions: `verify` runs the golden sentences, `translate` the list of
-sentences on standard input.
+This file is run as a script, `python -P standalone.py ACTION FOLDER`: it
+imports nothing of this package and blocks all imports of it. It prints one
+line of JSON. Actions: `verify` runs the golden sentences, `translate` the JSON
+list of sentences on standard input.
 """
 
 import json
 import os
 import sys
 
-OURS = ("keras_deepnmt", "keras_nlp", "keras_hub")
-# Beside the numbers: float32 sums of some hundred terms differ by 1e-6 of
-# their size from one machine to another.
+BLOCKED_PACKAGES = ("keras_deepnmt", "keras_nlp", "keras_hub")
+# Sums of some hundred float32 terms differ by a relative 1e-6 from one machine
+# to another.
 TOLERANCE = 1e-5
 
 
 def main(action, folder):
     """Runs one action on a version folder and prints its result."""
-    for name in OURS:
-        # From now on an import of it fails.
+    for name in BLOCKED_PACKAGES:
+        # Importing it now raises an error.
         sys.modules[name] = None
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # The servers' roads: without them a GPU would only add start-up time.
+    # A GPU would only add start-up time.
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers Sentencepiece*
@@ -47,8 +47,8 @@ def main(action, folder):
 
 
 def _translate(call, texts):
-    found = call("serving_default", text=texts)["text"]
-    return {"texts": [text.decode() for text in found]}
+    translations = call("serving_default", text=texts)["text"]
+    return {"texts": [text.decode() for text in translations]}
 
 
 def _verify(call, folder):
@@ -57,10 +57,10 @@ def _verify(call, folder):
         length_penalty = json.load(file)["length_penalty"]
     with open(os.path.join(extra, "golden.jsonl"), encoding="utf-8") as file:
         golden = [json.loads(line) for line in file]
-    found = _run(call, golden, length_penalty)
+    records = _run(call, golden, length_penalty)
     differences, largest = [], 0.0
     for number, (expected, received) in enumerate(
-        zip(golden, found, strict=True), start=1
+        zip(golden, records, strict=True), start=1
     ):
         for name, value in received.items():
             distance = _difference(expected[name], value)
@@ -107,7 +107,7 @@ def _run(call, golden, length_penalty):
 
 
 def _difference(expected, received):
-    """Distance of two values: 0 for equal ones, relative above 1."""
+    """Distance of two values: absolute, but relative to values above 1."""
     if isinstance(received, list):
         if len(expected) != len(received):
             return float("inf")
@@ -118,7 +118,7 @@ def _difference(expected, received):
     if isinstance(received, str) or isinstance(expected, str):
         return float("inf")
     distance = abs(expected - received) / max(1.0, abs(expected))
-    # Neither nan nor infinity may pass for a small distance.
+    # NaN must not pass as a small distance.
     return distance if distance < float("inf") else float("inf")
 
 

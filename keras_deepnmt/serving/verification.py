@@ -13,17 +13,18 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE, read_golden
 
 SCRIPT = Path(__file__).with_name("standalone.py")
-_LONGEST = 80
+_MAX_CHARACTERS = 80
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a verification found; printed, it is one line.
+    """The result of a successful verification; `str` of it is one line.
 
     Attributes:
         directory: the version folder.
-        num_sentences: golden sentences, all of them as they were.
-        largest_difference: of any score, relative where it is above 1.
+        num_sentences: number of golden sentences.
+        largest_difference: largest difference of a score, relative to scores
+            above 1.
     """
 
     directory: Path
@@ -32,38 +33,39 @@ class Verification:
 
     def __str__(self) -> str:
         return (
-            f"{self.directory}: {self.num_sentences} golden sentences in a "
-            "process with TensorFlow and TensorFlow-Text alone: same strings, "
+            f"{self.directory}: {self.num_sentences} golden sentences run in a "
+            "process with only TensorFlow and TensorFlow-Text: equal strings, "
             f"largest difference of a score {self.largest_difference:.1e}."
         )
 
 
 def verify(directory: str | Path) -> Verification:
-    """Checks that an export gives what it gave when it was made.
+    """Checks that an export still returns what it returned when it was made.
 
     A fresh process that can import neither this package nor keras-nlp loads
     the SavedModel and runs its golden sentences.
 
     Args:
-        directory: A version folder, or a model folder: then its newest one.
+        directory: A version folder, or a model folder, whose newest version is
+            used.
 
     Returns:
-        The numbers; `str` of it is a sentence.
+        A `Verification`; `str` of it is a one-line summary.
 
     Raises:
-        UserError: if the folder is no export, or a string differs, or a score
-            by more than 1e-5 (of its size where that is above 1). Names the
-            first sentence that differs.
+        UserError: if the folder is not an export, a string differs, or a score
+            differs by more than 1e-5 (relative if it is above 1). The message
+            names the first sentence that differs.
 
     Example:
     >>> print(verify("served/demo"))
-    served/demo/1: 16 golden sentences in a process with ...
+    served/demo/1: 16 golden sentences run in a process with ...
     """
     version_dir = find_version(directory)
     read_golden(version_dir)
     report = _run_standalone("verify", version_dir)
     if report["differences"]:
-        raise UserError(_explain(version_dir, report))
+        raise UserError(_describe_difference(version_dir, report))
     return Verification(
         version_dir, report["sentences"], report["largest_difference"]
     )
@@ -72,18 +74,19 @@ def verify(directory: str | Path) -> Verification:
 def translate_in_fresh_process(
     directory: str | Path, texts: Sequence[str]
 ) -> list[str]:
-    """Translates with an export as somebody else would.
+    """Translates with an export in a process without this package.
 
     Args:
-        directory: A version folder, or a model folder: then its newest one.
-        texts: One sentence each.
+        directory: A version folder, or a model folder, whose newest version is
+            used.
+        texts: Sentences.
 
     Returns:
-        One translation per sentence, made in a process that can import
-        neither this package nor keras-nlp.
+        One translation per sentence, from a process that can import neither
+        this package nor keras-nlp.
 
     Raises:
-        UserError: if the folder is no export.
+        UserError: if the folder is not an export.
 
     Example:
     >>> translate_in_fresh_process("served/demo", ["a little dog"])
@@ -95,44 +98,30 @@ def translate_in_fresh_process(
 
 
 def find_version(directory: str | Path) -> Path:
-    """Finds the folder of an exported version.
+    """Returns `directory` if it is a version, or the newest version in it.
 
-    Args:
-        directory: A version folder, or a model folder: then its newest one.
-
-    Returns:
-        The version folder.
-
-    Raises:
-        UserError: if there is none.
+    Raises a `UserError` if there is no complete export.
     """
     directory = Path(directory)
     if (directory / "saved_model.pb").is_file():
-        found = directory
+        version_dir = directory
     elif versions := numbered_versions(directory):
-        found = directory / str(max(versions))
+        version_dir = directory / str(max(versions))
     else:
         raise UserError(
             f"{directory}: there is no exported model here. Make one with "
             f"`deepnmt export RUN {directory}`."
         )
     for name in ("saved_model.pb", EXPORT_FILE):
-        if not (found / name).is_file():
+        if not (version_dir / name).is_file():
             raise UserError(
-                f"{found}: {name} is missing; this is no complete export."
+                f"{version_dir}: {name} is missing; the export is not complete."
             )
-    return found
+    return version_dir
 
 
 def numbered_versions(directory: str | Path) -> list[int]:
-    """Lists the versions that TensorFlow Serving would see.
-
-    Args:
-        directory: A model folder; it need not exist.
-
-    Returns:
-        The numbers, in no order.
-    """
+    """Lists the version numbers in a model folder, which need not exist."""
     directory = Path(directory)
     if not directory.is_dir():
         return []
@@ -144,7 +133,7 @@ def numbered_versions(directory: str | Path) -> list[int]:
 
 
 def _run_standalone(action, version_dir, text=""):
-    # -P: the script's folder is no place to import from.
+    # -P: nothing is imported from the script's folder.
     process = subprocess.run(
         [sys.executable, "-P", str(SCRIPT), action, str(version_dir)],
         input=text,
@@ -161,29 +150,33 @@ def _run_standalone(action, version_dir, text=""):
     if process.returncode:
         raise UserError(
             f"{version_dir}: could not be run in a fresh process "
-            f"(exit code {process.returncode}): {_cause(process.stderr)}"
+            f"(exit code {process.returncode}): {_error_line(process.stderr)}"
         )
     return json.loads(process.stdout.splitlines()[-1])
 
 
-def _cause(stderr):
-    # The last line that names an exception; TensorFlow's messages go on with
-    # the graph's nodes.
+def _error_line(stderr):
+    # The last line that names an exception; TensorFlow lists graph nodes after
+    # it.
     named = re.findall(r"^[\w.]*(?:Error|Exception)\b.*", stderr, re.MULTILINE)
     return named[-1] if named else (stderr.strip() or "no message")
 
 
-def _explain(version_dir, report):
+def _describe_difference(version_dir, report):
     first = report["differences"][0]
     lines = {difference["line"] for difference in report["differences"]}
     return (
         f"{version_dir}: {len(lines)} of {report['sentences']} golden "
         f"sentences differ. The first is number {first['line']}, "
-        f"{_short(first['source'])}: `{first['name']}` was "
-        f"{_short(first['expected'])} and is {_short(first['received'])}."
+        f"{_shorten(first['source'])}: `{first['name']}` was "
+        f"{_shorten(first['expected'])} and is {_shorten(first['received'])}."
     )
 
 
-def _short(value):
+def _shorten(value):
     text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return (
+        text
+        if len(text) <= _MAX_CHARACTERS
+        else f"{text[: _MAX_CHARACTERS - 3]}..."
+    )

@@ -1,4 +1,4 @@
-"""Presets: every model of the papers' tables, by name."""
+"""Presets: the models of the papers' tables, by name."""
 
 from keras_deepnmt.zoo import conv_seq2seq as conv_seq2seq
 from keras_deepnmt.zoo import everything as everything

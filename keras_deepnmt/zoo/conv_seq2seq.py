@@ -1,7 +1,8 @@
 """Presets of Shen et al. (2018): convolutional models, residual and dense.
 
-Sizes are named after their layers; `embed_64` has embeddings of that width,
-the others embeddings as wide as the attention. `15l` is the model of WMT14.
+A size is named after the number of layers in each stack. With `embed_64`
+embeddings have width 64, otherwise the width of the attention. `15l` is the
+WMT14 model.
 """
 
 from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq
@@ -31,7 +32,7 @@ def four_layers(source_vocabulary_size, target_vocabulary_size):
 
 
 def eight_layers(source_vocabulary_size, target_vocabulary_size):
-    """8 + 8 layers of width 192, a summary in the sixth of a dense stack."""
+    """8 + 8 layers of width 192; layer 6 of a dense stack is a summary."""
     return dict(
         hidden_dim=192,
         growth_dim=96,
@@ -59,10 +60,10 @@ def fifteen_layers(source_vocabulary_size, target_vocabulary_size):
 
 def _with_embeddings(size, embedding_dim):
     def arguments(source_vocabulary_size, target_vocabulary_size):
-        found = size(source_vocabulary_size, target_vocabulary_size)
-        # The attention stays as wide as that of the size.
-        found.setdefault("attention_dim", found["hidden_dim"])
-        return {**found, "embedding_dim": embedding_dim}
+        plain = size(source_vocabulary_size, target_vocabulary_size)
+        # Only the embeddings change: the attention keeps the size's width.
+        plain.setdefault("attention_dim", plain["hidden_dim"])
+        return {**plain, "embedding_dim": embedding_dim}
 
     return arguments
 
@@ -94,7 +95,7 @@ def dense_nmt_1(arguments):
 
 @register_variant(ConvSeq2Seq, SIZES, PAPER)
 def dense_nmt_2(arguments):
-    """Dense connections, and an attention to each encoder layer."""
+    """Dense connections, and a separate attention to each encoder layer."""
     return {
         "encoder_connection": "dense",
         "decoder_connection": "dense",
@@ -104,17 +105,17 @@ def dense_nmt_2(arguments):
 
 @register_variant(ConvSeq2Seq, FOUR_LAYERS, PAPER)
 def dense_encoder(arguments):
-    """Dense connections in the encoder alone."""
+    """Dense connections in the encoder only."""
     return {"encoder_connection": "dense"}
 
 
 @register_variant(ConvSeq2Seq, FOUR_LAYERS, PAPER)
 def dense_decoder(arguments):
-    """Dense connections in the decoder alone."""
+    """Dense connections in the decoder only."""
     return {"decoder_connection": "dense"}
 
 
 @register_variant(ConvSeq2Seq, FOUR_LAYERS, PAPER)
 def dense_attention(arguments):
-    """An attention to each encoder layer, residual connections."""
+    """Residual connections, and a separate attention to each encoder layer."""
     return {"attention": "per_layer"}

@@ -1,4 +1,4 @@
-"""What presets cost beside the plain model of their backbone, as measured."""
+"""Measured costs of the presets, relative to the plain model."""
 
 import csv
 import importlib.resources
@@ -7,15 +7,15 @@ TABLE = "measured_costs.csv"
 
 
 def measured_costs():
-    """Reads the table that `benchmarks/preset_cost.py` measured.
+    """Reads the costs of all presets, measured by `benchmarks/preset_cost.py`.
 
-    Returns:
-        Dict of presets' names to dicts of strings, by column: `parameters` and
-        `extra_parameters` over the plain model at `vocabulary_size` entries a
-        side; `step_ratio` and `decode_ratio`, the time of a training step and
-        of beam search divided by the plain model's; `step_compile_seconds`.
-        Empty where a preset was counted but not timed. Plain is a Transformer
-        with empty slots, or, for convolutional models, the residual one.
+    Returns a dict from preset name to a dict of strings with these columns:
+    `parameters` with `vocabulary_size` entries on each side, and
+    `extra_parameters` over the plain model; `step_ratio` and `decode_ratio`,
+    the time of a training step and of beam search divided by the plain
+    model's; `step_compile_seconds`. Times are empty for presets that were not
+    timed. The plain model is a Transformer with empty slots or, for
+    convolutional models, the residual one.
 
     Example:
     >>> measured_costs()["transformer_tiny"]["extra_parameters"]

@@ -1,4 +1,4 @@
-"""All papers at once: a layer in every slot of one Transformer."""
+"""All papers in one model: a Transformer with a layer in every slot."""
 
 from keras_deepnmt.layers.fine_grained_layer_attention import (
     FineGrainedLayerAttention,
@@ -16,7 +16,7 @@ from keras_deepnmt.zoo.transformer import tiny
 
 @register_variant(Transformer, {"tiny": tiny}, "all papers")
 def everything(arguments):
-    """Roles, branches, lower layers, trees of layers, fusions, diversity."""
+    """Role interaction, hybrid attention, aggregation, fusion and diversity."""
     num_heads = arguments["num_heads"]
     dropout = arguments["dropout"]
     aggregation = LayerAggregation("hierarchical", dropout=dropout)

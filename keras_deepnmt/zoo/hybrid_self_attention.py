@@ -1,4 +1,4 @@
-"""Presets of Song et al. (2018): branches of self-attention, fused."""
+"""Presets of Song et al. (2018): self-attention with fused branches."""
 
 from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
 from keras_deepnmt.models.transformer import Transformer
@@ -12,7 +12,7 @@ def _hybrid(arguments, fusion, **options):
     return HybridSelfAttention(
         arguments["num_heads"],
         fusion=fusion,
-        # A gate of one unit at least, for models narrower than the paper's.
+        # Gates have at least one unit in models narrower than the paper's.
         gate_reduction=min(32, arguments["hidden_dim"]),
         **options,
     )

@@ -1,6 +1,6 @@
-"""Presets of Dou et al. (2018): aggregation of layers, lower layers, diversity.
+"""Presets of Dou et al. (2018): aggregation, multi-layer attention, diversity.
 
-Tables 1 to 4 of the paper; "both stacks" unless the name says which.
+The models of Tables 1 to 4. They change both stacks unless the name says which.
 """
 
 from keras_deepnmt.layers.layer_aggregation import LayerAggregation
@@ -39,85 +39,85 @@ def _lower_layers(arguments, num_layers):
 
 @_register
 def layer_aggregation_dense(arguments):
-    """Each layer also reads the sum of those below (Eq. 4)."""
+    """Adds the aggregated outputs of all lower layers to each layer (Eq. 4)."""
     return _both(arguments, "dense")
 
 
 @_register
 def layer_aggregation_linear(arguments):
-    """A linear combination of all layers, one matrix each (Eq. 5)."""
+    """A linear combination of all layers, with one matrix per layer (Eq. 5)."""
     return _both(arguments, "linear")
 
 
 @_register
 def layer_aggregation_linear_feed_forward(arguments):
-    """A combination of all layers by one network of two matrices."""
+    """A linear combination of all layers by a network of two matrices."""
     return _both(arguments, "linear", linear_mode="feed_forward")
 
 
 @_register
 def layer_aggregation_iterative(arguments):
-    """Nodes that join the layers one by one, from below (Eq. 6)."""
+    """Nodes that merge the layers one by one, from the bottom up (Eq. 6)."""
     return _both(arguments, "iterative")
 
 
 @_register
 def layer_aggregation_hierarchical(arguments):
-    """A tree of nodes over pairs of layers, read by the layers above."""
+    """A tree of nodes over pairs of layers; the next layer reads each node."""
     return _both(arguments, "hierarchical")
 
 
 @_register
 def multi_layer_attention_k2(arguments):
-    """Self-attention to the two layers below (Eq. 8)."""
+    """Self-attention over the two layers below (Eq. 8)."""
     return _lower_layers(arguments, 2)
 
 
 @_register
 def multi_layer_attention_k3(arguments):
-    """Self-attention to the three layers below (Eq. 8)."""
+    """Self-attention over the three layers below (Eq. 8)."""
     return _lower_layers(arguments, 3)
 
 
 @_register
 def layer_aggregation_iterative_diversity(arguments):
-    """Iterative aggregation, layers made diverse (Eq. 10)."""
+    """Iterative aggregation with the diversity loss (Eq. 10)."""
     return _both(arguments, "iterative") | {"layer_diversity": 1.0}
 
 
 @_register_big
 def layer_aggregation_hierarchical_diversity(arguments):
-    """Hierarchical aggregation, layers made diverse: the paper's main model."""
+    """Hierarchical aggregation with the diversity loss: the main model."""
     return _both(arguments, "hierarchical") | {"layer_diversity": 1.0}
 
 
 @_register
 def multi_layer_attention_k2_diversity(arguments):
-    """Self-attention to two layers below, layers made diverse."""
+    """Self-attention over the two layers below, with the diversity loss."""
     return _lower_layers(arguments, 2) | {"layer_diversity": 1.0}
 
 
 @_register
 def layer_aggregation_hierarchical_encoder(arguments):
-    """Hierarchical aggregation of the encoder alone."""
+    """Hierarchical aggregation in the encoder only."""
     return {"encoder_aggregation": _aggregation(arguments, "hierarchical")}
 
 
 @_register
 def layer_aggregation_hierarchical_decoder(arguments):
-    """Hierarchical aggregation of the decoder alone."""
+    """Hierarchical aggregation in the decoder only."""
     return {"decoder_aggregation": _aggregation(arguments, "hierarchical")}
 
 
 @_register
 def layer_aggregation_hierarchical_no_residual(arguments):
-    """Hierarchical aggregation, nodes without a residual connection."""
+    """Hierarchical aggregation without residual connections in its nodes."""
     return _both(arguments, "hierarchical", residual="none")
 
 
 @_register
 def layer_aggregation_hierarchical_top_residual(arguments):
-    """Hierarchical aggregation, residual connection from the top layer."""
+    """Hierarchical aggregation; nodes add only their top layer as residual."""
     return _both(arguments, "hierarchical", residual="top")
 
 

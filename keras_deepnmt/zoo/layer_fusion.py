@@ -1,4 +1,4 @@
-"""Presets of Liu et al. (2021): layers and the surface of the source fused."""
+"""Presets of Liu et al. (2021): layer attention and surface fusion."""
 
 from keras_deepnmt.layers.fine_grained_layer_attention import (
     FineGrainedLayerAttention,
@@ -15,7 +15,7 @@ _register = register_variant(
 
 @_register
 def fine_grained_layer_attention(arguments):
-    """Each decoder layer and channel weighs all encoder layers."""
+    """Each decoder layer weights all encoder layers, per channel."""
     return {
         "encoder_fusion": FineGrainedLayerAttention(
             arguments["num_decoder_layers"]
@@ -25,7 +25,7 @@ def fine_grained_layer_attention(arguments):
 
 @_register
 def layer_attention(arguments):
-    """Each decoder layer weighs all encoder layers, one number each."""
+    """Each decoder layer weights all encoder layers, one scalar per layer."""
     return {
         "encoder_fusion": FineGrainedLayerAttention(
             arguments["num_decoder_layers"], granularity="scalar"
@@ -35,11 +35,11 @@ def layer_attention(arguments):
 
 @_register
 def surface_fusion_hard(arguments):
-    """Averages log-probabilities with those given by source embeddings."""
+    """Averages log-probabilities with those from the source embeddings."""
     return {"output_fusion": SurfaceFusion("hard")}
 
 
 @_register
 def surface_fusion_soft(arguments):
-    """Adds the log-probabilities given by source embeddings to the logits."""
+    """Adds the log-probabilities from the source embeddings to the logits."""
     return {"output_fusion": SurfaceFusion("soft")}

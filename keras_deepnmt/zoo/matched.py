@@ -1,7 +1,7 @@
-"""Plain Transformers as large as those of Weissenborn et al. (2019).
+"""Plain Transformers with the parameter counts of Weissenborn et al. (2019).
 
-The paper's "matched" baselines: no roles, but the width at which a plain model
-has the parameters of `role_interaction_dense` of the same size.
+The paper's "matched" baselines have no roles, but are wider, so that they have
+about the same number of parameters as `role_interaction_dense` of that size.
 """
 
 from keras_deepnmt.models.transformer import Transformer
@@ -16,13 +16,7 @@ from keras_deepnmt.zoo.role_interaction import ALL_SIZES, NUM_ROLES, PAPER
 def count_role_parameters(hidden_dim, num_roles, num_directions):
     """Counts the parameters of a dense `layers.RoleInteraction`.
 
-    Args:
-        hidden_dim: int. Width D.
-        num_roles: int. Roles, and units of the LSTM in each direction.
-        num_directions: int. 2 on the source side, 1 on the target side.
-
-    Returns:
-        Int.
+    `num_directions` of the LSTM is 2 on the source side, 1 on the target side.
 
     Example:
     >>> layer = keras_deepnmt.layers.RoleInteraction(5, bidirectional=True)
@@ -49,10 +43,13 @@ def _matched(arguments_of):
     return arguments
 
 
-SIZES = {f"{size}_matched": _matched(of) for size, of in ALL_SIZES.items()}
+SIZES = {
+    f"{size}_matched": _matched(arguments_of)
+    for size, arguments_of in ALL_SIZES.items()
+}
 
 
 @register_variant(Transformer, SIZES, PAPER)
 def transformer(arguments):
-    """The plain Transformer, as wide as roles would make it large."""
+    """The plain Transformer, widened to the parameter count with roles."""
     return {}

@@ -1,4 +1,4 @@
-"""Plain Transformers with as many parameters as another model."""
+"""Plain Transformers with the parameter count of another model."""
 
 
 def matched_dimensions(
@@ -13,28 +13,29 @@ def matched_dimensions(
     num_decoder_layers,
     **options,
 ):
-    """Finds the width at which a plain Transformer has so many parameters.
+    """Finds the width at which a plain Transformer has `num_parameters`.
 
-    A paper's layers add parameters, and a model may be better for those alone.
-    The matched baseline (Weissenborn et al., 2019, Section 4) has them without
-    the layers: everything is the plain model's, but for the width.
+    A paper's layers add parameters, and a model may be better for that reason
+    alone. The matched baseline (Weissenborn et al., 2019, Section 4) has the
+    same number of parameters without the layers: it differs from the plain
+    model only in its width.
 
     Args:
-        num_parameters: int. Parameters to come near to, as
-            `model.count_params()` tells them.
+        num_parameters: int. Number of parameters to approximate, such as
+            `model.count_params()`.
         source_vocabulary_size: int.
         target_vocabulary_size: int.
         hidden_dim: int. Width of the plain model.
         intermediate_dim: int. Its feed-forward width, whose ratio to
             `hidden_dim` is kept.
-        num_heads: int. Heads of both; divides the width found.
-        num_encoder_layers: int. Encoder blocks of both.
-        num_decoder_layers: int. Decoder blocks of both.
-        **options: those of `count_parameters`, of both.
+        num_heads: int. Heads of both models; divides the width found.
+        num_encoder_layers: int. Encoder blocks of both models.
+        num_decoder_layers: int. Decoder blocks of both models.
+        **options: other arguments of `count_parameters`, for both models.
 
     Returns:
-        Dict `{"hidden_dim", "intermediate_dim"}`, whose parameters are nearest;
-        of two equally near the narrower.
+        Dict `{"hidden_dim", "intermediate_dim"}` with the nearest number of
+        parameters; the narrower one if two are equally near.
 
     Raises:
         ValueError: if `num_parameters` is below 1.
@@ -52,25 +53,25 @@ def matched_dimensions(
             f"Received: num_parameters={num_parameters}."
         )
 
-    def dimensions(heads_width):
-        width = heads_width * num_heads
+    def dimensions(head_dim):
+        width = head_dim * num_heads
         return {
             "hidden_dim": width,
             "intermediate_dim": round(width * intermediate_dim / hidden_dim),
         }
 
-    def distance(heads_width):
-        found = count_parameters(
+    def distance(head_dim):
+        num_found = count_parameters(
             source_vocabulary_size,
             target_vocabulary_size,
             num_encoder_layers=num_encoder_layers,
             num_decoder_layers=num_decoder_layers,
-            **dimensions(heads_width),
+            **dimensions(head_dim),
             **options,
         )
-        return abs(found - num_parameters)
+        return abs(num_found - num_parameters)
 
-    # Parameters grow with the width: the distance has one valley.
+    # Parameters grow with the width: the distance has one minimum.
     best = 1
     while distance(best + 1) < distance(best):
         best += 1
@@ -91,7 +92,7 @@ def count_parameters(
     normalize_first=False,
     key_bias=False,
 ):
-    """Counts the parameters of a plain `models.Transformer`, building none.
+    """Computes the number of parameters of a plain `models.Transformer`.
 
     Args:
         source_vocabulary_size: int.
@@ -100,15 +101,16 @@ def count_parameters(
         intermediate_dim: int. Feed-forward width F.
         num_encoder_layers: int.
         num_decoder_layers: int.
-        num_heads: int. Changes nothing; taken so that a model's dimensions can
-            be handed over as they are.
-        share_embeddings: bool. One matrix for source, target and output.
-        tie_output_embedding: bool. One matrix for target and output.
-        normalize_first: bool. A norm after each stack.
+        num_heads: int. Has no effect; accepted so that all dimensions of a
+            model can be passed.
+        share_embeddings: bool. Whether source, target and output share one
+            matrix.
+        tie_output_embedding: bool. Whether target and output share one matrix.
+        normalize_first: bool. Whether each stack ends in a norm.
         key_bias: bool. Whether key projections have a bias.
 
     Returns:
-        Int, what `count_params()` of the model tells.
+        Int, equal to `count_params()` of the model.
 
     Example:
     >>> count_parameters(

@@ -1,4 +1,4 @@
-"""The list of presets: a preset's name is its function's name."""
+"""The registry of presets. A preset is a function, named like the preset."""
 
 import difflib
 import fnmatch
@@ -10,15 +10,9 @@ _PRESETS = {}
 def register_model(function):
     """Registers a preset under its function's name.
 
-    Args:
-        function: callable `(source_vocabulary_size, target_vocabulary_size,
-            **overrides)` that gives a model.
-
-    Returns:
-        The function, unchanged.
-
-    Raises:
-        ValueError: if the name is taken.
+    The function takes `(source_vocabulary_size, target_vocabulary_size,
+    **overrides)` and returns a model. It is returned unchanged. Raises a
+    `ValueError` if the name is taken.
 
     Example:
     >>> @register_model
@@ -37,28 +31,19 @@ def register_model(function):
 
 
 def register_variant(model, sizes, paper):
-    """Registers what stands in a model's slots as one preset for each size.
+    """Registers a function that fills a model's slots as one preset per size.
 
-    The decorated function is called with the preset's arguments, overrides
-    included, and gives the slots. The presets are named after it and the
-    size, and described by its docstring.
-
-    Args:
-        model: class that is called with two vocabulary sizes and arguments.
-        sizes: dict of a size's name to a function `(source_vocabulary_size,
-            target_vocabulary_size)` that gives the arguments but the slots.
-        paper: str. Whose model it is, as "Vaswani et al. (2017)".
-
-    Returns:
-        A decorator that leaves the function as it is.
-
-    Raises:
-        ValueError: if a name is taken.
+    The decorated function takes the dict of the preset's arguments, overrides
+    included, and returns the arguments of its variant, such as the slots. The
+    presets are named `<function>_<size>` and get its docstring. `sizes` maps
+    the name of a size to a function `(source_vocabulary_size,
+    target_vocabulary_size)` that returns all other arguments. Raises a
+    `ValueError` if a name is taken.
 
     Example:
     >>> sizes = {"tiny": lambda source, target: {"num_heads": 2}}
     >>> model = lambda *vocabulary_sizes, **arguments: arguments
-    >>> @register_variant(model, sizes, "Nobody (2000)")
+    >>> @register_variant(model, sizes, "Smith (2000)")
     ... def example(arguments):
     ...     return {"encoder_fusion": arguments["num_heads"]}
     >>> get_preset("example_tiny")(11, 13, num_heads=4)
@@ -83,8 +68,8 @@ def register_variant(model, sizes, paper):
 
 def _preset(model, slots, arguments_of):
     def arguments(*vocabulary_sizes, **overrides):
-        found = {**arguments_of(*vocabulary_sizes), **overrides}
-        return {**slots(found), **found}
+        size_arguments = {**arguments_of(*vocabulary_sizes), **overrides}
+        return {**slots(size_arguments), **size_arguments}
 
     def preset(source_vocabulary_size, target_vocabulary_size, **overrides):
         sizes = (source_vocabulary_size, target_vocabulary_size)
@@ -95,7 +80,7 @@ def _preset(model, slots, arguments_of):
 
 
 def list_models(pattern="*"):
-    """Lists presets in natural order.
+    """Lists the names of presets in natural order.
 
     Args:
         pattern: str with wildcards, as in `"transformer_*"`.
@@ -112,36 +97,22 @@ def list_models(pattern="*"):
 
 
 def variants():
-    """Lists what the presets are sizes of.
-
-    Returns:
-        Dict of a variant's name to the names of its presets, smallest first.
+    """Maps each variant to the names of its presets, smallest size first.
 
     Example:
     >>> variants()["transformer"][0]
     'transformer_tiny'
     """
-    found = {}
+    presets_of = {}
     for name, preset in _PRESETS.items():
-        found.setdefault(preset.variant, []).append(name)
-    return found
+        presets_of.setdefault(preset.variant, []).append(name)
+    return presets_of
 
 
 def get_preset(name):
-    """Finds a preset's function.
+    """Returns the function registered under a name.
 
-    Args:
-        name: str.
-
-    Returns:
-        The registered function.
-
-    Raises:
-        ValueError: if there is no such preset; names the nearest one.
-
-    Example:
-    >>> get_preset("transformer_tiny").__name__
-    'transformer_tiny'
+    Raises a `ValueError` that suggests the nearest name if there is none.
     """
     if name in _PRESETS:
         return _PRESETS[name]
@@ -155,7 +126,7 @@ def get_preset(name):
 def create_model(
     name, source_vocabulary_size, target_vocabulary_size, **overrides
 ):
-    """Builds a preset with fresh weights.
+    """Builds the model of a preset, with newly initialized weights.
 
     Args:
         name: str. A name from `list_models()`.
@@ -167,8 +138,8 @@ def create_model(
         A `keras_deepnmt.models.Seq2Seq`.
 
     Raises:
-        ValueError: for an unknown name or argument (the nearest is named), or
-            values that the model refuses.
+        ValueError: for an unknown name or argument (the message suggests the
+            nearest one), or values that the model rejects.
 
     Example:
     >>> model = create_model("transformer_tiny", 40, 40, dropout=0.2)
@@ -178,13 +149,13 @@ def create_model(
     preset = get_preset(name)
     overrides.setdefault("name", name)
     model = preset(source_vocabulary_size, target_vocabulary_size, **overrides)
-    # Keras lets a model take any keyword; a misspelt one must not be ignored.
+    # Keras accepts any keyword; a misspelt one must not be ignored.
     known = model.get_config()
     for key in overrides:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f" Did you mean `{near[0]}`?" if near else ""
-            raise ValueError(f"`{key}` is unknown to {name}.{hint}")
+            raise ValueError(f"`{key}` is not an argument of {name}.{hint}")
     return model
 
 

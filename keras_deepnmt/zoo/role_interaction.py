@@ -1,7 +1,7 @@
 """Presets of Weissenborn et al. (2019): words that interact with their roles.
 
-32 roles; a full tensor with a residual connection and LSTM role encoders,
-unless the name says otherwise.
+All have 32 roles and, unless the name says otherwise, a full interaction
+tensor, a residual connection and LSTM role encoders.
 """
 
 from keras_deepnmt.layers.contextualized_embedding import (
@@ -35,15 +35,9 @@ _register_all = register_variant(Transformer, ALL_SIZES, PAPER)
 
 
 def both_sides(layer, arguments, **options):
-    """Puts a layer behind the embeddings of source and target.
+    """Fills the embedding slots of source and target with a role layer.
 
-    Args:
-        layer: class, called with the number of roles.
-        arguments: dict of the model's arguments.
-        **options: other arguments of the layer.
-
-    Returns:
-        Dict of two slots; on the target side roles see no later word.
+    On the target side roles do not depend on later words.
     """
     options["dropout"] = arguments["dropout"]
     return {
@@ -62,77 +56,77 @@ def _roles(arguments, assignment, **options):
 
 @_register_all
 def role_interaction_dense(arguments):
-    """Roles as activations, interacting with the word."""
+    """Dense roles (activations) that interact with the word."""
     return _roles(arguments, "dense")
 
 
 @_register_all
 def role_interaction_dense_no_residual(arguments):
-    """Roles as activations, without the word's own embedding."""
+    """Dense roles, without a residual connection."""
     return _roles(arguments, "dense", residual=False)
 
 
 @_register
 def role_interaction_dense_rank_one(arguments):
-    """Roles as activations, interacting through a tensor of rank one."""
+    """Dense roles that interact through a rank-one tensor."""
     return _roles(arguments, "dense", rank_one=True)
 
 
 @_register
 def role_interaction_dense_cnn(arguments):
-    """Roles as activations, from a convolution of seven words."""
+    """Dense roles from a convolution over seven words."""
     return _roles(arguments, "dense", role_encoder="cnn")
 
 
 @_register_all
 def role_interaction_softmax(arguments):
-    """Roles as a distribution, interacting with the word."""
+    """Softmax roles (a distribution) that interact with the word."""
     return _roles(arguments, "softmax")
 
 
 @_register_all
 def role_interaction_softmax_no_residual(arguments):
-    """Roles as a distribution, without the word's own embedding."""
+    """Softmax roles, without a residual connection."""
     return _roles(arguments, "softmax", residual=False)
 
 
 @_register
 def role_interaction_softmax_rank_one(arguments):
-    """Roles as a distribution, interacting through a tensor of rank one."""
+    """Softmax roles that interact through a rank-one tensor."""
     return _roles(arguments, "softmax", rank_one=True)
 
 
 @_register
 def role_interaction_softmax_cnn(arguments):
-    """Roles as a distribution, from a convolution of seven words."""
+    """Softmax roles from a convolution over seven words."""
     return _roles(arguments, "softmax", role_encoder="cnn")
 
 
 @_register
 def role_interaction_onehot(arguments):
-    """One role a word, interacting with the word."""
+    """One-hot roles (one per word) that interact with the word."""
     return _roles(arguments, "onehot")
 
 
 @_register
 def role_interaction_onehot_no_residual(arguments):
-    """One role a word, without the word's own embedding."""
+    """One-hot roles, without a residual connection."""
     return _roles(arguments, "onehot", residual=False)
 
 
 @_register
 def role_interaction_onehot_rank_one(arguments):
-    """One role a word, interacting through a tensor of rank one."""
+    """One-hot roles that interact through a rank-one tensor."""
     return _roles(arguments, "onehot", rank_one=True)
 
 
 @_register
 def role_interaction_onehot_cnn(arguments):
-    """One role a word, from a convolution of seven words."""
+    """One-hot roles from a convolution over seven words."""
     return _roles(arguments, "onehot", role_encoder="cnn")
 
 
 @_register
 def contextualized_embedding(arguments):
-    """Roles added to the word: the baseline without an interaction."""
+    """Adds roles to the word's embedding: the baseline without interaction."""
     return both_sides(ContextualizedEmbedding, arguments)

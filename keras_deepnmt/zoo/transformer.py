@@ -5,7 +5,7 @@ from keras_deepnmt.zoo.registry import register_variant
 
 
 def tiny(source_vocabulary_size, target_vocabulary_size):
-    """4 + 4 layers of width 128, as used on Multi30k; one shared matrix."""
+    """4 + 4 layers of width 128 for Multi30k; shared embeddings if possible."""
     return dict(
         hidden_dim=128,
         intermediate_dim=256,

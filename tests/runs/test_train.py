@@ -237,7 +237,7 @@ def test_an_unknown_preset_is_refused_before_anything_is_written(
 
 
 def test_an_override_the_model_does_not_know_is_refused(train_in):
-    said = "num_haeds` is unknown to .*`num_heads`"
+    said = "num_haeds` is not an argument of .*`num_heads`"
     with pytest.raises(UserError, match=said):
         train_in({"model.overrides.num_haeds": 2})
 

@@ -16,13 +16,13 @@ SOURCES = [source for source, _ in all_pairs()][:12]
 
 @pytest.fixture(scope="module")
 def three_roads(version_dir, translator):
-    return parity._Roads(version_dir, translator)
+    return parity._ThreeSearches(version_dir, translator)
 
 
 def test_all_roads_give_the_same(
     version_dir, translator, three_roads, monkeypatch
 ):
-    monkeypatch.setattr(parity, "_Roads", lambda *rest: three_roads)
+    monkeypatch.setattr(parity, "_ThreeSearches", lambda *rest: three_roads)
     done = []
     report = compare_translations(version_dir, translator, SOURCES, done.append)
     assert sum(done) == report.num_sentences == len(SOURCES)
@@ -39,7 +39,7 @@ def test_all_roads_give_the_same(
 def test_a_difference_is_shown_with_both_scores(
     version_dir, translator, three_roads, monkeypatch
 ):
-    monkeypatch.setattr(parity, "_Roads", lambda *rest: three_roads)
+    monkeypatch.setattr(parity, "_ThreeSearches", lambda *rest: three_roads)
     other = "the dog ."
     true_translate = three_roads.client.translate
     monkeypatch.setattr(
@@ -85,5 +85,5 @@ def test_noise_of_the_size_of_rounding_moves_no_clear_choice(
 
 def test_noise_is_really_added(version_dir, translator, monkeypatch):
     monkeypatch.setattr(parity, "ROUNDING", 10.0)
-    three_roads = parity._Roads(version_dir, translator)
+    three_roads = parity._ThreeSearches(version_dir, translator)
     assert len(three_roads.noisy_texts(SOURCES[0])) > 9

@@ -38,7 +38,7 @@ def client(plain, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         # What other tests check of every export.
         patch.setattr(exporting, "check_ops", lambda folder: None)
-        patch.setattr(exporting, "_golden", lambda *rest: [])
+        patch.setattr(exporting, "_run_golden", lambda *rest: [])
         patch.setattr(exporting, "verify", lambda folder: None)
         folder = exporting.export(plain, tmp_path_factory.mktemp("plain"))
     return SavedModelClient(folder)
@@ -90,7 +90,7 @@ def test_roads_are_compared_with_the_offset_of_the_export(
         del description["length_offset"]
     stand_in = SimpleNamespace(description=description)
     monkeypatch.setattr(parity, "SavedModelClient", lambda folder: stand_in)
-    roads = parity._Roads("served", plain)
+    roads = parity._ThreeSearches("served", plain)
     expected = 5.0 if is_old else 0.0
     assert roads.graph.length_offset == expected
     assert roads.compiled.length_offset == expected

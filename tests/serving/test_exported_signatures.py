@@ -205,7 +205,7 @@ def test_score_of_a_translation_is_what_the_search_reported(signatures):
 
 
 def test_score_refuses_sides_of_different_length(signatures):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same length"):
         signatures("score", source=["a", "b"], target=["a"])
 
 
@@ -307,14 +307,14 @@ def test_versions_count_up_and_none_is_overwritten(
 ):
     monkeypatch.setattr(exporting, "_save", write_something)
     monkeypatch.setattr(exporting, "check_ops", lambda folder: None)
-    monkeypatch.setattr(exporting, "_describe", lambda *rest: None)
-    monkeypatch.setattr(exporting, "_golden", lambda *rest: [])
+    monkeypatch.setattr(exporting, "_write_description", lambda *rest: None)
+    monkeypatch.setattr(exporting, "_run_golden", lambda *rest: [])
     monkeypatch.setattr(exporting, "verify", lambda folder: None)
     assert export(translator, tmp_path).name == "1"
     assert export(translator, tmp_path, version=7).name == "7"
     (tmp_path / "9.partial-x").mkdir()
     assert export(translator, tmp_path).name == "8"
-    with pytest.raises(UserError, match="there already"):
+    with pytest.raises(UserError, match="already exists"):
         export(translator, tmp_path, version=7)
 
 
@@ -350,7 +350,7 @@ def test_a_golden_sentence_that_differs_leaves_nothing(
         return records
 
     monkeypatch.setattr(exporting, "_save", save_copy)
-    monkeypatch.setattr(exporting, "_golden", wrong_golden)
+    monkeypatch.setattr(exporting, "_run_golden", wrong_golden)
     with pytest.raises(UserError, match="1 of 16 .* differ.* is number 2, "):
         export(translator, tmp_path / "served")
     assert list((tmp_path / "served").iterdir()) == []

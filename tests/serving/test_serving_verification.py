@@ -96,7 +96,7 @@ def test_a_folder_that_is_no_export_is_refused(tmp_path, name):
 
 def test_a_saved_model_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"")
-    with pytest.raises(UserError, match="no complete export"):
+    with pytest.raises(UserError, match="export is not complete"):
         verify(tmp_path)
 
 
