@@ -1,72 +1,82 @@
 """The options of every verb that translates."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
-from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.dataclass_options import argument_help
 from keras_deepnmt.commands.options import VerbParser
 from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.errors import UserError
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
 
 def add_decoding_options(parser: VerbParser) -> None:
-    """Adds the options of the search; without them the run's own hold.
+    """Adds an option for each field of `SearchOptions`, and `--batch-size`.
 
-    Args:
-        parser: the verb's parser.
+    None of them has a default: an option that is not given is the run's.
     """
-    parser.add_argument(
-        "--num-beams",
-        type=PositiveInt,
-        help="Hypotheses kept by the search; 1 is greedy. Default: the run's.",
-    )
-    parser.add_argument(
-        "--length-penalty",
-        type=NonNegativeFloat,
-        help="Exponent of the length penalty; 0 is none. Default: the run's.",
-    )
-    parser.add_argument(
-        "--length-offset",
-        type=NonNegativeFloat,
-        help="What the length penalty adds to lengths: 5 is GNMT's, 0 divides "
-        "by a plain power of the length. Default: the run's.",
-    )
+    descriptions = argument_help(SearchOptions)
+    for name in SearchOptions.names():
+        parser.add_argument(
+            option_name(name),
+            type=type(getattr(SearchOptions, name)),
+            help=f"{descriptions[name]} Default: the run's.",
+        )
     add_batch_size(parser)
 
 
 def add_batch_size(parser: VerbParser) -> None:
-    """Adds the number of sentences computed together.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds `--batch-size`."""
     parser.add_argument(
         "--batch-size",
         type=PositiveInt,
-        help="Sentences computed together. Default: the run's.",
+        help="Number of sentences computed together. Default: the run's.",
     )
+
+
+def option_name(name: str) -> str:
+    """Returns the command-line option of a field: `--num-beams`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def given_search_options(options: Namespace) -> dict[str, Any]:
+    """Returns the search options that were given on the command line.
+
+    Raises:
+        UserError: if a value is too small.
+    """
+    given = {
+        name: options.get(name)
+        for name in SearchOptions.names()
+        if options.get(name) is not None
+    }
+    try:
+        SearchOptions(**given)
+    except ValueError as error:
+        message = str(error)
+        for name in given:
+            message = message.replace(f"`{name}`", f"`{option_name(name)}`")
+            message = message.replace(f"{name}=", "")
+        raise UserError(message) from error
+    return given
 
 
 def load_translator(options: Namespace) -> "Translator":
     """Loads the run named on the command line, with the options given.
 
-    Args:
-        options: what the parser returned.
-
-    Returns:
-        The translator.
-
     Raises:
-        UserError: if the run folder is incomplete or does not fit together.
+        UserError: if an option is wrong, or the run folder is incomplete or
+            its files do not belong together.
     """
+    given = given_search_options(options)
+    if options.get("batch_size") is not None:
+        given["batch_size"] = options.batch_size
     import_backend()
     from keras_deepnmt.translator import Translator
 
-    names = ("num_beams", "length_penalty", "length_offset", "batch_size")
-    given = {name: options.get(name) for name in names}
-    return Translator.load(
-        options.run, **{k: v for k, v in given.items() if v is not None}
-    )
+    return Translator.load(options.run, **given)

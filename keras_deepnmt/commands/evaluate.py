@@ -3,7 +3,10 @@
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import add_decoding_options
+from keras_deepnmt.commands.decoding_options import (
+    add_decoding_options,
+    given_search_options,
+)
 from keras_deepnmt.commands.options import VerbParser, add_run
 from keras_deepnmt.commands.quiet_import import import_backend
 
@@ -68,6 +71,7 @@ def run(options: Namespace) -> None:
     Args:
         options: what the parser returned.
     """
+    search_options = given_search_options(options)
     import_backend()
     from keras_deepnmt.runs.evaluate import evaluate
 
@@ -78,10 +82,8 @@ def run(options: Namespace) -> None:
             target_file=options.target,
             split=options.split,
             prepared_dir=options.prepared,
-            num_beams=options.num_beams,
-            length_penalty=options.length_penalty,
-            length_offset=options.length_offset,
             batch_size=options.batch_size,
+            **search_options,
             tokenize=options.tokenize,
             lowercase=options.lowercase,
             metrics=options.metrics and tuple(options.metrics),

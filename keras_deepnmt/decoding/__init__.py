@@ -1,7 +1,38 @@
-"""Search and scoring: speaks to a model only through its contract."""
+"""Search and scoring; uses only the methods that every model has.
 
-from keras_deepnmt.decoding.beam_search import beam_search as beam_search
-from keras_deepnmt.decoding.compiled import CompiledFunction as CompiledFunction
-from keras_deepnmt.decoding.compiled import compile_for as compile_for
-from keras_deepnmt.decoding.greedy_search import greedy_search as greedy_search
-from keras_deepnmt.decoding.score_targets import score_targets as score_targets
+The parts are loaded when they are first used, so that `SearchOptions` needs
+neither Keras nor a backend.
+"""
+
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from keras_deepnmt.decoding.beam import beam_search as beam_search
+    from keras_deepnmt.decoding.compiled import (
+        CompiledFunction as CompiledFunction,
+    )
+    from keras_deepnmt.decoding.compiled import compile_for as compile_for
+    from keras_deepnmt.decoding.greedy import greedy_search as greedy_search
+    from keras_deepnmt.decoding.options import SearchOptions as SearchOptions
+    from keras_deepnmt.decoding.scoring import score_targets as score_targets
+
+_MODULES = {
+    "CompiledFunction": "compiled",
+    "SearchOptions": "options",
+    "beam_search": "beam",
+    "compile_for": "compiled",
+    "greedy_search": "greedy",
+    "score_targets": "scoring",
+}
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.recipes.training_schema import (
     TrainingRecipe,
     check_above_zero,
@@ -24,36 +25,18 @@ class ModelRecipe:
 
 
 @dataclass(frozen=True)
-class DecodingRecipe:
-    """How the trained model searches.
+class DecodingRecipe(SearchOptions):
+    """How the trained model translates: the search options and a batch size.
 
     Args:
-        num_beams: hypotheses kept; 1 is greedy.
-        length_penalty: exponent of the length in a hypothesis' score, which is
-            log-probability / ((length_offset + length) / (length_offset + 1))
-            ** length_penalty.
-        length_offset: 5 is GNMT's, 0 divides by a plain power of the length.
-        batch_size: sentences translated together.
+        batch_size: Number of sentences translated together.
     """
 
-    num_beams: int = 4
-    length_penalty: float = 0.6
-    length_offset: float = 5.0
     batch_size: int = 32
 
     def __post_init__(self):
-        check_above_zero(self, "num_beams", "batch_size")
-        if self.length_penalty < 0:
-            raise ValueError(
-                "`length_penalty` must not be negative. "
-                f"Received: {self.length_penalty}"
-            )
-        if not 0 <= self.length_offset < float("inf"):
-            raise ValueError(
-                "`length_offset` must be a finite number of at least 0. "
-                f"Received: {self.length_offset}. Take 5 for the length "
-                "penalty of GNMT, 0 for a plain power of the length."
-            )
+        super().__post_init__()
+        check_above_zero(self, "batch_size")
 
 
 @dataclass(frozen=True)

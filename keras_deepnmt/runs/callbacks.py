@@ -145,9 +145,8 @@ def make_bleu(
         model,
         data.source_tokenizer,
         data.target_tokenizer,
+        options=recipe.decoding.search_options(),
         num_beams=training.validation_beams,
-        length_penalty=recipe.decoding.length_penalty,
-        length_offset=recipe.decoding.length_offset,
         # Each replica translates `batch_size` sentences.
         batch_size=recipe.decoding.batch_size * num_replicas(model),
         compiled=training.jit_compile,

@@ -26,15 +26,13 @@ def evaluate(
     target_file: str | Path | None = None,
     split: str = "test",
     prepared_dir: str | Path | None = None,
-    num_beams: int | None = None,
-    length_penalty: float | None = None,
-    length_offset: float | None = None,
     batch_size: int | None = None,
     tokenize: str | None = None,
     lowercase: bool | None = None,
     metrics: tuple[str, ...] | None = None,
     output_file: str | Path | None = None,
     on_progress: Callable[[int], None] | None = None,
+    **search_options: Any,
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
 
@@ -46,16 +44,15 @@ def evaluate(
         target_file: its reference translations, line by line.
         split: split of the run's own data: `test` or `valid`.
         prepared_dir: the prepared folder, if it was moved after training.
-        num_beams: number of hypotheses. Defaults to the run's, as do the next
-            six options.
-        length_penalty: exponent of the length penalty.
-        length_offset: what the length penalty adds to the length.
-        batch_size: sentences translated together.
+        batch_size: number of sentences translated together. Defaults to the
+            run's, as do the next three options.
         tokenize: sacreBLEU's tokenizer.
         lowercase: whether case is ignored.
         metrics: names of the scores.
         output_file: file to write the translations to. Defaults to none.
         on_progress: called with the number of sentences just translated.
+        **search_options: fields of `decoding.SearchOptions`, such as
+            `num_beams=4`, that replace the run's.
 
     Returns:
         The row: scores with signatures, test set with hashes, decoding
@@ -81,10 +78,7 @@ def evaluate(
         name = split
         sources, references = _open_data(run, prepared_dir).texts(split)
     decoding = _with_defaults(summary["decoding"]) | _given(
-        num_beams=num_beams,
-        length_penalty=length_penalty,
-        length_offset=length_offset,
-        batch_size=batch_size,
+        batch_size=batch_size, **search_options
     )
     scoring = summary["evaluation"] | _given(
         tokenize=tokenize, lowercase=lowercase, metrics=metrics

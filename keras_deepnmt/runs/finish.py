@@ -76,7 +76,8 @@ def _valid_scores(recipe, data, model):
         model,
         data.source_tokenizer,
         data.target_tokenizer,
-        **asdict(recipe.decoding),
+        options=recipe.decoding.search_options(),
+        batch_size=recipe.decoding.batch_size,
     )
     scores = corpus_scores(
         translator.translate(sources),

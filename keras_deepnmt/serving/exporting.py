@@ -5,12 +5,11 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from keras_deepnmt.data.staging import StagedFolder
-from keras_deepnmt.decoding.beams import check_length_offset
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.allowed_ops import check_ops
 from keras_deepnmt.serving.golden import (
@@ -33,9 +32,7 @@ def export(
     *,
     version: int | None = None,
     golden_sources: Sequence[str] | None = None,
-    num_beams: int | None = None,
-    length_penalty: float | None = None,
-    length_offset: float | None = None,
+    **search_options: Any,
 ) -> Path:
     """Exports a translator as a SavedModel that takes and returns text.
 
@@ -53,11 +50,9 @@ def export(
         golden_sources: Sentences stored with their translations beside the
             model, for `verify`. Defaults to random sequences of the
             tokenizer's pieces. They are run as one batch.
-        num_beams: Hypotheses of the search. Defaults to the translator's.
-        length_penalty: Exponent of the length penalty. Defaults to the
-            translator's.
-        length_offset: What the length penalty adds to lengths. Defaults to the
-            translator's; no request can change it.
+        **search_options: Fields of `decoding.SearchOptions`, such as
+            `num_beams=4`, that replace the translator's. A request can only
+            change the length penalty.
 
     Returns:
         The folder of the new version.
@@ -72,12 +67,7 @@ def export(
     >>> export(translator, "served/demo", golden_sources=["a little dog"])
     PosixPath('served/demo/1')
     """
-    options = {
-        "num_beams": num_beams,
-        "length_penalty": length_penalty,
-        "length_offset": length_offset,
-    }
-    _check(version, **options)
+    _check(version)
     directory = Path(directory)
     versions = numbered_versions(directory)
     if version is None:
@@ -91,7 +81,7 @@ def export(
         golden_sources = default_sources(translator.source_tokenizer)
     version_dir = directory / str(version)
     with StagedFolder(version_dir) as folder:
-        graph = _save(translator, folder, **options)
+        graph = _save(translator, folder, **search_options)
         check_ops(folder)
         _write_description(graph, translator, folder)
         write_golden(folder, _run_golden(graph, golden_sources))
@@ -99,33 +89,25 @@ def export(
     return version_dir
 
 
-def _check(version, num_beams, length_penalty, length_offset):
+def _check(version):
     if keras.config.backend() != "tensorflow":
         raise UserError(
             "An export needs Keras on TensorFlow. Received: "
             f"KERAS_BACKEND={keras.config.backend()}. Run the same command "
             "with KERAS_BACKEND=tensorflow; the same weights can be used."
         )
-    for name, value, smallest in (
-        ("version", version, 1),
-        ("num_beams", num_beams, 1),
-        ("length_penalty", length_penalty, 0),
-    ):
-        if value is not None and value < smallest:
-            raise ValueError(
-                f"`{name}` must be at least {smallest}. "
-                f"Received: {name}={value}"
-            )
-    if length_offset is not None:
-        check_length_offset(length_offset)
+    if version is not None and version < 1:
+        raise ValueError(
+            f"`version` must be at least 1. Received: version={version}"
+        )
 
 
-def _save(translator, folder, **options) -> "ServingGraph":
+def _save(translator, folder, **search_options) -> "ServingGraph":
     import tensorflow as tf
 
     from keras_deepnmt.serving.serving_graph import ServingGraph
 
-    graph = ServingGraph(translator, **options)
+    graph = ServingGraph(translator, **search_options)
     tf.saved_model.save(
         graph.module(), str(folder), signatures=graph.signatures
     )
@@ -161,9 +143,7 @@ def _write_description(graph, translator, folder):
 
     description = {
         "format": 1,
-        "num_beams": graph.num_beams,
-        "length_penalty": graph.length_penalty,
-        "length_offset": graph.length_offset,
+        **graph.options.as_dict(),
         "max_source_length": graph.max_source_length,
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_deepnmt.decoding.batches import length_batches, padded_batch
-from keras_deepnmt.decoding.beams import score_divisor
 from keras_deepnmt.decoding.compiled import compile_for
-from keras_deepnmt.decoding.score_targets import score_targets
+from keras_deepnmt.decoding.hypotheses import score_divisor
+from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.clients import SavedModelClient
 
@@ -182,22 +183,18 @@ class _ThreeSearches:
         from keras_deepnmt.serving.serving_graph import ServingGraph
 
         self.client = SavedModelClient(saved_model_dir)
-        # Older exports do not store an offset; theirs is that of GNMT.
-        description = {"length_offset": 5.0, **self.client.description}
-        options = {
-            name: description[name]
-            for name in ("num_beams", "length_penalty", "length_offset")
-        }
-        self.graph = ServingGraph(translator, **options)
+        description = self.client.description
+        options = SearchOptions.from_mapping(description)
+        self.graph = ServingGraph(translator, **options.as_dict())
         self.compiled = type(translator)(
             translator.model,
             translator.source_tokenizer,
             translator.target_tokenizer,
             batch_size=translator.batch_size,
             max_source_length=description["max_source_length"],
-            **options,
+            options=options,
         )
-        noisy = ServingGraph(translator, **options)
+        noisy = ServingGraph(translator, **options.as_dict())
         noisy.model = _NoisyModel(translator.model)
         self.search = _search_function(self.graph)
         self.noisy_search = _search_function(noisy)

@@ -1,21 +1,22 @@
 """The exported graph, which takes text and returns text and scores."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 import tensorflow_text
 
-from keras_deepnmt.decoding.beam_search import beam_search
-from keras_deepnmt.decoding.beams import EXTRA_TOKENS
-from keras_deepnmt.decoding.greedy_search import greedy_search
-from keras_deepnmt.decoding.score_targets import score_targets
+from keras_deepnmt.decoding.beam import beam_search
+from keras_deepnmt.decoding.greedy import greedy_search
+from keras_deepnmt.decoding.hypotheses import EXTRA_TOKENS
+from keras_deepnmt.decoding.options import SearchOptionAttributes
+from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
 
-class ServingGraph:
+class ServingGraph(SearchOptionAttributes):
     """A translator as three TensorFlow functions, tokenizers included.
 
     The functions run in Python as they run on a server: graphs without XLA, on
@@ -24,13 +25,12 @@ class ServingGraph:
 
     Args:
         translator: translator to serve.
-        num_beams: hypotheses kept by the search. Defaults to the translator's.
-        length_penalty: exponent of the length penalty. Defaults to the
-            translator's.
-        length_offset: what the length penalty adds to lengths, a constant of
-            the graph. Defaults to the translator's.
+        **search_options: fields of `decoding.SearchOptions` that replace the
+            translator's. They are constants of the graph, except for
+            `length_penalty` of the signature `translate_nbest`.
 
     Attributes:
+        options: the `SearchOptions`.
         signatures: dict from signature name to `tf.function`:
             `serving_default(text (B,))` returns `text` and `score` `(B,)`;
             `translate_nbest(text (B,), num_hypotheses, length_penalty)` returns
@@ -47,24 +47,11 @@ class ServingGraph:
     def __init__(
         self,
         translator: "Translator",
-        *,
-        num_beams: int | None = None,
-        length_penalty: float | None = None,
-        length_offset: float | None = None,
+        **search_options: Any,
     ):
         self.model = translator.model
         self.max_source_length = translator.max_source_length
-        self.num_beams = (
-            translator.num_beams if num_beams is None else num_beams
-        )
-        self.length_penalty = float(
-            translator.length_penalty
-            if length_penalty is None
-            else length_penalty
-        )
-        self.length_offset = float(
-            translator.length_offset if length_offset is None else length_offset
-        )
+        self.options = translator.options.updated(**search_options)
         self.source_tokenizer = _graph_tokenizer(translator.source_tokenizer)
         self.target_tokenizer = _graph_tokenizer(translator.target_tokenizer)
         self.signatures = {
@@ -177,17 +164,15 @@ class ServingGraph:
         source_ids = tf.where(
             is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
         )
-        options = {
-            "length_penalty": length_penalty,
-            "length_offset": self.length_offset,
-            "max_length": tf.shape(source_ids)[1] + EXTRA_TOKENS,
-        }
-        if self.num_beams > 1:
-            outputs = beam_search(
-                self.model, source_ids, num_beams=self.num_beams, **options
-            )
-        else:
-            outputs = greedy_search(self.model, source_ids, **options)
+        is_greedy = self.num_beams == 1
+        search = greedy_search if is_greedy else beam_search
+        outputs = search(
+            self.model,
+            source_ids,
+            options=self.options.updated(length_penalty=length_penalty),
+            max_length=tf.shape(source_ids)[1] + EXTRA_TOKENS,
+        )
+        if is_greedy:
             outputs = {name: x[:, None] for name, x in outputs.items()}
         # An empty sentence has one translation, empty and with probability 1.
         is_first = tf.range(self.num_beams)[None] == 0  # (1, K)

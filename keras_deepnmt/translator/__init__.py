@@ -1,4 +1,4 @@
-"""A model, its two tokenizers and a search: text in, text out."""
+"""Translates text: a model, its two tokenizers and a search."""
 
 from keras_deepnmt.translator.results import Hypothesis as Hypothesis
 from keras_deepnmt.translator.results import TargetScore as TargetScore

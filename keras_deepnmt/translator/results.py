@@ -1,4 +1,4 @@
-"""What a translator says about a sentence."""
+"""The results of a translator: translations and scores."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ class Hypothesis:
 
     Attributes:
         text: The translation.
-        score: `log_prob` over the length penalty; the search ranks by it.
+        score: `log_prob` divided by the length penalty; the search ranks by it.
         log_prob: Sum of the tokens' natural log-probabilities.
         ids: The tokens, the end id 3 included.
     """
@@ -22,10 +22,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class TargetScore:
-    """How probable a model finds one given translation.
+    """The log-probability of one given translation.
 
     Attributes:
-        tokens: Pieces of the target, the end piece last.
+        tokens: Subwords of the target; the last one is the end token.
         log_probs: Natural log-probability of each.
         total: Their sum.
     """

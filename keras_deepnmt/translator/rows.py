@@ -1,4 +1,4 @@
-"""Text as rows of ids, each ending with the end id."""
+"""Turns text into rows of ids, each ending with the end id."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,10 @@ from keras_deepnmt.masks import END_ID
 def source_rows(
     tokenizer, texts: Sequence[str], max_length: int
 ) -> tuple[list[list[int]], int]:
-    """Cuts sources into ids, and what is too long off.
-
-    Args:
-        tokenizer: tokenizer of the source side.
-        texts: One sentence each.
-        max_length: Most tokens of a row, the end id included.
+    """Turns sources into rows of at most `max_length` ids, the end included.
 
     Returns:
-        The rows, and how many of them had to be cut.
+        The rows, and how many of them were truncated.
 
     Example:
     >>> source_rows(source_tokenizer, [""], 9)
@@ -32,15 +27,9 @@ def source_rows(
 def label_rows(
     tokenizer, targets: Sequence[str], max_length: int | None
 ) -> list[list[int]]:
-    """Cuts given targets into ids; none may be cut off.
+    """Turns targets into rows of at most `max_length` ids, the end included.
 
-    Args:
-        tokenizer: tokenizer of the target side.
-        targets: One sentence each.
-        max_length: Most tokens of a row, the end id included; or `None`.
-
-    Returns:
-        The rows.
+    `None` is no limit.
 
     Raises:
         UserError: if a target is too long.

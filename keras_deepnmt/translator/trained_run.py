@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 
@@ -17,9 +18,7 @@ RUN_FILE = "run.json"
 MODEL_DIR = "model"
 TOKENIZER_DIR = "tokenizer"
 DECODING_OPTIONS = (
-    "num_beams",
-    "length_penalty",
-    "length_offset",
+    *SearchOptions.names(),
     "batch_size",
     "max_source_length",
 )

@@ -1,18 +1,21 @@
-"""Translates and scores text, a few shapes for all of it."""
+"""Translates and scores text in batches of few shapes."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keras_deepnmt.decoding.batches import length_batches
+from keras_deepnmt.decoding.options import (
+    SearchOptionAttributes,
+    SearchOptions,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
-from keras_deepnmt.translator.checks import check_numbers, check_vocabularies
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 from keras_deepnmt.translator.rows import label_rows, source_rows
 from keras_deepnmt.translator.trained_run import read_run
@@ -25,35 +28,37 @@ if TYPE_CHECKING:
 MAX_SOURCE_LENGTH = 1024
 
 
-class Translator:
+class Translator(SearchOptionAttributes):
     """Translates and scores text with a model.
 
     Sentences are sorted by length and computed in batches of a fixed size and
-    few lengths, so that few compilations serve all text; results come in the
-    order of the input. Weights are read at each call: a translator made before
-    training translates with what training has reached.
+    few lengths, since each shape is compiled once. Results are in the order of
+    the input. Weights are read at each call: a translator made before training
+    translates with the weights that training has reached.
 
     Args:
         model: a model of this package.
         source_tokenizer: tokenizer of the source side.
         target_tokenizer: tokenizer of the target side.
-        num_beams: hypotheses kept by the search; 1 is greedy search.
-        length_penalty: exponent of the length penalty, at least 0.
-        length_offset: what the length penalty adds to lengths, at least 0: 5
-            is GNMT's, 0 divides by a plain power of the length.
-        batch_size: sentences computed together.
-        max_source_length: longest source in tokens, end id included; what is
-            longer is cut, with a line on standard error. Defaults to the
-            model's position range, or 1,024 tokens where it has none.
-        compiled: `False` runs plain graphs, as an exported model does.
+        options: options of the search. Defaults to `SearchOptions()`.
+        batch_size: number of sentences computed together.
+        max_source_length: maximum source length in tokens, end id included.
+            Longer sources are truncated, with a warning on standard error.
+            Defaults to the model's position range, or 1,024 tokens if it has
+            none.
+        compiled: if `False`, plain graphs are run, as in an exported model.
+        **search_options: fields of `decoding.SearchOptions`, such as
+            `num_beams=4`, that replace those of `options`. Each field is an
+            attribute of the translator as well.
 
     Attributes:
-        num_truncated: sources cut so far.
-        num_compilations: shapes compiled so far.
+        options: the `SearchOptions`.
+        num_truncated: number of sources truncated so far.
+        num_compilations: number of shapes compiled so far.
 
     Raises:
-        ValueError: if a tokenizer's vocabulary is not the model's, or a
-            number is too small.
+        ValueError: if a tokenizer's vocabulary is not the model's, or an
+            option is too small.
 
     Example:
     >>> translator = Translator(model, source_tokenizer, target_tokenizer)
@@ -67,21 +72,22 @@ class Translator:
         source_tokenizer: "Tokenizer",
         target_tokenizer: "Tokenizer",
         *,
-        num_beams: int = 4,
-        length_penalty: float = 0.6,
-        length_offset: float = 5.0,
+        options: SearchOptions | None = None,
         batch_size: int = 32,
         max_source_length: int | None = None,
         compiled: bool = True,
+        **search_options: Any,
     ):
-        check_vocabularies(model, source_tokenizer, target_tokenizer)
-        check_numbers(num_beams, length_penalty, length_offset, batch_size)
+        _check_vocabularies(model, source_tokenizer, target_tokenizer)
+        if batch_size < 1:
+            raise ValueError(
+                "`batch_size` must be at least 1. "
+                f"Received: batch_size={batch_size}"
+            )
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        self.num_beams = num_beams
-        self.length_penalty = length_penalty
-        self.length_offset = length_offset
+        self.options = (options or SearchOptions()).updated(**search_options)
         self.batch_size = batch_size
         limits = (max_source_length, model.max_length)
         self.max_source_length = min(
@@ -104,8 +110,8 @@ class Translator:
 
         Args:
             run_dir: the run folder.
-            **options: arguments of the constructor; those not given come from
-                the run's own decoding options.
+            **options: arguments of the constructor. Defaults to the decoding
+                options of the run.
 
         Returns:
             A translator with the run's weights and tokenizers.
@@ -133,20 +139,17 @@ class Translator:
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
     ) -> dict[str, np.ndarray]:
-        """Searches translations of one batch of ids, as it is.
+        """Searches the translations of one batch of ids.
 
         Args:
             source_ids: int32 `(B, S)`, rows end with id 3, then 0s.
-            num_beams: defaults to the translator's.
+            num_beams: number of hypotheses. Defaults to the translator's.
 
         Returns:
             What `decoding.beam_search` returns (K is 1 for greedy search).
         """
         return self._decoder.search(
-            source_ids,
-            num_beams or self.num_beams,
-            self.length_penalty,
-            self.length_offset,
+            source_ids, self.options.updated(num_beams=num_beams)
         )
 
     def translate(
@@ -157,23 +160,24 @@ class Translator:
         """Translates sentences.
 
         Args:
-            texts: One sentence each; an empty one gives an empty translation.
-            on_progress: called with the number of sentences just done.
+            texts: Sentences; an empty one has an empty translation.
+            on_progress: called with the number of sentences just translated.
 
         Returns:
             One translation per sentence, in the same order.
         """
-        nbest = self._nbest(texts, 1, self.num_beams, on_progress)
+        nbest = self._nbest(texts, 1, self.options, on_progress)
         return [hypotheses[0].text for hypotheses in nbest]
 
     def translate_stream(
         self, lines: Iterable[str], chunk_size: int = 512
     ) -> Iterator[str]:
-        """Translates lines without holding them all.
+        """Translates lines as they are read, a chunk at a time.
 
         Args:
-            lines: Sentences; a line's end is dropped.
-            chunk_size: Lines read, sorted by length and translated at a time.
+            lines: Sentences; line ends are removed.
+            chunk_size: Number of lines read, sorted by length and translated
+                at a time.
 
         Yields:
             One translation per line, in the same order.
@@ -190,16 +194,16 @@ class Translator:
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Gives several translations of each sentence, best first.
+        """Returns several translations of each sentence, best first.
 
         Args:
-            texts: One sentence each; an empty one has one, empty translation.
-            num_hypotheses: Translations wanted; the search keeps at least as
-                many hypotheses.
-            on_progress: called with the number of sentences just done.
+            texts: Sentences; an empty one has one, empty translation.
+            num_hypotheses: Number of translations. If it is greater than
+                `num_beams`, the search uses that many beams.
+            on_progress: called with the number of sentences just translated.
 
         Returns:
-            For each sentence at most `num_hypotheses` different ones.
+            For each sentence at most `num_hypotheses` translations.
 
         Raises:
             ValueError: if `num_hypotheses` is below 1.
@@ -209,8 +213,10 @@ class Translator:
                 "`num_hypotheses` must be at least 1. "
                 f"Received: num_hypotheses={num_hypotheses}"
             )
-        num_beams = max(self.num_beams, num_hypotheses)
-        return self._nbest(texts, num_hypotheses, num_beams, on_progress)
+        options = self.options.updated(
+            num_beams=max(self.options.num_beams, num_hypotheses)
+        )
+        return self._nbest(texts, num_hypotheses, options, on_progress)
 
     def score(
         self,
@@ -218,23 +224,23 @@ class Translator:
         targets: Sequence[str],
         on_progress: Callable[[int], None] | None = None,
     ) -> list[TargetScore]:
-        """Gives the log-probability of each token of given translations.
+        """Returns the log-probability of each token of given translations.
 
         Args:
-            sources: One sentence each.
-            targets: Its translation, one each.
-            on_progress: called with the number of pairs just done.
+            sources: Sentences.
+            targets: Their translations.
+            on_progress: called with the number of pairs just scored.
 
         Returns:
             One `TargetScore` per pair, in the same order.
 
         Raises:
-            UserError: if the sides differ in number, or a target is longer
-                than the model's position range.
+            UserError: if there are not as many targets as sources, or a target
+                is longer than the model's position range.
         """
         if len(sources) != len(targets):
             raise UserError(
-                "Sources and targets must be as many. "
+                "`sources` and `targets` must have the same length. "
                 f"Received: {len(sources)} sources, {len(targets)} targets"
             )
         rows = self._source_rows(sources)
@@ -254,24 +260,22 @@ class Translator:
                 on_progress(len(numbers))
         return scores
 
-    def _nbest(self, texts, num_hypotheses, num_beams, on_progress):
+    def _nbest(self, texts, num_hypotheses, options, on_progress):
         rows = self._source_rows(texts)
         nbest = [[Hypothesis("", 0.0, 0.0, (END_ID,))] for _ in texts]
-        # A row of nothing but the end id is an empty sentence.
+        # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
         if on_progress is not None and len(numbers) < len(texts):
             on_progress(len(texts) - len(numbers))
         lengths = [len(rows[number]) for number in numbers]
         for places in length_batches(lengths, self.batch_size):
             batch = [numbers[place] for place in places]
-            found = self._decoder.hypotheses(
+            translations = self._decoder.hypotheses(
                 [rows[number] for number in batch],
-                num_beams,
-                self.length_penalty,
-                self.length_offset,
+                options,
                 num_hypotheses,
             )
-            for number, hypotheses in zip(batch, found, strict=True):
+            for number, hypotheses in zip(batch, translations, strict=True):
                 nbest[number] = hypotheses
             if on_progress is not None:
                 on_progress(len(batch))
@@ -285,8 +289,22 @@ class Translator:
             self.num_truncated += num_truncated
             print(
                 f"Warning: {num_truncated} of {len(texts)} sources have more "
-                f"than {self.max_source_length - 1} tokens; what comes after "
-                "is left out.",
+                f"than {self.max_source_length - 1} tokens; the rest of them "
+                "is ignored.",
                 file=sys.stderr,
             )
         return rows
+
+
+def _check_vocabularies(model, source_tokenizer, target_tokenizer):
+    """Refuses tokenizers that do not have the vocabularies of the model."""
+    for side, tokenizer, size in (
+        ("source", source_tokenizer, model.source_vocabulary_size),
+        ("target", target_tokenizer, model.target_vocabulary_size),
+    ):
+        if tokenizer.vocabulary_size != size:
+            raise ValueError(
+                f"`{side}_tokenizer` must have the vocabulary of `model`. "
+                f"Received: {tokenizer.vocabulary_size} pieces for a model "
+                f"of {size}"
+            )

@@ -72,7 +72,10 @@ def test_missing_and_superfluous_arguments(refused):
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["--num-beams", "0"], "`--num-beams`: 0 is not >0."),
+        (
+            ["--num-beams", "0"],
+            "`--num-beams` must be a finite number of at least 1. Received: 0.",
+        ),
         (["--batch-size", "many"], "`--batch-size`"),
         (["--length-penalty", "-1"], "`--length-penalty`"),
         (["--length-offset", "-1"], "`--length-offset`"),

@@ -106,7 +106,7 @@ def test_overrides_replace_the_files_values(written):
             "decoding: {length_offset: -1}",
             1,
             "`decoding.length_offset`: `length_offset` must be a finite number "
-            "of at least 0. Received: -1.0. Take 5 for",
+            "of at least 0. Received: length_offset=-1.0. Take 5 for",
         ),
         (
             "{dropout: 0.2}",

@@ -1,4 +1,4 @@
-"""Log-probabilities of given translations, all tokens at once."""
+"""Log-probabilities of given translations, by teacher forcing."""
 
 from keras import ops
 
@@ -8,8 +8,8 @@ from keras_deepnmt.masks import padding_mask
 def score_targets(model, source_ids, target_ids, labels):
     """Gives the log-probability of each token of given translations.
 
-    By teacher forcing: token t is scored given the tokens before it. The sum
-    over a row equals the `log_probs` that a search reports for those ids.
+    Each token is scored given the source and the tokens before it. The sum of
+    a row equals the `log_probs` that a search returns for those ids.
 
     Args:
         model: a model of this package (its contract is all that is used).
@@ -27,6 +27,8 @@ def score_targets(model, source_ids, target_ids, labels):
     """
     memory = model.encode(source_ids)
     log_probs = model.log_probs(model.decode(target_ids, memory))  # (B, T, V)
-    indices = ops.cast(labels, "int32")[..., None]
-    picked = ops.take_along_axis(log_probs, indices, axis=-1)[..., 0]
-    return ops.where(padding_mask(labels), ops.cast(picked, "float32"), 0.0)
+    label_ids = ops.cast(labels, "int32")[..., None]
+    label_log_probs = ops.take_along_axis(log_probs, label_ids, axis=-1)[..., 0]
+    return ops.where(
+        padding_mask(labels), ops.cast(label_log_probs, "float32"), 0.0
+    )

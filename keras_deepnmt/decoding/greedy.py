@@ -1,48 +1,52 @@
-"""Greedy search: the likeliest next token, again and again."""
+"""Greedy search: the most probable token at every step."""
 
 from keras import ops
 
-from keras_deepnmt.decoding.beams import (
-    check_length_offset,
+from keras_deepnmt.decoding.hypotheses import (
     loop_length,
     output_limits,
     permitted_log_probs,
     score_divisor,
     write_step,
 )
+from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
 def greedy_search(
-    model, source_ids, *, length_penalty=0.6, length_offset=5.0, max_length
+    model, source_ids, *, max_length, options=None, **search_options
 ):
-    """Translates each sentence by the likeliest token at every step.
+    """Translates each sentence by the most probable token at every step.
 
-    The same limits and the same result as `beam_search` with one beam, for
-    less work.
+    It has the limits and the result of `beam_search` with one beam, and needs
+    less time.
 
     Args:
         model: a model of this package (its contract is all that is used).
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
-            row of 0s only fills up the batch and gives no translation.
-        length_penalty: float, at least 0. Used for the reported score only.
-        length_offset: float, at least 0. As `length_penalty`.
-        max_length: int or int scalar tensor. Steps of the loop.
+            row of 0s only fills up the batch and has no translation.
+        max_length: int or int scalar tensor. Maximum number of steps.
+        options: `SearchOptions`; `num_beams` is ignored, and length penalty
+            and offset change only the reported score. Defaults to
+            `SearchOptions()`.
+        **search_options: fields of `SearchOptions` other than `num_beams` that
+            replace those of `options`.
 
     Returns:
         A dict: `ids` int32 `(B, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B,)`: log_probs / ((length_offset + length) /
-        (length_offset + 1)) ** length_penalty; `log_probs` float32 `(B,)`. In
-        rows of 0s ids are 0 and the numbers minus infinity.
+        `scores` float32 `(B,)`: what `SearchOptions` ranks by; `log_probs`
+        float32 `(B,)`: sum over the tokens and the end id. In rows of 0s the
+        ids are 0 and the other values minus infinity.
 
     Raises:
-        ValueError: if `max_length` is below 1, or `length_offset` below 0.
+        ValueError: if `max_length` or a search option is too small.
 
     Example:
     >>> greedy_search(model, source_ids, max_length=9)["ids"].shape
     TensorShape([3, 9])
     """
-    check_length_offset(length_offset)
+    options = options or SearchOptions()
+    options = options.updated(num_beams=1, **search_options)
     max_length = loop_length(model, max_length)
     limits = output_limits(source_ids, max_length)  # (B,)
     memory = model.encode(source_ids)
@@ -88,7 +92,7 @@ def greedy_search(
     return {
         "ids": ids,
         "scores": log_probs
-        / score_divisor(lengths, length_penalty, length_offset),
+        / score_divisor(lengths, options.length_penalty, options.length_offset),
         "log_probs": log_probs,
     }
 
@@ -96,14 +100,14 @@ def greedy_search(
 def _first_state(limits, max_length, dynamic_cache):
     batch_size = ops.shape(limits)[0]
     return {
-        # Tokens produced so far: scalar.
+        # Number of tokens produced so far: scalar.
         "step": ops.convert_to_tensor(0, dtype="int32"),
-        # What each hypothesis ends in, and whether it still grows: (B,).
+        # Last token of each hypothesis, and whether it has not ended: (B,).
         "last_ids": ops.full((batch_size,), BEGIN_ID, dtype="int32"),
         "is_live": limits > 0,
         # The hypotheses and their sums: (B, M), (B,).
         "ids": ops.full((batch_size, max_length), PADDING_ID, dtype="int32"),
         "log_probs": ops.zeros((batch_size,), dtype="float32"),
-        # The model's: nested dict of (B, ...).
+        # Cache of the model: nested dict of (B, ...).
         "cache": dynamic_cache,
     }

@@ -1,23 +1,22 @@
 """Beam search: the K best translations of each sentence of a batch.
 
-One loop with static caches, written once for compiled TensorFlow, plain
+One loop with caches of fixed size, written once for compiled TensorFlow, plain
 TensorFlow graphs (export) and JAX. It keeps two sets of K hypotheses for each
 sentence:
 
 * live: still growing, ranked by their sum of log-probabilities;
-* finished: ended with the end id, frozen, ranked by their final score.
+* finished: ended with the end id, ranked by their score.
 
-At each step the K best one-token extensions of the live hypotheses are taken.
-Those that ended move to the finished set, if they are good enough for it; the
-others are the next live ones. The places of the ended are filled again by the
-next step's extensions, so one beam is exactly greedy search.
+Each step takes the K best one-token extensions of the live hypotheses. Those
+that end with the end id move to the finished set if their score is among its K
+best; the others are the next live hypotheses. The next step's extensions fill
+the places of those that ended, so a search with one beam is greedy search.
 """
 
 from keras import ops
 
-from keras_deepnmt.decoding.beams import (
+from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
-    check_length_offset,
     gather_beams,
     loop_length,
     output_limits,
@@ -27,65 +26,58 @@ from keras_deepnmt.decoding.beams import (
     unflatten_beams,
     write_step,
 )
+from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
 def beam_search(
-    model,
-    source_ids,
-    *,
-    num_beams=4,
-    length_penalty=0.6,
-    length_offset=5.0,
-    max_length,
+    model, source_ids, *, max_length, options=None, **search_options
 ):
     """Finds the best translations of each sentence, best first.
 
     A translation has at most (real source length + 50) tokens, its end id
-    included, and never more than `max_length` or the model's position range;
-    the last token it may have can only be the end id, and counts with the
-    log-probability that the model gives to it. Padding and begin are never
-    produced. The loop stops when no live hypothesis of any sentence can still
-    beat the worst finished one that is kept.
+    included, and never more than `max_length` or the model's position range.
+    At that limit only the end id is allowed; it counts with the
+    log-probability that the model gives to it. The padding and begin ids are
+    never produced. The loop stops when no live hypothesis of any sentence can
+    reach a better score than the worst finished hypothesis that is kept.
 
     Args:
         model: a model of this package (its contract is all that is used).
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
-            row of 0s only fills up the batch and gives no translation.
-        num_beams: int. Hypotheses K kept for each sentence.
-        length_penalty: float, at least 0. Exponent of the length penalty; 0
-            compares plain sums of log-probabilities.
-        length_offset: float, at least 0. What the penalty adds to lengths: 5
-            is GNMT's, 0 divides by a plain power of the length.
-        max_length: int or int scalar tensor. Steps of the loop.
+            row of 0s only fills up the batch and has no translation.
+        max_length: int or int scalar tensor. Maximum number of steps.
+        options: `SearchOptions`. Defaults to `SearchOptions()`.
+        **search_options: fields of `SearchOptions`, such as `num_beams=4` and
+            `length_penalty=0.6`, that replace those of `options`.
 
     Returns:
         A dict, best hypothesis first along K:
         `ids` int32 `(B, K, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B, K)`: log_probs / ((length_offset + length) /
-        (length_offset + 1)) ** length_penalty, where length counts the end id;
+        `scores` float32 `(B, K)`: what `SearchOptions` ranks by;
         `log_probs` float32 `(B, K)`: sum over the tokens and the end id.
-        Where fewer than K translations exist (tiny vocabularies) and in rows
-        of 0s, ids are 0 and the numbers minus infinity.
+        If fewer than K translations exist (tiny vocabularies), and in rows of
+        0s, the ids are 0 and the other values minus infinity.
 
     Raises:
-        ValueError: if `num_beams`, `length_penalty`, `length_offset` or
-            `max_length` is too small.
+        ValueError: if `max_length` or a search option is too small.
 
     Example:
-    >>> found = beam_search(model, source_ids, num_beams=2, max_length=9)
-    >>> found["ids"].shape, found["scores"].shape
+    >>> outputs = beam_search(model, source_ids, num_beams=2, max_length=9)
+    >>> outputs["ids"].shape, outputs["scores"].shape
     (TensorShape([3, 2, 9]), TensorShape([3, 2]))
     """
-    _check(num_beams, length_penalty)
-    check_length_offset(length_offset)
+    options = (options or SearchOptions()).updated(**search_options)
+    num_beams = options.num_beams
     max_length = loop_length(model, max_length)
     limits = output_limits(source_ids, max_length)  # (B,)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length, num_beams)
 
     def divisor(lengths):
-        return score_divisor(lengths, length_penalty, length_offset)
+        return score_divisor(
+            lengths, options.length_penalty, options.length_offset
+        )
 
     state = ops.while_loop(
         lambda state: ops.logical_and(
@@ -105,7 +97,7 @@ def beam_search(
 
 
 def _grow(model, memory, static_cache, limits, divisor, state):
-    """One step of the search: every live hypothesis one token longer."""
+    """One step of the search: extends every live hypothesis by one token."""
     scores, cache = model.decode(
         ops.reshape(state["last_ids"], (-1, 1)),
         memory,
@@ -133,18 +125,6 @@ def _grow(model, memory, static_cache, limits, divisor, state):
     }
 
 
-def _check(num_beams, length_penalty):
-    if num_beams < 1:
-        raise ValueError(
-            f"`num_beams` must be at least 1. Received: num_beams={num_beams}"
-        )
-    if isinstance(length_penalty, (int, float)) and length_penalty < 0:
-        raise ValueError(
-            "`length_penalty` must be at least 0. "
-            f"Received: length_penalty={length_penalty}"
-        )
-
-
 def _is_possible(log_probs):
     return log_probs > IMPOSSIBLE / 2
 
@@ -162,12 +142,12 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
     is_first = ops.equal(ops.arange(num_beams), 0)[None]  # (1, K)
     is_live = ops.logical_and(is_first, (limits > 0)[:, None])  # (B, K)
     return {
-        # Tokens produced so far: scalar.
+        # Number of tokens produced so far: scalar.
         "step": ops.convert_to_tensor(0, dtype="int32"),
-        # What each live hypothesis ends in: (B, K).
+        # Last token of each live hypothesis: (B, K).
         "last_ids": ops.full(by_beam, BEGIN_ID, dtype="int32"),
-        # Live hypotheses and their sums; a place is empty where the sum is
-        # IMPOSSIBLE, a sentence is over where all of them are:
+        # Live hypotheses and their sums. A place is empty if its sum is
+        # IMPOSSIBLE, a sentence is over if all its sums are:
         # (B, K, M), (B, K).
         "live_ids": no_ids,
         "live_log_probs": ops.where(is_live, 0.0, impossible),
@@ -175,20 +155,20 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
         "finished_ids": no_ids,
         "finished_scores": impossible,
         "finished_log_probs": impossible,
-        # The model's, per live hypothesis: nested dict of (B * K, ...).
+        # Cache of the model for each live hypothesis: dict of (B * K, ...).
         "cache": dynamic_cache,
     }
 
 
 def _best_extensions(state, log_probs, limits):
-    """The K best ways to extend a sentence's live hypotheses by one id.
+    """Finds the K best one-token extensions of a sentence's live hypotheses.
 
-    None of them can lie outside the K best of its own beam, so a full sort of
-    K * V candidates is not needed.
+    Each of them is among the K best extensions of its own hypothesis, so the
+    K * V candidates need not be sorted.
 
     Returns:
         Sums of log-probabilities, parent beams and new ids, each `(B, K)`,
-        best first. An ended place of the beam has no possible extension.
+        best first. A hypothesis that has ended has no possible extension.
     """
     num_beams = state["live_log_probs"].shape[1]
     per_beam = min(num_beams, log_probs.shape[-1])
@@ -210,9 +190,9 @@ def _best_extensions(state, log_probs, limits):
 
 
 def _keep_finished(state, grown, divisor):
-    """The K best of the finished hypotheses, old and new, best first.
+    """Keeps the K best of the old and new finished hypotheses, best first.
 
-    Of equal scores the older stays: it comes first in what `top_k` sees.
+    Of equal scores the older one is kept, since it comes first for `top_k`.
     """
     num_beams = grown["log_probs"].shape[1]
     is_new = ops.logical_and(grown["ended"], _is_possible(grown["log_probs"]))
@@ -239,12 +219,12 @@ def _keep_finished(state, grown, divisor):
 
 
 def _still_live(grown, finished, limits, divisor):
-    """Sums of the grown hypotheses, IMPOSSIBLE for those that are over.
+    """Returns the sums of live hypotheses, IMPOSSIBLE for those that are over.
 
-    Sums are negative and only fall; the divisor, whatever the offset, only
-    rises with length. So what a live hypothesis can still reach is its sum over
-    the divisor of the sentence's limit. A sentence where that beats nothing
-    kept is over as a whole.
+    A sum never rises and the divisor never falls with the length, so the best
+    score that a live hypothesis can reach is its sum over the divisor of the
+    sentence's maximum length. If no live hypothesis of a sentence can reach
+    more than the worst finished score, the search of that sentence is over.
     """
     log_probs = ops.where(grown["ended"], IMPOSSIBLE, grown["log_probs"])
     best_reachable = ops.max(log_probs, axis=1) / divisor(limits)  # (B,)

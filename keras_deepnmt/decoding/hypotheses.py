@@ -1,0 +1,149 @@
+"""Arrays of hypotheses, and the rules that all searches share.
+
+Hypothesis k of sentence b is in row `b * K + k`. The rules: the maximum length
+of an output, the length penalty, and which ids may be produced.
+"""
+
+import keras
+from keras import ops
+
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, padding_mask
+
+# Stands for log 0. It is finite, so that sums and products of it are never
+# NaN, and far below any sum of log-probabilities.
+IMPOSSIBLE = -1.0e9
+EXTRA_TOKENS = 50
+
+
+def flatten_beams(x):
+    """Joins sentences and beams: `(B, K, ...)` to `(B * K, ...)`."""
+    shape = ops.shape(x)
+    return ops.reshape(x, (-1, *shape[2:]))
+
+
+def unflatten_beams(x, num_beams):
+    """Splits sentences and beams: `(B * K, ...)` to `(B, K, ...)`."""
+    shape = ops.shape(x)
+    return ops.reshape(x, (-1, num_beams, *shape[1:]))
+
+
+def flat_rows(beams, num_beams):
+    """Turns beam numbers `(B, J)` into rows `(B * J,)` of `(B * K, ...)`.
+
+    Example:
+    >>> np.asarray(flat_rows(np.array([[1, 0], [2, 2]]), 3)).tolist()
+    [1, 0, 5, 5]
+    """
+    beams = ops.cast(beams, "int32")
+    first_rows = ops.arange(ops.shape(beams)[0], dtype="int32") * num_beams
+    return ops.reshape(beams + first_rows[:, None], (-1,))
+
+
+def gather_beams(x, beams):
+    """Takes beams `(B, J)` of each sentence of `(B, K, ...)`: `(B, J, ...)`.
+
+    Example:
+    >>> x = np.array([[10, 11, 12], [20, 21, 22]])
+    >>> np.asarray(gather_beams(x, np.array([[2, 0], [1, 1]]))).tolist()
+    [[12, 10], [21, 21]]
+    """
+    rows = flat_rows(beams, ops.shape(x)[1])
+    return unflatten_beams(
+        ops.take(flatten_beams(x), rows, axis=0), beams.shape[1]
+    )
+
+
+def reorder_cache(dynamic_cache, parents):
+    """Gives each hypothesis the cache of the hypothesis that it extends.
+
+    `dynamic_cache` is a nested dict of tensors `(B * K, ...)`; `parents` is an
+    int tensor `(B, K)`, the beam that each hypothesis extends.
+    """
+    rows = flat_rows(parents, parents.shape[1])
+    return keras.tree.map_structure(
+        lambda leaf: ops.take(leaf, rows, axis=0), dynamic_cache
+    )
+
+
+def score_divisor(length, length_penalty, length_offset=5.0):
+    """Returns what the length penalty divides a sum of log-probabilities by.
+
+    `((length_offset + length) / (length_offset + 1)) ** length_penalty`, see
+    `SearchOptions`: float32 of the shape of `length`, at least 1, and never
+    smaller for a greater length. `length` includes the end id; 0, a row that
+    only fills up the batch, counts as 1, so that nothing is divided by 0.
+
+    Example:
+    >>> float(score_divisor(7, 1.0)), float(score_divisor(7, 1.0, 0.0))
+    (2.0, 7.0)
+    """
+    length = ops.cast(ops.maximum(length, 1), "float32")
+    return ops.power(
+        (length_offset + length) / (length_offset + 1.0), length_penalty
+    )
+
+
+def output_limits(source_ids, max_length):
+    """Returns the maximum number of tokens of each translation: int32 `(B,)`.
+
+    It includes the end id and is the real source length + 50, but at most
+    `max_length`; 0 for a row of padding, which only fills up a batch.
+
+    Example:
+    >>> ids = np.array([[7, 3, 0], [0, 0, 0]])
+    >>> np.asarray(output_limits(ids, 99)).tolist()
+    [52, 0]
+    """
+    lengths = ops.sum(ops.cast(padding_mask(source_ids), "int32"), axis=1)
+    limits = ops.minimum(lengths + EXTRA_TOKENS, max_length)
+    return ops.where(lengths > 0, limits, 0)
+
+
+def loop_length(model, max_length):
+    """Returns `max_length`, but at most the model's own `max_length`, if any.
+
+    The result is an int if the argument is one, otherwise an int32 tensor.
+
+    Raises:
+        ValueError: if `max_length` is an int below 1.
+    """
+    if isinstance(max_length, int) and max_length < 1:
+        raise ValueError(
+            "`max_length` must be at least 1. "
+            f"Received: max_length={max_length}"
+        )
+    if model.max_length is None:
+        return max_length
+    if isinstance(max_length, int):
+        return min(max_length, model.max_length)
+    return ops.minimum(max_length, model.max_length)
+
+
+def permitted_log_probs(log_probs, must_end):
+    """Sets the log-probabilities of ids that must not follow to `IMPOSSIBLE`.
+
+    These are the padding and begin ids, and all but the end id in rows where
+    `must_end`, a bool tensor `(B * K,)`, is true. The others, `(B * K, V)`, are
+    not renormalized: the score of an output is the one that the model gives.
+    """
+    ids = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
+    is_end = ops.equal(ids, END_ID)
+    is_special = ops.logical_or(
+        ops.equal(ids, PADDING_ID), ops.equal(ids, BEGIN_ID)
+    )
+    permitted = ops.logical_or(
+        is_end,
+        ops.logical_not(ops.logical_or(is_special, must_end[:, None])),
+    )  # (B * K, V)
+    log_probs = ops.maximum(ops.cast(log_probs, "float32"), IMPOSSIBLE)
+    return ops.where(permitted, log_probs, IMPOSSIBLE)
+
+
+def write_step(ids, step, new_ids):
+    """Writes new ids `(...)` at position `step` of ids `(..., M)`.
+
+    It uses `where`, since TensorFlow Serving cannot run the op that updates a
+    slice.
+    """
+    positions = ops.arange(ops.shape(ids)[-1], dtype="int32")
+    return ops.where(ops.equal(positions, step), new_ids[..., None], ids)

@@ -1,0 +1,136 @@
+"""The options of a search: their one definition, check and description."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of the search for translations.
+
+    The same object is used by `beam_search`, `Translator`, recipes, `run.json`,
+    exports and the command line. The functions that take its fields as keyword
+    arguments make one from them.
+
+    Hypotheses are ranked by
+
+        score = log_prob / ((length_offset + length) / (length_offset + 1))
+                           ** length_penalty
+
+    where `length` is the number of tokens, the end token included.
+
+    Args:
+        num_beams: Number of hypotheses kept for each sentence, at least 1; 1
+            is greedy search.
+        length_penalty: Exponent of the length penalty, at least 0; 0 ranks by
+            the sum of log-probabilities.
+        length_offset: What the length penalty adds to the length, at least 0:
+            5 gives the length penalty of GNMT (Wu et al., 2016, Eq. 14), 0
+            divides by a power of the length (Gehring et al., 2017).
+
+    Raises:
+        ValueError: if a value is too small or not finite.
+
+    Example:
+    >>> options = SearchOptions(num_beams=2)
+    >>> options.updated(length_penalty=1.0)
+    SearchOptions(num_beams=2, length_penalty=1.0, length_offset=5.0)
+    """
+
+    num_beams: int = 4
+    length_penalty: float = 0.6
+    length_offset: float = 5.0
+
+    def __post_init__(self):
+        self._check_at_least("num_beams", 1)
+        self._check_at_least("length_penalty", 0)
+        self._check_at_least(
+            "length_offset",
+            0,
+            " Take 5 for the length penalty of GNMT, 0 to divide by a power of "
+            "the length.",
+        )
+
+    def _check_at_least(self, name, smallest, remedy=""):
+        value = getattr(self, name)
+        if not isinstance(value, Real):
+            return  # a tensor of an exported graph, which checks it itself
+        if not smallest <= value < float("inf"):
+            raise ValueError(
+                f"`{name}` must be a finite number of at least {smallest}. "
+                f"Received: {name}={value}.{remedy}"
+            )
+        if isinstance(getattr(SearchOptions, name), float):
+            # JSON files and graphs need 1.0, not 1.
+            object.__setattr__(self, name, float(value))
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Returns the names of the options."""
+        return tuple(field.name for field in fields(SearchOptions))
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> "SearchOptions":
+        """Takes the options from a mapping that may hold other keys too.
+
+        An option that is missing or `None` has its default. Files written
+        before an option existed were made with its default, so they are read
+        right.
+
+        Args:
+            values: for instance the content of a JSON file.
+
+        Returns:
+            The options.
+
+        Example:
+        >>> SearchOptions.from_mapping({"num_beams": 2, "batch_size": 7})
+        SearchOptions(num_beams=2, length_penalty=0.6, length_offset=5.0)
+        """
+        return SearchOptions().updated(
+            **{name: values.get(name) for name in cls.names()}
+        )
+
+    def search_options(self) -> "SearchOptions":
+        """Returns the search options alone, without a subclass' own fields."""
+        return SearchOptions(**self.as_dict())
+
+    def updated(self, **changes: Any) -> "SearchOptions":
+        """Returns a copy with other values.
+
+        Args:
+            **changes: fields and their new values; `None` changes nothing.
+
+        Returns:
+            The changed options.
+
+        Raises:
+            TypeError: if there is no such option.
+            ValueError: if a value is too small or not finite.
+        """
+        return replace(
+            self, **{k: v for k, v in changes.items() if v is not None}
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the values by name, for a JSON file."""
+        return {name: getattr(self, name) for name in self.names()}
+
+
+class SearchOptionAttributes:
+    """Makes the fields of `self.options` attributes of an object.
+
+    With it `translator.num_beams` is `translator.options.num_beams`, for every
+    field of `SearchOptions`.
+    """
+
+    options: SearchOptions
+
+    def __getattr__(self, name):
+        if name in SearchOptions.names():
+            return getattr(self.options, name)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
