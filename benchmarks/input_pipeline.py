@@ -61,7 +61,7 @@ def cached_batches(store, plan, start, steps):
     """Gives TensorFlow one batch a shape, in the order of the plan's shapes."""
     import tensorflow as tf
 
-    from keras_deepnmt.data.pipeline import make_batch
+    from keras_deepnmt.data.batches.datasets import make_batch
 
     cells = [plan.batch(step)[0] for step in range(start, start + steps)]
     known = sorted(set(cells))
@@ -84,7 +84,7 @@ def make_measure(recipe, data):
     """Makes the function that times updates, and the plan's batches."""
     import keras
 
-    from keras_deepnmt.data.pipeline import training_dataset
+    from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.recipes.building import (
         build_model,
         compile_model,
@@ -148,7 +148,7 @@ def main():
     options = parser.parse_args()
     sys.path.insert(0, str(REPOSITORY))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
     from keras_deepnmt.data.prepared_data import PreparedData
 
     with tempfile.TemporaryDirectory() as name:

@@ -160,9 +160,9 @@ def reading(pairs, batch_tokens, multiple, batches):
     import numpy as np
     from prepare_memory import prepare, write_pairs
 
-    from keras_deepnmt.data.batching import BatchPlan
-    from keras_deepnmt.data.cells import choose_cells
-    from keras_deepnmt.data.pipeline import training_dataset
+    from keras_deepnmt.data.batches.batch_plan import BatchPlan
+    from keras_deepnmt.data.batches.batch_shapes import choose_cells
+    from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.data.prepared_data import PreparedData
     from keras_deepnmt.models.tensorflow_batches import pad_rows
 

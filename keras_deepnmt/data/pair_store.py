@@ -30,7 +30,7 @@ class PairStore:
         UserError: if the set of shards is missing, incomplete or damaged.
 
     Example:
-    >>> from keras_deepnmt.data.shards import ShardWriter
+    >>> from keras_deepnmt.data.preparation.shard_writer import ShardWriter
     >>> with ShardWriter(".", "train") as writer:
     ...     writer.write([5, 6], [7, 8, 9])
     >>> source_ids, target_ids = PairStore(".", "train").read([0])[0]

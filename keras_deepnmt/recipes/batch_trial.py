@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import Cell
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.batch_search import DOES_NOT_FIT
 from keras_deepnmt.recipes.building import (

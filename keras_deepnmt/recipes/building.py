@@ -5,8 +5,8 @@ from typing import Any
 
 import keras
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import choose_cells
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_deepnmt.data.pipeline import validation_plan
+from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.bleu_watch import make_bleu, report_time_of
 from keras_deepnmt.recipes.schema import Recipe

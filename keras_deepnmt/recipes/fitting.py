@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import keras
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.datasets import (
+    training_dataset,
+    validation_dataset,
+)
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.fit_callbacks import (

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from keras_deepnmt.data.prepare import prepare_corpus
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes import provenance

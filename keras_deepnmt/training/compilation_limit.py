@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import Cell
 from keras_deepnmt.errors import UserError
 
 

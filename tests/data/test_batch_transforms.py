@@ -17,15 +17,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batch_source import grain_batches
-from keras_deepnmt.data.batch_transforms import WordDropout
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, choose_cells
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import Cell, choose_cells
+from keras_deepnmt.data.batches.batch_source import grain_batches
+from keras_deepnmt.data.batches.batch_transforms import WordDropout
+from keras_deepnmt.data.batches.segmentation import RandomSegmentation
+from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.segmentation import RandomSegmentation
-from keras_deepnmt.data.shards import ShardWriter
-from keras_deepnmt.data.subword_sampling import SubwordSampling
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 
 
 def sentences(count, seed):
@@ -217,7 +217,8 @@ def test_another_process_draws_the_same(tokenizers):
     here = cut.draw(tokenizers[1].encode([text])[0], 77).tolist()
     program = (
         "import sys; from keras_deepnmt.data.tokenizers import Tokenizer;"
-        "from keras_deepnmt.data.segmentation import RandomSegmentation;"
+        "from keras_deepnmt.data.batches.segmentation import "
+        "RandomSegmentation;"
         "tokenizer = Tokenizer(sys.argv[1]);"
         "cut = RandomSegmentation(tokenizer, 0.3);"
         "print(cut.draw(tokenizer.encode([sys.argv[2]])[0], 77).tolist())"

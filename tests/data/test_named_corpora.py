@@ -18,8 +18,8 @@ from keras_deepnmt.data.corpus_registry import (
     NamedCorpus,
     NamedFile,
 )
-from keras_deepnmt.data.prepare import prepare_corpus
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.errors import UserError
 
 SOURCE = "".join(f"a small dog number {n}\n" for n in range(200)).encode()

@@ -11,14 +11,14 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import choose_cells
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.pair_store import shard_files
-from keras_deepnmt.data.prepare import prepare_corpus
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.data.shards import ShardWriter
 from keras_deepnmt.errors import UserError
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.text_filters import (
+from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
     SeenHashes,
     normalize_text,

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import Cell
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes import batch_search
 from keras_deepnmt.recipes.batch_search import (

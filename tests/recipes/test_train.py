@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from broken_runs import fails_at
 
-from keras_deepnmt.data.batch_source import make_batch
+from keras_deepnmt.data.batches.batch_source import make_batch
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.average import average
 from keras_deepnmt.recipes.evaluate import evaluate
@@ -323,7 +323,9 @@ def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
         return {**inputs, "source_ids": source_ids}, labels
 
     assert train_in({"training.steps": 3})["steps"] == 3
-    monkeypatch.setattr("keras_deepnmt.data.batch_source.make_batch", wider)
+    monkeypatch.setattr(
+        "keras_deepnmt.data.batches.batch_source.make_batch", wider
+    )
     said = "none of the 2 shapes planned"
     with pytest.raises(UserError, match=said) as info:
         train_in()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import Cell
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.training.compilation_limit import CompilationLimit
 

@@ -1,7 +1,7 @@
 """What follows a noun of the demo grammar: genitives, relative clauses."""
 
-from keras_deepnmt.data.demo import adverbials, phrases
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo import phrases
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.german import (
     ACCUSATIVE,
     DATIVE,
@@ -12,7 +12,7 @@ from keras_deepnmt.data.demo.german import (
     PLURAL,
     RELATIVE,
 )
-from keras_deepnmt.data.demo.noun_tables import CITY_NAMES
+from keras_deepnmt.data.demo.nouns import CITY_NAMES
 from keras_deepnmt.data.demo.phrases import (
     PEOPLE,
     PLURAL_PERSON,
@@ -66,7 +66,7 @@ def attributed_phrase(
     if adjunct == "mit" and person:
         case, *words = chooser.pick(_WITH)
         other = phrases.noun_phrase(chooser, _CARRIED, case)
-        _append(phrase, *adverbials.prepositional(*words, other))
+        _append(phrase, *phrases.prepositional(*words, other))
     elif adjunct == "aus" and person:
         german, english = chooser.pick(CITY_NAMES)
         _append(phrase, ["aus", german], ["from", english])

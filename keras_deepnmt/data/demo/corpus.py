@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.german import LABEL_MARK
 from keras_deepnmt.data.demo.sentences import make_sentence
 from keras_deepnmt.errors import UserError

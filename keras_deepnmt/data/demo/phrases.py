@@ -4,20 +4,25 @@ The English side never depends on anything but the German words: that is what
 makes the translation learnable and a wrong one a mistake.
 """
 
-from keras_deepnmt.data.demo import small_words
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo import function_words
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.english import article
 from keras_deepnmt.data.demo.german import (
     ACCUSATIVE,
     ADJECTIVE_ENDINGS,
     DATIVE,
     GENITIVE,
+    LABEL_MARK,
     MASCULINE,
     NOMINATIVE,
     PLURAL,
 )
-from keras_deepnmt.data.demo.noun_tables import PERSON_NAMES
-from keras_deepnmt.data.demo.nouns import COMPOUNDS, NOUNS
+from keras_deepnmt.data.demo.nouns import (
+    CITY_NAMES,
+    COMPOUNDS,
+    NOUNS,
+    PERSON_NAMES,
+)
 
 # Rows of a verb's forms: which person and number its subject has.
 FIRST, THIRD, PLURAL_PERSON = range(3)
@@ -26,34 +31,51 @@ ANIMATE = ("person", "kin", "animal")
 
 # How often a determiner is chosen is how often it stands here.
 _SINGULAR = (
-    (small_words.THE,) * 12
-    + (small_words.A,) * 4
+    (function_words.THE,) * 12
+    + (function_words.A,) * 4
     + (
-        small_words.THIS,
-        small_words.EVERY,
-        small_words.MY,
-        small_words.OUR,
-        small_words.HIS,
+        function_words.THIS,
+        function_words.EVERY,
+        function_words.MY,
+        function_words.OUR,
+        function_words.HIS,
     )
-    + (small_words.NO,)
+    + (function_words.NO,)
 )
 _PLURAL = (
-    (small_words.THE,) * 6
-    + (small_words.NONE,) * 3
-    + small_words.NUMERALS
-    + (small_words.MANY, small_words.ALL, small_words.THESE)
-    + (small_words.MY, small_words.OUR, small_words.HIS, small_words.NO)
+    (function_words.THE,) * 6
+    + (function_words.NONE,) * 3
+    + function_words.NUMERALS
+    + (function_words.MANY, function_words.ALL, function_words.THESE)
+    + (
+        function_words.MY,
+        function_words.OUR,
+        function_words.HIS,
+        function_words.NO,
+    )
 )
-_MASS = (small_words.NONE,) * 3 + (small_words.THE,) * 2 + (small_words.MY,)
-_GENITIVE = (small_words.THE,) * 6 + (
-    small_words.THIS,
-    small_words.MY,
-    small_words.A,
+_MASS = (
+    (function_words.NONE,) * 3
+    + (function_words.THE,) * 2
+    + (function_words.MY,)
+)
+_GENITIVE = (function_words.THE,) * 6 + (
+    function_words.THIS,
+    function_words.MY,
+    function_words.A,
 )
 # With a genitive after it a noun takes only these: "my friend of the king"
 # would be odd in both languages.
-OWNED = (small_words.THE, small_words.THE, small_words.A)
-_OWNED_PLURAL = (small_words.THE,)
+OWNED = (function_words.THE, function_words.THE, function_words.A)
+_OWNED_PLURAL = (function_words.THE,)
+
+_CONTRACTED = {
+    ("in", "dem"): "im",
+    ("in", "das"): "ins",
+    ("zu", "dem"): "zum",
+    ("zu", "der"): "zur",
+    ("von", "dem"): "vom",
+}
 
 
 class Phrase:
@@ -148,7 +170,7 @@ def noun_phrase(
     if owned:
         determiner = chooser.pick(_OWNED_PLURAL if plural else OWNED)
     elif case == GENITIVE:
-        determiner = small_words.THE if plural else chooser.pick(_GENITIVE)
+        determiner = function_words.THE if plural else chooser.pick(_GENITIVE)
     elif not noun.countable:
         determiner = chooser.pick(_MASS)
     else:
@@ -161,13 +183,13 @@ def _assemble(chooser, noun, case, column, determiner):
     german = [determiner.forms[case][column]]
     english = [noun.english[plural]]
     if chooser.chance(0.28):
-        adjective = chooser.pick(small_words.ADJECTIVES_OF_KIND[noun.kind])
+        adjective = chooser.pick(function_words.ADJECTIVES_OF_KIND[noun.kind])
         german.append(adjective_form(adjective, determiner, case, column))
         english.insert(0, adjective.english)
     german.append(noun.forms[case][plural])
-    if determiner is small_words.NONE:
+    if determiner is function_words.NONE:
         del german[0]
-    elif determiner is small_words.A:
+    elif determiner is function_words.A:
         english.insert(0, article(english[0]))
     else:
         english[:0] = determiner.english
@@ -202,14 +224,14 @@ def subject_pronoun(chooser: Chooser, sie: bool = True) -> Phrase:
         The phrase.
     """
     row = chooser.pick((0, 1, 2, 3, 4) if sie else (0, 1, 3))
-    german, english = small_words.SUBJECT_PRONOUNS[row]
+    german, english = function_words.SUBJECT_PRONOUNS[row]
     person = (FIRST, THIRD, THIRD, PLURAL_PERSON, PLURAL_PERSON)[row]
     return Phrase([german], [english], person=person, pronoun=True)
 
 
 def object_pronoun(chooser: Chooser, case: int) -> Phrase:
     """Makes a personal pronoun in the accusative or dative."""
-    accusative, dative, english = chooser.pick(small_words.OBJECT_PRONOUNS)
+    accusative, dative, english = chooser.pick(function_words.OBJECT_PRONOUNS)
     german = dative if case == DATIVE else accusative
     return Phrase([german], [english], pronoun=True)
 
@@ -228,3 +250,41 @@ def pair(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
     )
     both.bare = False
     return both
+
+
+def prepositional(
+    preposition: str, english: str, phrase: Phrase
+) -> tuple[list[str], list[str]]:
+    """Puts a preposition before a phrase, contracting *in dem* to *im*."""
+    german = phrase.german
+    article_word = german[0].partition(LABEL_MARK)[0]
+    contracted = _CONTRACTED.get((preposition, article_word))
+    german = [contracted or preposition, *german[1 if contracted else 0 :]]
+    return german, [*english.split(), *phrase.english]
+
+
+def place(chooser: Chooser) -> tuple[list[str], list[str]]:
+    """Makes an adverbial of place: *im Park*, *neben der alten Schule*."""
+    if chooser.chance(0.6):
+        phrase = noun_phrase(chooser, ("place",), DATIVE)
+        return prepositional("in", "in", phrase)
+    if chooser.chance(0.4):
+        german, english = chooser.pick((("auf", "on"), ("unter", "under")))
+        return prepositional(
+            german, english, noun_phrase(chooser, ("head",), DATIVE)
+        )
+    german, english = chooser.pick(function_words.PREPOSITIONS[1:4])
+    phrase = noun_phrase(chooser, ("place", "head"), DATIVE)
+    return prepositional(german, english, phrase)
+
+
+def direction(chooser: Chooser) -> tuple[list[str], list[str]]:
+    """Makes an adverbial of direction: *in den Park*, *nach Wien*."""
+    if chooser.chance(0.2):
+        german, english = chooser.pick(CITY_NAMES)
+        return ["nach", german], ["to", english]
+    if chooser.chance(0.25):
+        phrase = noun_phrase(chooser, PEOPLE, DATIVE)
+        return prepositional("zu", "to", phrase)
+    phrase = noun_phrase(chooser, ("place",), ACCUSATIVE)
+    return prepositional("in", "into", phrase)

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from keras_deepnmt.data.demo import adverbials, phrases, small_words
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo import function_words, phrases
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.clauses import Clause
 from keras_deepnmt.data.demo.german import ACCUSATIVE, DATIVE, NOMINATIVE
-from keras_deepnmt.data.demo.modals import MODALS
 from keras_deepnmt.data.demo.phrases import ANIMATE, PEOPLE, Phrase
-from keras_deepnmt.data.demo.verbs import ANIMAL_VERBS, VERBS
+from keras_deepnmt.data.demo.verbs import ANIMAL_VERBS, MODALS, VERBS
 
 # How often each is chosen is how often it stands here.
 TENSES = ("present",) * 10 + ("past",) * 6 + ("modal",) * 4
@@ -88,14 +87,14 @@ def plan_clause(
     )
     time = None
     if not negated and chooser.chance(adverbial_chance):
-        time = chooser.pick(small_words.TIMES_OF_TENSE[clause.tense])
+        time = chooser.pick(function_words.TIMES_OF_TENSE[clause.tense])
     manner = None
     if (
         not negated
         and frame in _MANNER_FRAMES
         and chooser.chance(adverbial_chance / 4)
     ):
-        manner = chooser.pick(small_words.MANNERS)
+        manner = chooser.pick(function_words.MANNERS)
     _arrange(
         chooser, clause, verb, objects, time, manner, negated, adverbial_chance
     )
@@ -134,11 +133,11 @@ def _verb(chooser, frame, object_kind, subject):
 
 def _plan_copula(chooser, clause, modal, adverbial_chance):
     subject = clause.subject
-    adjective = chooser.pick(small_words.ADJECTIVES_OF_KIND[subject.kind])
+    adjective = chooser.pick(function_words.ADJECTIVES_OF_KIND[subject.kind])
     negated = subject.definite and chooser.chance(0.12)
     time = None
     if not negated and chooser.chance(adverbial_chance):
-        time = chooser.pick(small_words.TIMES_OF_TENSE[clause.tense])
+        time = chooser.pick(function_words.TIMES_OF_TENSE[clause.tense])
         clause.add("time", time[0], None, front=True)
     if negated:
         clause.add("not", ["nicht"], None)
@@ -203,12 +202,12 @@ def _arrange(
         to = ["to"] if case == DATIVE and verb.frame == "ditransitive" else []
         clause.after.append(("object", to + phrase.english))
     if verb.frame == "prepositional":
-        german, _ = adverbials.prepositional(verb.preposition, "", governed)
+        german, _ = phrases.prepositional(verb.preposition, "", governed)
         clause.add("governed", german, governed.english)
     elif verb.frame == "clausal":
         clause.complementizer = verb.preposition
     elif verb.frame == "motion":
-        clause.add("direction", *adverbials.direction(chooser))
+        clause.add("direction", *phrases.direction(chooser))
     last = objects[-1][1].bare if objects else True
     if manner:
         clause.after.append(("manner", [manner[1]]))
@@ -217,6 +216,6 @@ def _arrange(
         and last
         and chooser.chance(adverbial_chance / 2)
     ):
-        clause.add("place", *adverbials.place(chooser), front=True)
+        clause.add("place", *phrases.place(chooser), front=True)
     if time:
         clause.after.append(("time", time[1]))

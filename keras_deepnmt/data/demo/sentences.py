@@ -1,8 +1,8 @@
 """Whole sentences of the demo grammar: clauses joined and written down."""
 
-from keras_deepnmt.data.demo import small_words
+from keras_deepnmt.data.demo import function_words
 from keras_deepnmt.data.demo.attributes import attributed_phrase
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.clauses import Clause
 from keras_deepnmt.data.demo.planning import TENSES, plan_clause
 
@@ -19,7 +19,9 @@ _SHAPES = (
 )
 
 _SUBJUNCTIONS_WITHOUT = {
-    unfit: tuple(item for item in small_words.SUBJUNCTIONS if item[0] != unfit)
+    unfit: tuple(
+        item for item in function_words.SUBJUNCTIONS if item[0] != unfit
+    )
     for unfit in ("wenn", "nachdem")
 }
 
@@ -67,7 +69,7 @@ def _question(chooser):
     if chooser.chance(0.6):
         clause = plan_clause(chooser, attribute=attributed_phrase)
         return clause.question()
-    german, english = chooser.pick(small_words.QUESTION_WORDS)
+    german, english = chooser.pick(function_words.QUESTION_WORDS)
     asked = {"wo": "place", "wann": "time", "warum": ""}[german]
     frame = "intransitive" if german == "wo" else None
     clause = plan_clause(chooser, frame=frame, attribute=attributed_phrase)
@@ -104,7 +106,7 @@ def _same_subject(chooser: Chooser, first: Clause) -> Clause:
     )
 
 
-def _join(left, chooser, right, conjunctions=small_words.CONJUNCTIONS):
+def _join(left, chooser, right, conjunctions=function_words.CONJUNCTIONS):
     german, english = chooser.pick(conjunctions)
     comma = [] if german == "und" else [","]
     return (
@@ -169,7 +171,7 @@ def _with_content(chooser, clause, german, english):
         chooser, attribute=attributed_phrase, adverbial_chance=0.3
     )
     more_german, more_english = content.subordinate(
-        [complementizer], [small_words.COMPLEMENTIZERS[complementizer]]
+        [complementizer], [function_words.COMPLEMENTIZERS[complementizer]]
     )
     return [*german, ",", *more_german], [*english, *more_english]
 
@@ -178,7 +180,7 @@ def _long(chooser):
     parts = chooser.pick((_opened, _reported, _main))(chooser)
     for _ in range(chooser.pick((0, 0, 1, 2))):
         more = chooser.pick((_main, _main, _reported))(chooser)
-        parts = _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
+        parts = _join(parts, chooser, more, function_words.CONJUNCTIONS[:2])
     last = chooser.pick((_main, _main, _reported))
     more = _followed(chooser, last) if chooser.chance(0.6) else last(chooser)
-    return _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
+    return _join(parts, chooser, more, function_words.CONJUNCTIONS[:2])

@@ -237,3 +237,27 @@ ANIMAL_VERBS = {
     frame: tuple(verb for verb in VERBS[frame] if "animal" in verb.kinds)
     for frame in ("intransitive", "motion")
 }
+
+
+class Modal(NamedTuple):
+    """A modal verb: three German forms, and its English in three parts.
+
+    English is `auxiliary` (inverted in questions, negated by *not*) and what
+    stands before the infinitive; an auxiliary of `"do"` means that the words
+    are an ordinary verb's, which is inflected unless negated or asked.
+    """
+
+    present: tuple[str, str, str]
+    auxiliary: str
+    english_base: tuple[str, ...]
+    english_third: tuple[str, ...]
+
+
+MODALS = (
+    Modal(("kann", "kann", "können"), "can", (), ()),
+    Modal(("muss", "muss", "müssen"), "do", ("have", "to"), ("has", "to")),
+    Modal(("will", "will", "wollen"), "do", ("want", "to"), ("wants", "to")),
+    Modal(("soll", "soll", "sollen"), "should", (), ()),
+    Modal(("darf", "darf", "dürfen"), "may", (), ()),
+    Modal(("werde", "wird", "werden"), "will", (), ()),
+)

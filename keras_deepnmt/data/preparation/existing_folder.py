@@ -9,7 +9,7 @@ from keras_deepnmt.data.manifest import (
     damaged_files,
     read_manifest,
 )
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import grain.python as grain
 import numpy as np
 
-from keras_deepnmt.data.batch_transforms import BatchTransform
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import Cell
+from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 
 # Ids of every corpus: see `Tokenizer`.

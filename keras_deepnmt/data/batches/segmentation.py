@@ -34,7 +34,7 @@ class RandomSegmentation:
             the exponent of a segmentation's probability.
 
     Example:
-    >>> from keras_deepnmt.data.tokenizer_training import train_tokenizer
+    >>> from keras_deepnmt.data import train_tokenizer
     >>> tokenizer = train_tokenizer(["ein Hund"] * 9, "rose.model", 14)
     >>> cut = RandomSegmentation(tokenizer, alpha=1.0)
     >>> tokenizer.pieces(cut.draw(tokenizer.encode(["ein Hund"])[0], seed=7))

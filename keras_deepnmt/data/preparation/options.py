@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.text_filters import PairFilter
-from keras_deepnmt.data.tokenizer_training import MODEL_TYPES
+from keras_deepnmt.data.preparation.text_filters import PairFilter
+from keras_deepnmt.data.preparation.tokenizer_training import MODEL_TYPES
 from keras_deepnmt.errors import UserError
 
 

@@ -11,10 +11,9 @@
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, choose_cells
-from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.pipeline import (
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import Cell, choose_cells
+from keras_deepnmt.data.batches.datasets import (
     BatchSource,
     clear_data_errors,
     grain_batches,
@@ -23,7 +22,8 @@ from keras_deepnmt.data.pipeline import (
     validation_dataset,
     validation_plan,
 )
-from keras_deepnmt.data.shards import ShardWriter
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
 

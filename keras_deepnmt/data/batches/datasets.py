@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import grain.python as grain
 import numpy as np
 
-from keras_deepnmt.data.batch_source import BatchSource as BatchSource
-from keras_deepnmt.data.batch_source import grain_batches as grain_batches
-from keras_deepnmt.data.batch_source import make_batch as make_batch
-from keras_deepnmt.data.batch_transforms import BatchTransform
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, assign_cells, rows_for
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import Cell, assign_cells, rows_for
+from keras_deepnmt.data.batches.batch_source import BatchSource as BatchSource
+from keras_deepnmt.data.batches.batch_source import (
+    grain_batches as grain_batches,
+)
+from keras_deepnmt.data.batches.batch_source import make_batch as make_batch
+from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
 

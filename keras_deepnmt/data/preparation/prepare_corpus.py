@@ -14,9 +14,9 @@ import rich.progress
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import leakage_lines
 from keras_deepnmt.data.named_corpora import corpus_files
-from keras_deepnmt.data.preparation import Preparation
-from keras_deepnmt.data.prepare_options import PrepareOptions
-from keras_deepnmt.data.prepared_before import prepared_before
+from keras_deepnmt.data.preparation.existing_folder import prepared_before
+from keras_deepnmt.data.preparation.folder_writer import Preparation
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.staging import StagedFolder
 
 _log = logging.getLogger(__name__)

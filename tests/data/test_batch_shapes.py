@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.cells import (
+from keras_deepnmt.data.batches.batch_shapes import (
     Cell,
     assign_cells,
     choose_cells,

@@ -14,9 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, choose_cells
-from keras_deepnmt.data.epoch_order import shuffled_order, weighted_repeats
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import Cell, choose_cells
+from keras_deepnmt.data.batches.epoch_order import (
+    shuffled_order,
+    weighted_repeats,
+)
 
 CELLS = (Cell(7, 5, 6), Cell(5, 11, 9), Cell(3, 13, 17))
 

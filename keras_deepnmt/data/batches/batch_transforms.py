@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.data.cells import Cell
-from keras_deepnmt.data.epoch_order import raw_bits
+from keras_deepnmt.data.batches.batch_shapes import Cell
+from keras_deepnmt.data.batches.epoch_order import raw_bits
 from keras_deepnmt.data.tokenizers import (
     BEGIN_ID,
     END_ID,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from keras_deepnmt.data.batch_source import read_pairs
-from keras_deepnmt.data.batch_transforms import BatchTransform
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.epoch_order import raw_bits
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_source import read_pairs
+from keras_deepnmt.data.batches.batch_transforms import BatchTransform
+from keras_deepnmt.data.batches.epoch_order import raw_bits
+from keras_deepnmt.data.batches.segmentation import RandomSegmentation
 from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.segmentation import RandomSegmentation
 from keras_deepnmt.data.tokenizers import Tokenizer
 
 _STREAM = 103

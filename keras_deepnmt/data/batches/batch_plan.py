@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.data.cells import Cell, assign_cells
-from keras_deepnmt.data.epoch_order import shuffled_order, weighted_repeats
+from keras_deepnmt.data.batches.batch_shapes import Cell, assign_cells
+from keras_deepnmt.data.batches.epoch_order import (
+    shuffled_order,
+    weighted_repeats,
+)
 
 _ROWS_AT_A_TIME = 1_000_000
 # Threads that read ahead stand on both sides of an epoch's end.

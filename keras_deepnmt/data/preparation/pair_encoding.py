@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_deepnmt.data.leakage import LeakageCounter, pair_hashes
-from keras_deepnmt.data.shards import ShardWriter
-from keras_deepnmt.data.spool import Spool
+from keras_deepnmt.data.preparation.leakage import LeakageCounter, pair_hashes
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
+from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.tokenizers import Tokenizer
 
 # The writer buffers a shard's worth of index: small shards, little memory.

@@ -12,19 +12,19 @@ import numpy as np
 from rich.progress import Progress
 
 from keras_deepnmt.data.corpora import CorpusFiles
-from keras_deepnmt.data.held_out_draw import HeldOutDraw
 from keras_deepnmt.data.manifest import (
     FORMAT,
     damaged_files,
     read_manifest,
     write_manifest,
 )
-from keras_deepnmt.data.pair_encoding import PairEncoder
-from keras_deepnmt.data.pair_reading import PairReader
-from keras_deepnmt.data.prepare_options import PrepareOptions
-from keras_deepnmt.data.spool import Spool
-from keras_deepnmt.data.text_filters import FILTERS, normalize_text
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.held_out_sample import HeldOutDraw
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
+from keras_deepnmt.data.preparation.pair_reading import PairReader
+from keras_deepnmt.data.preparation.spool import Spool
+from keras_deepnmt.data.preparation.text_filters import FILTERS, normalize_text
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 

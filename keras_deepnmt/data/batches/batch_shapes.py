@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_deepnmt.data.cell_search import LengthGrid, search_cells
+from keras_deepnmt.data.batches.batch_shape_search import (
+    LengthGrid,
+    search_cells,
+)
 
 _ROWS_AT_A_TIME = 1_000_000
 

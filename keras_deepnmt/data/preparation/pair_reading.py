@@ -10,9 +10,9 @@ from keras_deepnmt.data.corpora import (
     aligned_lines,
     decode_line,
 )
-from keras_deepnmt.data.held_out_draw import HeldOutDraw
-from keras_deepnmt.data.spool import BLOCK_PAIRS, Spool
-from keras_deepnmt.data.text_filters import (
+from keras_deepnmt.data.preparation.held_out_sample import HeldOutDraw
+from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, Spool
+from keras_deepnmt.data.preparation.text_filters import (
     FILTERS,
     PairFilter,
     SeenHashes,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keras_deepnmt.data.text_filters import text_hash
+from keras_deepnmt.data.preparation.text_filters import text_hash
 
 
 def pair_hashes(

@@ -1,0 +1,1 @@
+"""From a prepared folder to padded batches: shapes, order, datasets."""

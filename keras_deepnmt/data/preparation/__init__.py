@@ -1,0 +1,1 @@
+"""From corpora to a prepared folder: filters, tokenizers, shards, manifest."""
