@@ -61,16 +61,16 @@ def cached_batches(store, plan, start, steps):
     """Gives TensorFlow one batch a shape, in the order of the plan's shapes."""
     import tensorflow as tf
 
-    from keras_deepnmt.data.batches.datasets import make_batch
+    from keras_deepnmt.data.batches.batch_source import make_batch
 
-    cells = [plan.batch(step)[0] for step in range(start, start + steps)]
-    known = sorted(set(cells))
+    shapes = [plan.batch(step)[0] for step in range(start, start + steps)]
+    known = sorted(set(shapes))
     batches = []
-    for cell in known:
-        step = start + cells.index(cell)
-        batches.append(make_batch(cell, store.read(plan.batch(step)[1])))
+    for shape in known:
+        step = start + shapes.index(shape)
+        batches.append(make_batch(shape, store.read(plan.batch(step)[1])))
     order = tf.data.Dataset.from_tensor_slices(
-        [known.index(cell) for cell in cells]
+        [known.index(shape) for shape in shapes]
     )
     dataset = tf.data.Dataset.choose_from_datasets(
         [tf.data.Dataset.from_tensors(batch).repeat() for batch in batches],
@@ -120,7 +120,7 @@ def measure(recipe, data, rounds, steps):
     """Times both in turns; gives the seconds of an update in each round."""
     model, plan, seconds = make_measure(recipe, data)
     start = 0
-    while len(model.training_shapes) < len(plan.cells):
+    while len(model.training_shapes) < len(plan.batch_shapes):
         seconds("real", start, steps)
         start += steps
     found = {"real": [], "cached": []}
@@ -130,7 +130,7 @@ def measure(recipe, data, rounds, steps):
         for kind in kinds:
             found[kind].append(seconds(kind, start, steps))
         start += steps
-    assert len(model.training_shapes) == len(plan.cells)
+    assert len(model.training_shapes) == len(plan.batch_shapes)
     return found, plan
 
 
@@ -169,7 +169,7 @@ def main():
     row = {
         **origin("tensorflow", "grain"),
         "recipe": options.recipe,
-        "shapes": len(plan.cells),
+        "shapes": len(plan.batch_shapes),
         "rounds": options.rounds,
         "steps": options.steps,
         "real_ms_median": round(1e3 * statistics.median(found["real"]), 2),

@@ -94,7 +94,7 @@ def work(folder, batch_tokens, max_shapes, seed):
     import keras
 
     from keras_deepnmt.data.batches.batch_plan import BatchPlan
-    from keras_deepnmt.data.batches.batch_shapes import choose_cells
+    from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
     from keras_deepnmt.data.batches.batch_source import make_batch
     from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.data.prepared_data import PreparedData
@@ -111,9 +111,9 @@ def work(folder, batch_tokens, max_shapes, seed):
         keras.optimizers.Adam(LEARNING_RATE, 0.9, 0.98),
         LabelSmoothedCrossEntropy(LABEL_SMOOTHING),
     )
-    cells = choose_cells(store.lengths, batch_tokens, max_shapes)
-    plan = BatchPlan(store.lengths, cells, seed)
-    model.fit([make_batch(cell, []) for cell in cells], verbose=0)
+    batch_shapes = choose_batch_shapes(store.lengths, batch_tokens, max_shapes)
+    plan = BatchPlan(store.lengths, batch_shapes, seed)
+    model.fit([make_batch(shape, []) for shape in batch_shapes], verbose=0)
     done = 0
 
     def train(updates):

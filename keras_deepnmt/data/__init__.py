@@ -1,8 +1,13 @@
 """From text files to batches: corpora, tokenizers, shards, shapes, datasets."""
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan as BatchPlan
-from keras_deepnmt.data.batches.batch_shapes import Cell as Cell
-from keras_deepnmt.data.batches.batch_shapes import choose_cells as choose_cells
+from keras_deepnmt.data.batches.batch_shapes import (
+    # The public names, kept from before these two were renamed.
+    BatchShape as Cell,  # noqa: F401
+)
+from keras_deepnmt.data.batches.batch_shapes import (
+    choose_batch_shapes as choose_cells,  # noqa: F401
+)
 from keras_deepnmt.data.batches.batch_source import (
     grain_batches as grain_batches,
 )
@@ -25,13 +30,13 @@ from keras_deepnmt.data.corpora import CorpusOptions as CorpusOptions
 from keras_deepnmt.data.named_corpora import (
     list_named_corpora as list_named_corpora,
 )
+from keras_deepnmt.data.pair_store import PairStore as PairStore
 from keras_deepnmt.data.preparation.options import (
     PrepareOptions as PrepareOptions,
 )
 from keras_deepnmt.data.preparation.prepare_corpus import (
     prepare_corpus as prepare_corpus,
 )
-from keras_deepnmt.data.preparation.shard_writer import PairStore as PairStore
 from keras_deepnmt.data.preparation.shard_writer import (
     ShardWriter as ShardWriter,
 )

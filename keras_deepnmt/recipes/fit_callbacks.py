@@ -120,7 +120,7 @@ def check_unvalidated(recipe: Recipe) -> None:
 
 def _compilation_limit(fit):
     if fit.validation is None:
-        return CompilationLimit(fit.plan.cells)
+        return CompilationLimit(fit.plan.batch_shapes)
     lengths = fit.data.store("valid").lengths
-    plan = validation_plan(lengths, fit.plan.cells)
-    return CompilationLimit(fit.plan.cells, plan.cells)
+    plan = validation_plan(lengths, fit.plan.batch_shapes)
+    return CompilationLimit(fit.plan.batch_shapes, plan.batch_shapes)

@@ -64,7 +64,7 @@ class Fit:
         training = recipe.training
         self.store = run.checkpoints(keep=training.average_checkpoints + 1)
         self.progress = ThroughputProgress(
-            training.steps, len(plan.cells), plan.padding_fraction, quiet
+            training.steps, len(plan.batch_shapes), plan.padding_fraction, quiet
         )
         divergence = training.divergence
         if workers.are_several:
@@ -74,7 +74,7 @@ class Fit:
         self.validation = None
         if "valid" in data.splits:
             self.validation = validation_dataset(
-                data.store("valid"), plan.cells
+                data.store("valid"), plan.batch_shapes
             )
         else:
             check_unvalidated(recipe)

@@ -20,9 +20,9 @@ import pytest
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
+from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
-from keras_deepnmt.data.preparation.shard_writer import PairStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 

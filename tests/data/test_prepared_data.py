@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.batch_shapes import choose_cells
+from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.pair_store import shard_files
 from keras_deepnmt.data.preparation.options import PrepareOptions
@@ -73,10 +73,10 @@ def test_opens_what_was_prepared(prepared):
 def test_weights_are_one_a_training_row(prepared):
     data = PreparedData(prepared)
     lengths = data.store("train").lengths
-    cells = choose_cells(lengths, 211, 3)
-    plan = BatchPlan(lengths, cells, weights=data.weights)
+    batch_shapes = choose_batch_shapes(lengths, 211, 3)
+    plan = BatchPlan(lengths, batch_shapes, weights=data.weights)
     assert set(data.weights.tolist()) == {1.0, 2.0}
-    assert sum(plan.rows_per_cell) == data.weights.sum()
+    assert sum(plan.rows_per_shape) == data.weights.sum()
 
 
 def test_refuses_a_folder_without_manifest(copy):

@@ -316,8 +316,8 @@ def test_mixed_precision_trains_and_keeps_float32_weights(
 def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
     train_in, without_search, tmp_path, monkeypatch
 ):
-    def wider(cell, pairs):
-        inputs, labels = make_batch(cell, pairs)
+    def wider(shape, pairs):
+        inputs, labels = make_batch(shape, pairs)
         pad = [(0, 0), (0, 1)]
         source_ids = np.pad(inputs["source_ids"], pad)
         return {**inputs, "source_ids": source_ids}, labels

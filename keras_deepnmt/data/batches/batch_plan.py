@@ -5,7 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.data.batches.batch_shapes import Cell, assign_cells
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    assign_batch_shapes,
+)
 from keras_deepnmt.data.batches.epoch_order import (
     shuffled_order,
     weighted_repeats,
@@ -19,63 +22,66 @@ _EPOCHS_KEPT = 2
 class BatchPlan:
     """Tells which rows make which batch, for any step, without any state.
 
-    An epoch holds every pair exactly once: each cell's rows in a seeded order,
-    dealt evenly over the fewest batches that hold them, then all batches of all
-    cells in one seeded order. Any step is reached directly, so training resumes
-    from (seed, step) alone. The same numbers give the same order on every
-    machine and NumPy version.
+    An epoch holds every pair exactly once: each batch shape's rows in a seeded
+    order, dealt evenly over the fewest batches that hold them, then all batches
+    of all batch shapes in one seeded order. Any step is reached directly, so
+    training resumes from (seed, step) alone. The same numbers give the same
+    order on every machine and NumPy version.
 
     With `weights`, a row appears `floor(weight)` or `ceil(weight)` times in an
     epoch, in expectation its weight; weights are scaled a little so that every
     epoch has the same number of batches.
 
-    Resident memory is 9 bytes a pair (the cell, and two epochs' orders), beside
-    the weights.
+    Resident memory is 9 bytes a pair (the batch shape, and two epochs' orders),
+    beside the weights.
 
     Args:
         lengths: `(n, 2)` integers, `PairStore.lengths`.
-        cells: The shapes, for instance from `choose_cells`.
+        batch_shapes: The shapes, for instance from `choose_batch_shapes`.
         seed: Non-negative integer.
         weights: `(n,)` expected appearances of each row in an epoch. Defaults
             to one each.
-        shuffle: `False` keeps the rows in order and the cells one after the
-            other. Defaults to `True`.
+        shuffle: `False` keeps the rows in order and the batch shapes one after
+            the other. Defaults to `True`.
 
     Raises:
-        ValueError: if a pair fits no cell, there are no pairs, `seed` is
+        ValueError: if a pair fits no batch shape, there are no pairs, `seed` is
             negative, or `weights` are not one non-negative number a row.
 
     Example:
     >>> lengths = np.array([[3, 4], [4, 4], [8, 9]])
-    >>> plan = BatchPlan(lengths, (Cell(2, 4, 4), Cell(1, 8, 9)), seed=1)
+    >>> batch_shapes = (BatchShape(2, 4, 4), BatchShape(1, 8, 9))
+    >>> plan = BatchPlan(lengths, batch_shapes, seed=1)
     >>> plan.batches_per_epoch
     2
-    >>> cell, rows = plan.batch(1_000_001)
+    >>> batch_shape, rows = plan.batch(1_000_001)
     """
 
     def __init__(
         self,
         lengths: np.ndarray,
-        cells: Sequence[Cell],
+        batch_shapes: Sequence[BatchShape],
         seed: int = 0,
         weights: np.ndarray | None = None,
         shuffle: bool = True,
     ):
         if seed < 0:
             raise ValueError(f"`seed` must not be negative. Received: {seed}")
-        self.cells = tuple(cells)
+        self.batch_shapes = tuple(batch_shapes)
         self.seed = seed
         self.shuffle = shuffle
         self._weights = _checked_weights(weights, len(lengths))
-        self._assigned = assign_cells(lengths, self.cells)
+        self._assigned = assign_batch_shapes(lengths, self.batch_shapes)
         self._check_fit(lengths)
         self._count(lengths)
-        self.batches_per_cell = tuple(
-            cell.num_batches(rows)
-            for cell, rows in zip(self.cells, self.rows_per_cell, strict=True)
+        self.batches_per_shape = tuple(
+            shape.num_batches(rows)
+            for shape, rows in zip(
+                self.batch_shapes, self.rows_per_shape, strict=True
+            )
         )
-        self._first_batch = np.cumsum((0, *self.batches_per_cell))
-        self._first_row = np.cumsum((0, *self.rows_per_cell))
+        self._first_batch = np.cumsum((0, *self.batches_per_shape))
+        self._first_row = np.cumsum((0, *self.rows_per_shape))
         self._epochs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._lock = threading.Lock()
 
@@ -101,14 +107,15 @@ class BatchPlan:
         """Mean real target tokens of a batch, end of sentence included."""
         return float(self._real_tokens[:, 1].sum() / self.batches_per_epoch)
 
-    def batch(self, step: int) -> tuple[Cell, np.ndarray]:
+    def batch(self, step: int) -> tuple[BatchShape, np.ndarray]:
         """Gives the batch of a step.
 
         Args:
             step: Number of the update, from 0, over all epochs.
 
         Returns:
-            The cell and its int64 rows, at most `cell.batch_size` of them.
+            The batch shape and its int64 rows, at most
+            `batch_shape.batch_size` of them.
 
         Raises:
             IndexError: if `step` is negative.
@@ -123,67 +130,67 @@ class BatchPlan:
         # Dealt evenly: a batch of three rows would count as a full update.
         start, stop = (
             self._first_row[c]
-            + end * self.rows_per_cell[c] // self.batches_per_cell[c]
+            + end * self.rows_per_shape[c] // self.batches_per_shape[c]
             for end in (index, index + 1)
         )
-        return self.cells[c], rows[start:stop].astype("int64")
+        return self.batch_shapes[c], rows[start:stop].astype("int64")
 
     def describe(self) -> str:
-        """Tabulates the cells and what an epoch will cost.
+        """Tabulates the batch shapes and what an epoch will cost.
 
         Returns:
-            Several lines: one for each cell, then padding and counts.
+            Several lines: one for each batch shape, then padding and counts.
         """
         lines = ["batch  source  target      pairs    batches  padding"]
         padded = self._padded_tokens().sum(axis=1)
-        for c, cell in enumerate(self.cells):
+        for c, shape in enumerate(self.batch_shapes):
             padding = 1 - self._real_tokens[c].sum() / max(padded[c], 1)
             lines.append(
-                f"{cell.batch_size:5d}  {cell.source_length:6d}  "
-                f"{cell.target_length:6d}  {self.rows_per_cell[c]:9,d}  "
-                f"{self.batches_per_cell[c]:9,d}  {100 * padding:6.1f}%"
+                f"{shape.batch_size:5d}  {shape.source_length:6d}  "
+                f"{shape.target_length:6d}  {self.rows_per_shape[c]:9,d}  "
+                f"{self.batches_per_shape[c]:9,d}  {100 * padding:6.1f}%"
             )
         lines += [
-            f"{sum(self.rows_per_cell):,d} pairs in "
+            f"{sum(self.rows_per_shape):,d} pairs in "
             f"{self.batches_per_epoch:,d} batches an epoch",
             f"expected padding {100 * self.padding_fraction:.1f}% "
             f"(target side {100 * self.target_padding_fraction:.1f}%)",
             f"{self.target_tokens_per_batch:,.0f} real target tokens a batch",
-            f"{len(self.cells)} compilations",
+            f"{len(self.batch_shapes)} compilations",
         ]
         return "\n".join(lines)
 
     def _count(self, lengths: np.ndarray):
-        # Per cell: rows of an epoch, and their real tokens on either side.
-        cells = len(self.cells)
-        sums = np.zeros((cells, 3))
+        # Per batch shape: rows of an epoch, their real tokens on either side.
+        num_shapes = len(self.batch_shapes)
+        sums = np.zeros((num_shapes, 3))
         for start in range(0, len(lengths), _ROWS_AT_A_TIME):
             part = slice(start, start + _ROWS_AT_A_TIME)
             assigned = self._assigned[part]
             weights = np.ones(len(assigned))
             if self._weights is not None:
                 weights = np.asarray(self._weights[part], "float64")
-            sums[:, 0] += np.bincount(assigned, weights, cells)
+            sums[:, 0] += np.bincount(assigned, weights, num_shapes)
             for side in (0, 1):
                 tokens = weights * lengths[part, side]
-                sums[:, 1 + side] += np.bincount(assigned, tokens, cells)
+                sums[:, 1 + side] += np.bincount(assigned, tokens, num_shapes)
         rows = np.where(sums[:, 0] > 0, np.maximum(1, sums[:, 0].round()), 0)
-        self.rows_per_cell = tuple(rows.astype(int).tolist())
+        self.rows_per_shape = tuple(rows.astype(int).tolist())
         # Weights are scaled to whole rows, and the tokens with them.
         scale = rows / np.where(sums[:, 0] > 0, sums[:, 0], 1)
         self._real_tokens = sums[:, 1:] * scale[:, None]
-        if not any(self.rows_per_cell):
+        if not any(self.rows_per_shape):
             raise ValueError("`weights` must not all be zero.")
 
     def _padded_tokens(self) -> np.ndarray:
         return np.array(
             [
                 [
-                    batches * cell.batch_size * cell.source_length,
-                    batches * cell.batch_size * cell.target_length,
+                    batches * shape.batch_size * shape.source_length,
+                    batches * shape.batch_size * shape.target_length,
                 ]
-                for cell, batches in zip(
-                    self.cells, self.batches_per_cell, strict=True
+                for shape, batches in zip(
+                    self.batch_shapes, self.batches_per_shape, strict=True
                 )
             ]
         )
@@ -191,13 +198,13 @@ class BatchPlan:
     def _check_fit(self, lengths: np.ndarray):
         if len(lengths) == 0:
             raise ValueError("`lengths` must hold at least one pair.")
-        outside = np.flatnonzero(self._assigned == len(self.cells))
+        outside = np.flatnonzero(self._assigned == len(self.batch_shapes))
         if len(outside):
             raise ValueError(
-                "Every pair must fit a cell. "
+                "Every pair must fit a batch shape. "
                 f"Received: {len(outside)} that do not, the first of them row "
                 f"{outside[0]} with lengths {lengths[outside[0]].tolist()}, "
-                f"cells={self.cells}"
+                f"batch_shapes={self.batch_shapes}"
             )
 
     def _epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
@@ -210,12 +217,12 @@ class BatchPlan:
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         rows = np.empty(self._first_row[-1], "uint32")
-        for c in range(len(self.cells)):
+        for c in range(len(self.batch_shapes)):
             part = np.flatnonzero(self._assigned == c).astype("uint32")
             if self._weights is not None:
                 repeats = weighted_repeats(
                     self._weights[part],
-                    self.rows_per_cell[c],
+                    self.rows_per_shape[c],
                     self.seed,
                     epoch,
                     c,
@@ -224,7 +231,9 @@ class BatchPlan:
                 part = np.repeat(part, repeats)
             part = part[self._order(len(part), epoch, c, 1)]
             rows[self._first_row[c] : self._first_row[c + 1]] = part
-        order = self._order(self.batches_per_epoch, epoch, len(self.cells))
+        order = self._order(
+            self.batches_per_epoch, epoch, len(self.batch_shapes)
+        )
         return order, rows
 
     def _order(self, size: int, *stream: int) -> np.ndarray:

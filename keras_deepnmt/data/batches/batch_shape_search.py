@@ -1,7 +1,7 @@
-"""The search behind `choose_cells`, on the two-dimensional length histogram.
+"""The search behind `choose_batch_shapes`, on the two-dimensional histogram.
 
-A set of cells is a set of corners of one table of cumulated counts, so the
-cost of thousands of sets is a handful of NumPy look-ups. Starts: greedy
+A set of batch shapes is a set of corners of one table of cumulated counts, so
+the cost of thousands of sets is a handful of NumPy look-ups. Starts: greedy
 selection and the exact best one-dimensional partition. Each start is improved
 by replacing one corner at a time by the best of all until nothing is gained.
 """
@@ -61,10 +61,11 @@ class LengthGrid:
         """Gives the padded tokens of many sets of corners.
 
         Args:
-            corners: `(sets, cells, 2)` 1-based indices; `(0, 0)` is no cell.
+            corners: `(sets, batch_shapes, 2)` 1-based indices; `(0, 0)` is no
+                batch shape.
 
         Returns:
-            `(sets,)` float tokens; infinity where some pair has no cell.
+            `(sets,)` float tokens; infinity where some pair has no batch shape.
         """
         order = self._cheapest_first(corners)
         corners = np.take_along_axis(corners, order[..., None], axis=1)
@@ -76,13 +77,13 @@ class LengthGrid:
         return np.where(pairs.sum(axis=1) < self.total, np.inf, cost)
 
     def pairs_of(self, corners: np.ndarray) -> np.ndarray:
-        """Counts the pairs whose cheapest cell each corner is.
+        """Counts the pairs whose cheapest batch shape each corner is.
 
         Args:
-            corners: `(cells, 2)` 1-based indices.
+            corners: `(batch_shapes, 2)` 1-based indices.
 
         Returns:
-            `(cells,)` counts.
+            `(batch_shapes,)` counts.
         """
         order = self._cheapest_first(corners[None])[0]
         source, target = corners[order][None, :, 0], corners[order][None, :, 1]
@@ -95,7 +96,7 @@ class LengthGrid:
         return np.lexsort((source, self.row_tokens[source, target]))
 
     def _unions(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        # Pairs in the first cell, in the first two, ...: what a cell adds to
+        # Pairs in the first shape, in the first two, ...: what a shape adds to
         # the cheaper ones before it is what goes to it.
         return np.stack(
             [
@@ -116,15 +117,17 @@ class LengthGrid:
         return steps.sum(axis=1)
 
 
-def search_cells(grid: LengthGrid, max_shapes: int) -> list[tuple[int, int]]:
-    """Finds the corners of a cheap set of cells.
+def search_batch_shapes(
+    grid: LengthGrid, max_shapes: int
+) -> list[tuple[int, int]]:
+    """Finds the corners of a cheap set of batch shapes.
 
     Args:
         grid: The counts.
-        max_shapes: Most cells.
+        max_shapes: Most batch shapes.
 
     Returns:
-        `(source_length, target_length)` of each cell that holds a pair,
+        `(source_length, target_length)` of each batch shape that holds a pair,
         cheapest row first.
     """
     coarse = _corners(

@@ -1,7 +1,7 @@
 """Chooses the few shapes that all batches of a corpus are padded to.
 
 Every shape costs one compilation, every padding token costs time:
-`choose_cells` finds the set of shapes that wastes the fewest tokens.
+`choose_batch_shapes` finds the set of shapes that wastes the fewest tokens.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ import numpy as np
 
 from keras_deepnmt.data.batches.batch_shape_search import (
     LengthGrid,
-    search_cells,
+    search_batch_shapes,
 )
 
 _ROWS_AT_A_TIME = 1_000_000
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class BatchShape:
     """The shape of one kind of batch.
 
     Args:
@@ -27,7 +27,7 @@ class Cell:
         target_length: Tokens of a target row, begin of sentence included.
 
     Example:
-    >>> Cell(batch_size=64, source_length=16, target_length=18).num_tokens
+    >>> BatchShape(batch_size=64, source_length=16, target_length=18).num_tokens
     2176
     """
 
@@ -75,17 +75,17 @@ def rows_for(
     return max(batch_multiple, rows // batch_multiple * batch_multiple)
 
 
-def choose_cells(
+def choose_batch_shapes(
     lengths: np.ndarray,
     batch_tokens: int,
     max_shapes: int,
     batch_multiple: int = 1,
-) -> tuple[Cell, ...]:
-    """Chooses at most `max_shapes` cells that minimise the padded tokens.
+) -> tuple[BatchShape, ...]:
+    """Chooses at most `max_shapes` shapes that minimise the padded tokens.
 
-    Every pair goes to the cheapest cell that contains it. The cost is the
+    Every pair goes to the cheapest shape that contains it. The cost is the
     number of tokens of all batches of one epoch, padding rows included, so a
-    nearly empty cell costs what it wastes. The result is deterministic and
+    nearly empty shape costs what it wastes. The result is deterministic and
     never worse than the best partition by source length, by target length or by
     the longer of the two (exactly so for up to 256 different lengths).
 
@@ -93,19 +93,20 @@ def choose_cells(
         lengths: `(n, 2)` integers, source and target length of each pair with
             its special id.
         batch_tokens: Most tokens on either side of a batch.
-        max_shapes: Most cells, that is, compilations.
+        max_shapes: Most batch shapes, that is, compilations.
         batch_multiple: Rows of a batch are a multiple of this; the number of
             replicas.
 
     Returns:
-        The cells, cheapest row first. Each holds at least one pair.
+        The batch shapes, cheapest row first. Each holds at least one pair.
 
     Raises:
         ValueError: if there are no pairs or an argument is not positive.
 
     Example:
     >>> lengths = np.array([[5, 6], [5, 5], [20, 22], [21, 20]])
-    >>> [c.source_length for c in choose_cells(lengths, 44, max_shapes=2)]
+    >>> shapes = choose_batch_shapes(lengths, 44, max_shapes=2)
+    >>> [shape.source_length for shape in shapes]
     [5, 21]
     """
     if min(batch_tokens, max_shapes, batch_multiple) < 1:
@@ -118,45 +119,52 @@ def choose_cells(
         raise ValueError("`lengths` must hold at least one pair. Received: 0")
     grid = LengthGrid(lengths, batch_tokens, batch_multiple)
     return tuple(
-        Cell(rows_for(s, t, batch_tokens, batch_multiple), s, t)
-        for s, t in search_cells(grid, max_shapes)
+        BatchShape(rows_for(s, t, batch_tokens, batch_multiple), s, t)
+        for s, t in search_batch_shapes(grid, max_shapes)
     )
 
 
-def assign_cells(lengths: np.ndarray, cells: Sequence[Cell]) -> np.ndarray:
-    """Finds the cheapest cell for each pair.
+def assign_batch_shapes(
+    lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
+) -> np.ndarray:
+    """Finds the cheapest batch shape for each pair.
 
     Args:
         lengths: `(n, 2)` integers.
-        cells: At most 255 cells.
+        batch_shapes: At most 255 batch shapes.
 
     Returns:
-        `(n,)` uint8 indices into `cells`; `len(cells)` where none is large
-        enough.
+        `(n,)` uint8 indices into `batch_shapes`; `len(batch_shapes)` where
+        none is large enough.
 
     Raises:
-        ValueError: if there are no cells or too many.
+        ValueError: if there are no batch shapes or too many.
 
     Example:
-    >>> cells = (Cell(8, 5, 5), Cell(4, 9, 9))
-    >>> assign_cells(np.array([[3, 6], [4, 5], [9, 10]]), cells)
+    >>> batch_shapes = (BatchShape(8, 5, 5), BatchShape(4, 9, 9))
+    >>> assign_batch_shapes(np.array([[3, 6], [4, 5], [9, 10]]), batch_shapes)
     array([1, 0, 2], dtype=uint8)
     """
-    if not 1 <= len(cells) <= 255:
+    if not 1 <= len(batch_shapes) <= 255:
         raise ValueError(
-            f"`cells` must have 1 to 255 entries. Received: {len(cells)}"
+            "`batch_shapes` must have 1 to 255 entries. "
+            f"Received: {len(batch_shapes)}"
         )
-    assigned = np.full(len(lengths), len(cells), "uint8")
+    assigned = np.full(len(lengths), len(batch_shapes), "uint8")
     dearest_first = sorted(
-        range(len(cells)),
-        key=lambda c: (cells[c].row_tokens, cells[c].source_length, c),
+        range(len(batch_shapes)),
+        key=lambda c: (
+            batch_shapes[c].row_tokens,
+            batch_shapes[c].source_length,
+            c,
+        ),
         reverse=True,
     )
     for start in range(0, len(lengths), _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
         source, target = np.asarray(lengths[part]).T
         for c in dearest_first:
-            fits = source <= cells[c].source_length
-            fits &= target <= cells[c].target_length
+            fits = source <= batch_shapes[c].source_length
+            fits &= target <= batch_shapes[c].target_length
             assigned[part][fits] = c
     return assigned

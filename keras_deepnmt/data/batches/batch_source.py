@@ -6,7 +6,7 @@ import grain.python as grain
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.batch_shapes import Cell
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 
@@ -17,13 +17,14 @@ _ENDLESS = 2**40
 
 
 def make_batch(
-    cell: Cell, pairs: Sequence[tuple[np.ndarray, np.ndarray]]
+    batch_shape: BatchShape, pairs: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Pads pairs to the shape of a cell.
+    """Pads pairs to the shape of a batch shape.
 
     Args:
-        cell: The shape.
-        pairs: At most `cell.batch_size` pairs of ids without special ids.
+        batch_shape: The shape.
+        pairs: At most `batch_shape.batch_size` pairs of ids without special
+            ids.
 
     Returns:
         `({"source_ids", "target_ids"}, labels)`, int32 of shapes `(B, S)`,
@@ -33,26 +34,31 @@ def make_batch(
         ValueError: if there are too many pairs or one is too long.
 
     Example:
-    >>> inputs, labels = make_batch(Cell(1, 3, 4), [([7, 8], [9])])
+    >>> inputs, labels = make_batch(BatchShape(1, 3, 4), [([7, 8], [9])])
     >>> inputs["source_ids"], inputs["target_ids"], labels
     (array([[7, 8, 3]]...), array([[2, 9, 0, 0]]...), array([[9, 3, 0, 0]]...))
     """
-    if len(pairs) > cell.batch_size:
+    if len(pairs) > batch_shape.batch_size:
         raise ValueError(
-            f"`pairs` must fit the cell. Received: {len(pairs)} pairs, "
-            f"cell={cell}"
+            f"`pairs` must fit the batch shape. Received: {len(pairs)} pairs, "
+            f"batch_shape={batch_shape}"
         )
-    source_ids = np.zeros((cell.batch_size, cell.source_length), "int32")
-    target_ids = np.zeros((cell.batch_size, cell.target_length), "int32")
+    source_ids = np.zeros(
+        (batch_shape.batch_size, batch_shape.source_length), "int32"
+    )
+    target_ids = np.zeros(
+        (batch_shape.batch_size, batch_shape.target_length), "int32"
+    )
     labels = np.zeros_like(target_ids)
     for row, (source, target) in enumerate(pairs):
         if (
-            len(source) >= cell.source_length
-            or len(target) >= cell.target_length
+            len(source) >= batch_shape.source_length
+            or len(target) >= batch_shape.target_length
         ):
             raise ValueError(
-                "Each pair with its special ids must fit the cell. Received: "
-                f"{len(source)} and {len(target)} ids, cell={cell}"
+                "Each pair with its special ids must fit the batch shape. "
+                f"Received: {len(source)} and {len(target)} ids, "
+                f"batch_shape={batch_shape}"
             )
         source_ids[row, : len(source)] = source
         source_ids[row, len(source)] = _END_ID
@@ -65,7 +71,7 @@ def make_batch(
 
 def read_pairs(
     store: PairStore, plan: BatchPlan, step: int
-) -> tuple[Cell, list[tuple[np.ndarray, np.ndarray]]]:
+) -> tuple[BatchShape, list[tuple[np.ndarray, np.ndarray]]]:
     """Reads what the batch of a step is made of.
 
     Args:
@@ -74,13 +80,13 @@ def read_pairs(
         step: Number of the update.
 
     Returns:
-        The cell and its pairs of ids, without special ids.
+        The batch shape and its pairs of ids, without special ids.
 
     Example:
-    >>> cell, pairs = read_pairs(store, plan, step=5)
+    >>> batch_shape, pairs = read_pairs(store, plan, step=5)
     """
-    cell, rows = plan.batch(step)
-    return cell, store.read(rows)
+    batch_shape, rows = plan.batch(step)
+    return batch_shape, store.read(rows)
 
 
 class BatchSource:
@@ -119,10 +125,10 @@ class BatchSource:
 
     def __getitem__(self, index: int):
         step = self.start_step + int(index)
-        cell, pairs = read_pairs(self.store, self.plan, step)
+        batch_shape, pairs = read_pairs(self.store, self.plan, step)
         for transform in self.transforms:
-            pairs = transform.change_pairs(pairs, cell, step)
-        inputs, labels = make_batch(cell, pairs)
+            pairs = transform.change_pairs(pairs, batch_shape, step)
+        inputs, labels = make_batch(batch_shape, pairs)
         for transform in self.transforms:
             inputs = transform.change_inputs(inputs, step)
         return inputs, labels

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.data.batches.batch_shapes import Cell
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.batches.epoch_order import raw_bits
 from keras_deepnmt.data.tokenizers import (
     BEGIN_ID,
@@ -27,16 +27,18 @@ class BatchTransform:
     made by several threads, and any update may come first after a resume.
 
     Example:
-    >>> BatchTransform().change_pairs([([7], [8])], Cell(1, 3, 3), step=5)
+    >>> BatchTransform().change_pairs([([7], [8])], BatchShape(1, 3, 3), step=5)
     [([7], [8])]
     """
 
-    def change_pairs(self, pairs: Pairs, cell: Cell, step: int) -> Pairs:
+    def change_pairs(
+        self, pairs: Pairs, batch_shape: BatchShape, step: int
+    ) -> Pairs:
         """Changes the pairs of ids before they are padded.
 
         Args:
             pairs: Pairs of ids without special ids.
-            cell: The shape they must fit in.
+            batch_shape: The shape they must fit in.
             step: Number of the update.
 
         Returns:

@@ -9,12 +9,12 @@ import grain.python as grain
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.batch_shapes import Cell, assign_cells, rows_for
-from keras_deepnmt.data.batches.batch_source import BatchSource as BatchSource
-from keras_deepnmt.data.batches.batch_source import (
-    grain_batches as grain_batches,
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    assign_batch_shapes,
+    rows_for,
 )
-from keras_deepnmt.data.batches.batch_source import make_batch as make_batch
+from keras_deepnmt.data.batches.batch_source import grain_batches
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
@@ -74,52 +74,56 @@ def training_dataset(
     return _for_backend(batches, num_steps)
 
 
-def validation_dataset(store: PairStore, cells: Sequence[Cell]):
+def validation_dataset(store: PairStore, batch_shapes: Sequence[BatchShape]):
     """Gives each pair of a split exactly once, always in the same order.
 
     Args:
         store: Where the pairs are.
-        cells: The shapes of training. Pairs too long for all of them get one
-            more shape.
+        batch_shapes: The shapes of training. Pairs too long for all of them
+            get one more shape.
 
     Returns:
         A `tf.data.Dataset` on TensorFlow, else a Grain dataset.
 
     Example:
-    >>> model.fit(dataset, validation_data=validation_dataset(store, cells))
+    >>> valid = validation_dataset(store, batch_shapes)
+    >>> model.fit(dataset, validation_data=valid)
     """
-    plan = validation_plan(store.lengths, cells)
+    plan = validation_plan(store.lengths, batch_shapes)
     batches = grain_batches(store, plan, 0, plan.batches_per_epoch)
     return _for_backend(batches, plan.batches_per_epoch)
 
 
-def validation_plan(lengths: np.ndarray, cells: Sequence[Cell]) -> BatchPlan:
+def validation_plan(
+    lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
+) -> BatchPlan:
     """Plans each pair once, in order, in the shapes of training.
 
     Args:
         lengths: `(n, 2)` integers, `PairStore.lengths`.
-        cells: The shapes of training.
+        batch_shapes: The shapes of training.
 
     Returns:
         A plan of which one epoch is to be read.
 
     Example:
-    >>> validation_plan(np.array([[9, 9]]), [Cell(6, 4, 4)]).cells[-1]
-    Cell(batch_size=6, source_length=9, target_length=9)
+    >>> plan = validation_plan(np.array([[9, 9]]), [BatchShape(6, 4, 4)])
+    >>> plan.batch_shapes[-1]
+    BatchShape(batch_size=6, source_length=9, target_length=9)
     """
-    cells = tuple(cells)
-    outside = assign_cells(lengths, cells) == len(cells)
+    batch_shapes = tuple(batch_shapes)
+    outside = assign_batch_shapes(lengths, batch_shapes) == len(batch_shapes)
     if outside.any():
         source, target = np.asarray(lengths)[outside].max(axis=0).tolist()
         batch_tokens = max(
-            cell.batch_size * max(cell.source_length, cell.target_length)
-            for cell in cells
+            shape.batch_size * max(shape.source_length, shape.target_length)
+            for shape in batch_shapes
         )
         # Whatever the number of replicas is, it divides all batch sizes.
-        multiple = math.gcd(*(cell.batch_size for cell in cells))
+        multiple = math.gcd(*(shape.batch_size for shape in batch_shapes))
         rows = rows_for(source, target, batch_tokens, multiple)
-        cells += (Cell(rows, source, target),)
-    return BatchPlan(lengths, cells, shuffle=False)
+        batch_shapes += (BatchShape(rows, source, target),)
+    return BatchPlan(lengths, batch_shapes, shuffle=False)
 
 
 def _for_backend(batches: grain.IterDataset, num_steps: int | None):

@@ -44,7 +44,7 @@ class SubwordSampling(BatchTransform):
 
     Example:
     >>> sampling = SubwordSampling(tokenizers, alpha=0.1)
-    >>> plan = BatchPlan(sampling.roomy_lengths(store), cells)
+    >>> plan = BatchPlan(sampling.roomy_lengths(store), batch_shapes)
     >>> training_dataset(store, plan, transforms=[sampling])
 
     Reference:
@@ -72,8 +72,8 @@ class SubwordSampling(BatchTransform):
         self.seed = seed
         self.tries = tries
 
-    def change_pairs(self, pairs, cell, step):
-        return self._sample(pairs, cell, step)[0]
+    def change_pairs(self, pairs, batch_shape, step):
+        return self._sample(pairs, batch_shape, step)[0]
 
     def roomy_lengths(
         self, store: PairStore, num_rows: int = 2048
@@ -90,8 +90,8 @@ class SubwordSampling(BatchTransform):
             num_rows: Most rows that are drawn.
 
         Returns:
-            `(n, 2)` integers in place of `store.lengths`, for `choose_cells`
-            and `BatchPlan`.
+            `(n, 2)` integers in place of `store.lengths`, for
+            `choose_batch_shapes` and `BatchPlan`.
         """
         rows = np.unique(
             np.linspace(0, len(store) - 1, num_rows).astype("int64")
@@ -128,15 +128,15 @@ class SubwordSampling(BatchTransform):
         """
         kept = sentences = 0
         for step in range(min(num_batches, plan.batches_per_epoch)):
-            cell, pairs = read_pairs(store, plan, step)
-            kept += self._sample(pairs, cell, step)[1]
+            batch_shape, pairs = read_pairs(store, plan, step)
+            kept += self._sample(pairs, batch_shape, step)[1]
             sentences += 2 * len(pairs)
         return kept / max(sentences, 1)
 
-    def _sample(self, pairs, cell, step):
+    def _sample(self, pairs, batch_shape, step):
         """Gives the new pairs and how many sentences stayed as stored."""
         sides, kept = [], 0
-        lengths = (cell.source_length, cell.target_length)
+        lengths = (batch_shape.source_length, batch_shape.target_length)
         for side, length in enumerate(lengths):
             stored = [pair[side] for pair in pairs]
             drawn = self._sample_side(side, stored, length, step, 0)

@@ -12,7 +12,6 @@ from array_record.python.array_record_module import (
     ArrayRecordWriter,
 )
 
-from keras_deepnmt.data.pair_store import PairStore as PairStore
 from keras_deepnmt.data.pair_store import lengths_path, shard_files
 from keras_deepnmt.errors import UserError
 
