@@ -1,4 +1,4 @@
-"""From text files to batches: corpora, tokenizers, shards, shapes, datasets."""
+"""Corpora, tokenizers, prepared folders, and datasets of padded batches."""
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan as BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (

@@ -1,1 +1,1 @@
-"""From a prepared folder to padded batches: shapes, order, datasets."""
+"""Turns a prepared folder into padded batches: shapes, order, datasets."""

@@ -15,38 +15,39 @@ from keras_deepnmt.data.batches.epoch_order import (
 )
 
 _ROWS_AT_A_TIME = 1_000_000
-# Threads that read ahead stand on both sides of an epoch's end.
+# Threads that read ahead need two epochs around the end of an epoch.
 _EPOCHS_KEPT = 2
 
 
 class BatchPlan:
-    """Tells which rows make which batch, for any step, without any state.
+    """Tells which rows are in the batch of any step, without any state.
 
-    An epoch holds every pair exactly once: each batch shape's rows in a seeded
-    order, dealt evenly over the fewest batches that hold them, then all batches
-    of all batch shapes in one seeded order. Any step is reached directly, so
-    training resumes from (seed, step) alone. The same numbers give the same
-    order on every machine and NumPy version.
+    An epoch has every pair exactly once: the rows of each batch shape are put
+    in a seeded order and divided evenly among as few batches as possible, then
+    the batches of all shapes are put in one seeded order. The batch of any step
+    is computed directly, so training resumes from (seed, step) alone. The same
+    arguments give the same order on every machine and NumPy version.
 
     With `weights`, a row appears `floor(weight)` or `ceil(weight)` times in an
-    epoch, in expectation its weight; weights are scaled a little so that every
-    epoch has the same number of batches.
+    epoch, on average as often as its weight. Weights are scaled slightly so
+    that every epoch has the same number of batches.
 
-    Resident memory is 9 bytes a pair (the batch shape, and two epochs' orders),
-    beside the weights.
+    Memory: 9 bytes per pair (its batch shape, and the orders of two epochs),
+    and the weights.
 
     Args:
         lengths: `(n, 2)` integers, `PairStore.lengths`.
-        batch_shapes: The shapes, for instance from `choose_batch_shapes`.
+        batch_shapes: The batch shapes, for instance from `choose_cells`.
         seed: Non-negative integer.
         weights: `(n,)` expected appearances of each row in an epoch. Defaults
             to one each.
-        shuffle: `False` keeps the rows in order and the batch shapes one after
-            the other. Defaults to `True`.
+        shuffle: If `False`, rows stay in order, and so do the batch shapes.
+            Defaults to `True`.
 
     Raises:
-        ValueError: if a pair fits no batch shape, there are no pairs, `seed` is
-            negative, or `weights` are not one non-negative number a row.
+        ValueError: if a pair fits no batch shape, if there are no pairs, if
+            `seed` is negative, or if `weights` are not one non-negative number
+            per row.
 
     Example:
     >>> lengths = np.array([[3, 4], [4, 4], [8, 9]])
@@ -73,7 +74,7 @@ class BatchPlan:
         self._weights = _checked_weights(weights, len(lengths))
         self._assigned = assign_batch_shapes(lengths, self.batch_shapes)
         self._check_fit(lengths)
-        self._count(lengths)
+        self._count_tokens(lengths)
         self.batches_per_shape = tuple(
             shape.num_batches(rows)
             for shape, rows in zip(
@@ -87,12 +88,12 @@ class BatchPlan:
 
     @property
     def batches_per_epoch(self) -> int:
-        """Number of batches, hence updates, in which each pair is seen once."""
+        """Number of batches, hence of updates, per epoch."""
         return int(self._first_batch[-1])
 
     @property
     def padding_fraction(self) -> float:
-        """Share of an epoch's tokens, both sides, that are padding."""
+        """Share of an epoch's tokens, on both sides, that are padding."""
         padded = self._padded_tokens().sum()
         return float(1 - self._real_tokens.sum() / padded)
 
@@ -104,17 +105,17 @@ class BatchPlan:
 
     @property
     def target_tokens_per_batch(self) -> float:
-        """Mean real target tokens of a batch, end of sentence included."""
+        """Mean number of real target tokens per batch, with end of sentence."""
         return float(self._real_tokens[:, 1].sum() / self.batches_per_epoch)
 
     def batch(self, step: int) -> tuple[BatchShape, np.ndarray]:
-        """Gives the batch of a step.
+        """Returns the batch of a step.
 
         Args:
-            step: Number of the update, from 0, over all epochs.
+            step: Number of the update, counted from 0 over all epochs.
 
         Returns:
-            The batch shape and its int64 rows, at most
+            The batch shape and the int64 row numbers, at most
             `batch_shape.batch_size` of them.
 
         Raises:
@@ -123,32 +124,33 @@ class BatchPlan:
         if step < 0:
             raise IndexError(f"`step` must not be negative. Received: {step}")
         epoch, position = divmod(step, self.batches_per_epoch)
-        batch_order, rows = self._epoch(epoch)
+        batch_order, rows = self._epoch_order(epoch)
         number = batch_order[position]
-        c = int(np.searchsorted(self._first_batch, number, side="right")) - 1
-        index = int(number - self._first_batch[c])
-        # Dealt evenly: a batch of three rows would count as a full update.
+        i = int(np.searchsorted(self._first_batch, number, side="right")) - 1
+        index = int(number - self._first_batch[i])
+        # Rows are divided evenly among the batches: a last batch of three rows
+        # would count as a full update.
         start, stop = (
-            self._first_row[c]
-            + end * self.rows_per_shape[c] // self.batches_per_shape[c]
+            self._first_row[i]
+            + end * self.rows_per_shape[i] // self.batches_per_shape[i]
             for end in (index, index + 1)
         )
-        return self.batch_shapes[c], rows[start:stop].astype("int64")
+        return self.batch_shapes[i], rows[start:stop].astype("int64")
 
     def describe(self) -> str:
-        """Tabulates the batch shapes and what an epoch will cost.
+        """Describes the batch shapes and the cost of an epoch as a table.
 
         Returns:
-            Several lines: one for each batch shape, then padding and counts.
+            Several lines: one per batch shape, then padding and counts.
         """
         lines = ["batch  source  target      pairs    batches  padding"]
         padded = self._padded_tokens().sum(axis=1)
-        for c, shape in enumerate(self.batch_shapes):
-            padding = 1 - self._real_tokens[c].sum() / max(padded[c], 1)
+        for i, shape in enumerate(self.batch_shapes):
+            padding = 1 - self._real_tokens[i].sum() / max(padded[i], 1)
             lines.append(
                 f"{shape.batch_size:5d}  {shape.source_length:6d}  "
-                f"{shape.target_length:6d}  {self.rows_per_shape[c]:9,d}  "
-                f"{self.batches_per_shape[c]:9,d}  {100 * padding:6.1f}%"
+                f"{shape.target_length:6d}  {self.rows_per_shape[i]:9,d}  "
+                f"{self.batches_per_shape[i]:9,d}  {100 * padding:6.1f}%"
             )
         lines += [
             f"{sum(self.rows_per_shape):,d} pairs in "
@@ -160,8 +162,8 @@ class BatchPlan:
         ]
         return "\n".join(lines)
 
-    def _count(self, lengths: np.ndarray):
-        # Per batch shape: rows of an epoch, their real tokens on either side.
+    def _count_tokens(self, lengths: np.ndarray):
+        # Per batch shape: rows of an epoch and their real tokens on each side.
         num_shapes = len(self.batch_shapes)
         sums = np.zeros((num_shapes, 3))
         for start in range(0, len(lengths), _ROWS_AT_A_TIME):
@@ -176,7 +178,7 @@ class BatchPlan:
                 sums[:, 1 + side] += np.bincount(assigned, tokens, num_shapes)
         rows = np.where(sums[:, 0] > 0, np.maximum(1, sums[:, 0].round()), 0)
         self.rows_per_shape = tuple(rows.astype(int).tolist())
-        # Weights are scaled to whole rows, and the tokens with them.
+        # Weights are scaled so that rows are whole numbers, and so are tokens.
         scale = rows / np.where(sums[:, 0] > 0, sums[:, 0], 1)
         self._real_tokens = sums[:, 1:] * scale[:, None]
         if not any(self.rows_per_shape):
@@ -207,30 +209,30 @@ class BatchPlan:
                 f"batch_shapes={self.batch_shapes}"
             )
 
-    def _epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+    def _epoch_order(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         with self._lock:
             if epoch not in self._epochs:
                 while len(self._epochs) >= _EPOCHS_KEPT:
                     del self._epochs[next(iter(self._epochs))]
-                self._epochs[epoch] = self._shuffled(epoch)
+                self._epochs[epoch] = self._make_epoch(epoch)
             return self._epochs[epoch]
 
-    def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+    def _make_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         rows = np.empty(self._first_row[-1], "uint32")
-        for c in range(len(self.batch_shapes)):
-            part = np.flatnonzero(self._assigned == c).astype("uint32")
+        for i in range(len(self.batch_shapes)):
+            part = np.flatnonzero(self._assigned == i).astype("uint32")
             if self._weights is not None:
                 repeats = weighted_repeats(
                     self._weights[part],
-                    self.rows_per_shape[c],
+                    self.rows_per_shape[i],
                     self.seed,
                     epoch,
-                    c,
+                    i,
                     0,
                 )
                 part = np.repeat(part, repeats)
-            part = part[self._order(len(part), epoch, c, 1)]
-            rows[self._first_row[c] : self._first_row[c + 1]] = part
+            part = part[self._order(len(part), epoch, i, 1)]
+            rows[self._first_row[i] : self._first_row[i + 1]] = part
         order = self._order(
             self.batches_per_epoch, epoch, len(self.batch_shapes)
         )

@@ -1,7 +1,7 @@
 """Chooses the few shapes that all batches of a corpus are padded to.
 
-Every shape costs one compilation, every padding token costs time:
-`choose_batch_shapes` finds the set of shapes that wastes the fewest tokens.
+Every shape costs one compilation and every padding token costs time:
+`choose_batch_shapes` looks for the shapes with the fewest padding tokens.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,14 @@ _ROWS_AT_A_TIME = 1_000_000
 
 @dataclass(frozen=True, order=True)
 class BatchShape:
-    """The shape of one kind of batch.
+    """The shape that the batches of similar sentence lengths are padded to.
+
+    Its public name is `keras_deepnmt.data.Cell`.
 
     Args:
-        batch_size: Rows, padding rows included.
-        source_length: Tokens of a source row, end of sentence included.
-        target_length: Tokens of a target row, begin of sentence included.
+        batch_size: Number of rows, including padding rows.
+        source_length: Tokens of a source row, including the end of sentence.
+        target_length: Tokens of a target row, including the begin of sentence.
 
     Example:
     >>> BatchShape(batch_size=64, source_length=16, target_length=18).num_tokens
@@ -37,16 +39,16 @@ class BatchShape:
 
     @property
     def row_tokens(self) -> int:
-        """Tokens of one row, both sides."""
+        """Number of tokens of one row, both sides."""
         return self.source_length + self.target_length
 
     @property
     def num_tokens(self) -> int:
-        """Tokens of one batch, both sides, padding included."""
+        """Number of tokens of one batch, both sides, including padding."""
         return self.batch_size * self.row_tokens
 
     def num_batches(self, num_rows: int) -> int:
-        """Batches needed for so many rows."""
+        """Number of batches needed for `num_rows` rows."""
         return -(-num_rows // self.batch_size)
 
 
@@ -56,16 +58,10 @@ def rows_for(
     batch_tokens: int,
     batch_multiple: int = 1,
 ) -> int:
-    """Gives the rows of a batch that keeps either side in its budget.
+    """Returns the number of rows that keeps either side within `batch_tokens`.
 
-    Args:
-        source_length: Tokens of a source row.
-        target_length: Tokens of a target row.
-        batch_tokens: Most tokens on either side of a batch.
-        batch_multiple: The result is a positive multiple of this.
-
-    Returns:
-        The number of rows; `batch_multiple` where even that breaks the budget.
+    It is a multiple of `batch_multiple` and at least `batch_multiple`, even if
+    that exceeds the limit.
 
     Example:
     >>> rows_for(10, 12, batch_tokens=100, batch_multiple=2)
@@ -83,22 +79,23 @@ def choose_batch_shapes(
 ) -> tuple[BatchShape, ...]:
     """Chooses at most `max_shapes` shapes that minimise the padded tokens.
 
-    Every pair goes to the cheapest shape that contains it. The cost is the
-    number of tokens of all batches of one epoch, padding rows included, so a
-    nearly empty shape costs what it wastes. The result is deterministic and
-    never worse than the best partition by source length, by target length or by
-    the longer of the two (exactly so for up to 256 different lengths).
+    Its public name is `keras_deepnmt.data.choose_cells`. Every pair goes to the
+    cheapest shape that contains it. The cost is the number of tokens in all
+    batches of one epoch, including padding rows, so a shape with few pairs
+    counts in full. The result is deterministic and never worse than the best
+    partition by source length, by target length or by the longer of the two
+    (exactly so for up to 256 different lengths).
 
     Args:
         lengths: `(n, 2)` integers, source and target length of each pair with
             its special id.
-        batch_tokens: Most tokens on either side of a batch.
-        max_shapes: Most batch shapes, that is, compilations.
-        batch_multiple: Rows of a batch are a multiple of this; the number of
-            replicas.
+        batch_tokens: Maximum number of tokens on either side of a batch.
+        max_shapes: Maximum number of shapes, hence of compilations.
+        batch_multiple: The number of rows of a batch is a multiple of this;
+            give the number of replicas.
 
     Returns:
-        The batch shapes, cheapest row first. Each holds at least one pair.
+        The batch shapes, cheapest row first. Each has at least one pair.
 
     Raises:
         ValueError: if there are no pairs or an argument is not positive.
@@ -127,18 +124,11 @@ def choose_batch_shapes(
 def assign_batch_shapes(
     lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
 ) -> np.ndarray:
-    """Finds the cheapest batch shape for each pair.
+    """Returns the index of the cheapest batch shape for each pair.
 
-    Args:
-        lengths: `(n, 2)` integers.
-        batch_shapes: At most 255 batch shapes.
-
-    Returns:
-        `(n,)` uint8 indices into `batch_shapes`; `len(batch_shapes)` where
-        none is large enough.
-
-    Raises:
-        ValueError: if there are no batch shapes or too many.
+    `lengths` are `(n, 2)` integers; the result is `(n,)` uint8, with
+    `len(batch_shapes)` for a pair that is too long for all shapes. There may be
+    255 shapes at most.
 
     Example:
     >>> batch_shapes = (BatchShape(8, 5, 5), BatchShape(4, 9, 9))
@@ -151,20 +141,16 @@ def assign_batch_shapes(
             f"Received: {len(batch_shapes)}"
         )
     assigned = np.full(len(lengths), len(batch_shapes), "uint8")
-    dearest_first = sorted(
-        range(len(batch_shapes)),
-        key=lambda c: (
-            batch_shapes[c].row_tokens,
-            batch_shapes[c].source_length,
-            c,
-        ),
+    costliest_first = sorted(
+        enumerate(batch_shapes),
+        key=lambda item: (item[1].row_tokens, item[1].source_length, item[0]),
         reverse=True,
     )
     for start in range(0, len(lengths), _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
         source, target = np.asarray(lengths[part]).T
-        for c in dearest_first:
-            fits = source <= batch_shapes[c].source_length
-            fits &= target <= batch_shapes[c].target_length
-            assigned[part][fits] = c
+        for index, shape in costliest_first:
+            fits = source <= shape.source_length
+            fits &= target <= shape.target_length
+            assigned[part][fits] = index
     return assigned

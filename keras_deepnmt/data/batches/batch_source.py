@@ -1,4 +1,4 @@
-"""Turns rows into padded batches, read ahead by Grain."""
+"""Pads rows to batches and reads batches ahead of their use, with Grain."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 
-# Ids of every corpus: see `Tokenizer`.
+# See `Tokenizer`.
 _BEGIN_ID = 2
 _END_ID = 3
 _ENDLESS = 2**40
@@ -19,19 +19,10 @@ _ENDLESS = 2**40
 def make_batch(
     batch_shape: BatchShape, pairs: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Pads pairs to the shape of a batch shape.
+    """Pads pairs of ids to a batch shape and adds the special ids.
 
-    Args:
-        batch_shape: The shape.
-        pairs: At most `batch_shape.batch_size` pairs of ids without special
-            ids.
-
-    Returns:
-        `({"source_ids", "target_ids"}, labels)`, int32 of shapes `(B, S)`,
-        `(B, T)`, `(B, T)`. Missing rows are padding: all 0.
-
-    Raises:
-        ValueError: if there are too many pairs or one is too long.
+    Returns `({"source_ids", "target_ids"}, labels)`, int32 of shapes `(B, S)`,
+    `(B, T)` and `(B, T)`; missing rows are all padding.
 
     Example:
     >>> inputs, labels = make_batch(BatchShape(1, 3, 4), [([7, 8], [9])])
@@ -72,15 +63,7 @@ def make_batch(
 def read_pairs(
     store: PairStore, plan: BatchPlan, step: int
 ) -> tuple[BatchShape, list[tuple[np.ndarray, np.ndarray]]]:
-    """Reads what the batch of a step is made of.
-
-    Args:
-        store: Where the pairs are.
-        plan: Which rows make which batch.
-        step: Number of the update.
-
-    Returns:
-        The batch shape and its pairs of ids, without special ids.
+    """Reads the batch shape and the pairs of a step, without special ids.
 
     Example:
     >>> batch_shape, pairs = read_pairs(store, plan, step=5)
@@ -90,17 +73,11 @@ def read_pairs(
 
 
 class BatchSource:
-    """A Grain random-access source whose element is a whole batch.
+    """A Grain random-access source whose elements are whole batches.
 
-    Element `i` is the batch of step `start_step + i`; its rows are read
-    together, ten times as fast as one by one.
-
-    Args:
-        store: Where the pairs are.
-        plan: Which rows make which batch.
-        start_step: Step of the first element.
-        num_steps: Number of elements. Defaults to endlessly many.
-        transforms: What is done to each batch, in this order.
+    Element `i` is the batch of step `start_step + i`. Its rows are read
+    together, which is ten times as fast as one by one. `num_steps=None` means
+    no end; `transforms` are applied in order.
 
     Example:
     >>> inputs, labels = BatchSource(store, plan)[0]
@@ -146,17 +123,18 @@ def grain_batches(
     """Reads the batches of a plan ahead of their use.
 
     Args:
-        store: Where the pairs are.
-        plan: Which rows make which batch.
-        start_step: Step of the first batch; the rest of training follows as
-            if it had never stopped.
-        num_steps: Number of batches. Defaults to endlessly many.
-        num_threads: Threads that read.
-        prefetch_batches: Batches read ahead.
-        transforms: What is done to each batch, in this order.
+        store: The pairs.
+        plan: The plan that tells which rows are in which batch.
+        start_step: Step of the first batch; a resumed training reads the same
+            batches as an uninterrupted one.
+        num_steps: Number of batches. Defaults to no end.
+        num_threads: Number of threads that read.
+        prefetch_batches: Number of batches read ahead.
+        transforms: Changes made to each batch, in this order.
 
     Returns:
-        A Grain dataset; each element is what `make_batch` returns.
+        A Grain dataset of `({"source_ids", "target_ids"}, labels)`, int32 of
+        shapes `(B, S)`, `(B, T)` and `(B, T)`.
 
     Example:
     >>> for inputs, labels in grain_batches(store, plan, num_steps=10):

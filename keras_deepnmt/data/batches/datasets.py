@@ -1,4 +1,4 @@
-"""Datasets for `fit`: `tf.data` on TensorFlow, Grain itself elsewhere."""
+"""Datasets for `fit`: `tf.data` on TensorFlow, Grain on other backends."""
 
 import contextlib
 import math
@@ -22,13 +22,10 @@ from keras_deepnmt.errors import UserError
 
 @contextlib.contextmanager
 def clear_data_errors():
-    """Raises a `UserError` met while reading as itself.
+    """Restores a `UserError` that TensorFlow wrapped while reading a dataset.
 
-    TensorFlow turns an error in a dataset into an `InvalidArgumentError` that
-    quotes the whole traceback; the one line for the user is in it.
-
-    Raises:
-        UserError: where the body raised one, or an error that quotes one.
+    TensorFlow turns an error in a dataset into an `InvalidArgumentError` with
+    the whole traceback; this raises the `UserError` quoted in it.
 
     Example:
     >>> with clear_data_errors():
@@ -52,18 +49,18 @@ def training_dataset(
     num_steps: int | None = None,
     transforms: Sequence[BatchTransform] = (),
 ):
-    """Gives `fit` the batches from a step on.
+    """Returns a dataset of the training batches from a step on.
 
     Args:
-        store: Where the pairs are.
-        plan: Which rows make which batch.
+        store: The pairs.
+        plan: The plan that tells which rows are in which batch.
         start_step: Step of the first batch.
-        num_steps: Number of batches. Defaults to endlessly many.
-        transforms: What is done to each batch, in this order, for instance
+        num_steps: Number of batches. Defaults to no end.
+        transforms: Changes made to each batch, in this order, for instance
             `SubwordSampling` and `WordDropout`.
 
     Returns:
-        A `tf.data.Dataset` on TensorFlow, else a Grain dataset.
+        A `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
 
     Example:
     >>> model.fit(training_dataset(store, plan, start_step=500, num_steps=100))
@@ -71,19 +68,19 @@ def training_dataset(
     batches = grain_batches(
         store, plan, start_step, num_steps, transforms=transforms
     )
-    return _for_backend(batches, num_steps)
+    return _to_backend_dataset(batches, num_steps)
 
 
 def validation_dataset(store: PairStore, batch_shapes: Sequence[BatchShape]):
-    """Gives each pair of a split exactly once, always in the same order.
+    """Returns a dataset with each pair of a split once, in a fixed order.
 
     Args:
-        store: Where the pairs are.
-        batch_shapes: The shapes of training. Pairs too long for all of them
-            get one more shape.
+        store: The pairs.
+        batch_shapes: The batch shapes of training. One more shape is added
+            for pairs too long for all of them.
 
     Returns:
-        A `tf.data.Dataset` on TensorFlow, else a Grain dataset.
+        A `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
 
     Example:
     >>> valid = validation_dataset(store, batch_shapes)
@@ -91,20 +88,15 @@ def validation_dataset(store: PairStore, batch_shapes: Sequence[BatchShape]):
     """
     plan = validation_plan(store.lengths, batch_shapes)
     batches = grain_batches(store, plan, 0, plan.batches_per_epoch)
-    return _for_backend(batches, plan.batches_per_epoch)
+    return _to_backend_dataset(batches, plan.batches_per_epoch)
 
 
 def validation_plan(
     lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
 ) -> BatchPlan:
-    """Plans each pair once, in order, in the shapes of training.
+    """Plans one epoch with each pair in order, in the batch shapes of training.
 
-    Args:
-        lengths: `(n, 2)` integers, `PairStore.lengths`.
-        batch_shapes: The shapes of training.
-
-    Returns:
-        A plan of which one epoch is to be read.
+    One more shape is added for pairs too long for all of them.
 
     Example:
     >>> plan = validation_plan(np.array([[9, 9]]), [BatchShape(6, 4, 4)])
@@ -119,14 +111,14 @@ def validation_plan(
             shape.batch_size * max(shape.source_length, shape.target_length)
             for shape in batch_shapes
         )
-        # Whatever the number of replicas is, it divides all batch sizes.
+        # The number of replicas divides all batch sizes, hence this too.
         multiple = math.gcd(*(shape.batch_size for shape in batch_shapes))
         rows = rows_for(source, target, batch_tokens, multiple)
         batch_shapes += (BatchShape(rows, source, target),)
     return BatchPlan(lengths, batch_shapes, shuffle=False)
 
 
-def _for_backend(batches: grain.IterDataset, num_steps: int | None):
+def _to_backend_dataset(batches: grain.IterDataset, num_steps: int | None):
     import keras
 
     if keras.config.backend() != "tensorflow":

@@ -1,43 +1,43 @@
-"""Another segmentation of each sentence in each epoch."""
+"""Draws another segmentation of each sentence whenever it is read."""
 
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_source import read_pairs
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
-from keras_deepnmt.data.batches.epoch_order import raw_bits
+from keras_deepnmt.data.batches.epoch_order import draw_bits
 from keras_deepnmt.data.batches.segmentation import RandomSegmentation
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 
 _STREAM = 103
-_LONG = 2**31
+_NO_LIMIT = 2**31
 
 
 class SubwordSampling(BatchTransform):
-    """Cuts each sentence anew, at random, whenever it is read.
+    """Segments each sentence at random whenever it is read.
 
-    A unigram tokenizer draws a segmentation x of a sentence with probability
-    `P(x)^alpha / sum_x' P(x')^alpha` over all of them (Kudo, 2018, subword
-    regularization); a BPE tokenizer leaves out each merge with the probability
-    alpha (Provilkov et al., 2020, BPE-dropout). Labels are cut as the target
-    inputs are.
+    With a unigram tokenizer, a segmentation x of a sentence is drawn with
+    probability `P(x)^alpha / sum_x' P(x')^alpha` over all segmentations (Kudo,
+    2018, subword regularization). With a BPE tokenizer, each merge is skipped
+    with probability alpha (Provilkov et al., 2020, BPE-dropout). Labels have
+    the same segmentation as the target inputs.
 
     A drawn segmentation is usually longer than the stored one. Plan the batches
-    with `roomy_lengths`, so that most of them fit in their batch's shape. One
-    that does not is drawn again, `tries` times in all, and then the stored one
-    stays, as it does for a sentence with an unknown word, whose text is not
-    known; `stored_share` counts both.
-    Differs from the papers: a drawn segmentation never makes a batch longer
-    than its shape.
-    Cost: Python at each character, see `RandomSegmentation`.
+    with `roomy_lengths`, so that most drawn segmentations fit their batch
+    shape. One that does not fit is drawn again, `tries` times in all; then the
+    stored segmentation is used, as it is for a sentence with an unknown word,
+    whose text cannot be recovered. `stored_share` measures how often that
+    happens. Differs from the papers: a drawn segmentation never makes a batch
+    longer than its shape. Cost: Python code runs for each character, see
+    `RandomSegmentation`.
 
     Args:
         tokenizers: Tokenizers of the source and of the target.
-        alpha: In [0, 1]. For unigram, 0 is uniform and 1 the model's own
-            distribution; for BPE, 0 changes nothing and 1 leaves characters.
+        alpha: In [0, 1]. For unigram, 0 is uniform and 1 the distribution of
+            the model; for BPE, 0 changes nothing and 1 gives characters.
         seed: Non-negative integer.
-        tries: Most draws of a sentence.
+        tries: Maximum number of draws per sentence.
 
     Raises:
         ValueError: if `alpha` is outside [0, 1] or `tries` below 1.
@@ -67,7 +67,7 @@ class SubwordSampling(BatchTransform):
             raise ValueError(
                 f"`tries` must be at least 1. Received: tries={tries}."
             )
-        self._cuts = [RandomSegmentation(t, alpha) for t in tokenizers]
+        self._segmentations = [RandomSegmentation(t, alpha) for t in tokenizers]
         self.alpha = alpha
         self.seed = seed
         self.tries = tries
@@ -78,29 +78,29 @@ class SubwordSampling(BatchTransform):
     def roomy_lengths(
         self, store: PairStore, num_rows: int = 2048
     ) -> np.ndarray:
-        """Estimates lengths that most drawn segmentations keep.
+        """Estimates lengths that most drawn segmentations do not exceed.
 
-        Rows evenly spread over the store are drawn once. With their mean growth
-        g and variance v, both in proportion to the stored length n, the room is
-        `g n + sqrt(v n)`, one standard deviation, and never more than the
-        longest stored sentence has.
+        Evenly spaced rows of the store are drawn once. With the mean growth g
+        and the variance v of their lengths, both proportional to the stored
+        length n, the estimate is `g n + sqrt(v n)` (one standard deviation), at
+        most the longest stored length.
 
         Args:
-            store: Where the pairs are.
-            num_rows: Most rows that are drawn.
+            store: The pairs.
+            num_rows: Maximum number of rows that are drawn.
 
         Returns:
-            `(n, 2)` integers in place of `store.lengths`, for
-            `choose_batch_shapes` and `BatchPlan`.
+            `(n, 2)` integers to use instead of `store.lengths` in
+            `choose_cells` and `BatchPlan`.
         """
         rows = np.unique(
             np.linspace(0, len(store) - 1, num_rows).astype("int64")
         )
         pairs = store.read(rows)
-        room = np.array(store.lengths)
+        lengths = np.array(store.lengths)
         for side in (0, 1):
             stored = [pair[side] for pair in pairs]
-            drawn = self._sample_side(side, stored, _LONG, 0, 1)
+            drawn = self._sample_side(side, stored, _NO_LIMIT, 0, 1)
             sizes = np.array(
                 [
                     (len(old) + 1, len(new) + 1)
@@ -109,22 +109,24 @@ class SubwordSampling(BatchTransform):
                 ]
             ).reshape(-1, 2)
             if len(sizes):
-                table = _room_table(sizes, int(store.lengths[:, side].max()))
-                room[:, side] = table[store.lengths[:, side]]
-        return room
+                table = _roomy_length_table(
+                    sizes, int(store.lengths[:, side].max())
+                )
+                lengths[:, side] = table[store.lengths[:, side]]
+        return lengths
 
     def stored_share(
         self, store: PairStore, plan: BatchPlan, num_batches: int = 32
     ) -> float:
-        """Measures how many sentences keep their stored segmentation.
+        """Measures the share of sentences that keep their stored segmentation.
 
         Args:
-            store: Where the pairs are.
-            plan: Which rows make which batch.
-            num_batches: Batches looked at, from the first one on.
+            store: The pairs.
+            plan: The plan that tells which rows are in which batch.
+            num_batches: Number of batches to measure, from the first one on.
 
         Returns:
-            Share of both sides' sentences, in [0, 1].
+            Share of the sentences of both sides, in [0, 1].
         """
         kept = sentences = 0
         for step in range(min(num_batches, plan.batches_per_epoch)):
@@ -134,7 +136,7 @@ class SubwordSampling(BatchTransform):
         return kept / max(sentences, 1)
 
     def _sample(self, pairs, batch_shape, step):
-        """Gives the new pairs and how many sentences stayed as stored."""
+        """Returns the new pairs and how many sentences kept the stored ids."""
         sides, kept = [], 0
         lengths = (batch_shape.source_length, batch_shape.target_length)
         for side, length in enumerate(lengths):
@@ -152,23 +154,23 @@ class SubwordSampling(BatchTransform):
     def _sample_side(self, side, stored, length, *stream):
         drawn = [None] * len(stored)
         for attempt in range(self.tries):
-            seeds = raw_bits(
+            seeds = draw_bits(
                 len(stored), self.seed, _STREAM, side, *stream, attempt
             ).tolist()
             for row, ids in enumerate(stored):
                 if drawn[row] is None:
-                    new = self._cuts[side].draw(ids, seeds[row])
-                    # One place is for the begin or end of the sentence.
+                    new = self._segmentations[side].draw(ids, seeds[row])
+                    # One position is for the begin or end of the sentence.
                     if new is not None and len(new) < length:
                         drawn[row] = new
         return drawn
 
 
-def _room_table(sizes: np.ndarray, longest: int) -> np.ndarray:
-    """The room of each stored length up to the longest, from drawn samples."""
+def _roomy_length_table(sizes: np.ndarray, longest: int) -> np.ndarray:
+    """Returns the estimated length for each stored length up to `longest`."""
     stored, drawn = sizes.T
     growth = drawn.sum() / stored.sum()
     variance = ((drawn - growth * stored) ** 2 / stored).mean()
     lengths = np.arange(longest + 1)
-    room = np.ceil(growth * lengths + np.sqrt(variance * lengths))
-    return np.clip(room.astype("int64"), lengths, longest)
+    roomy = np.ceil(growth * lengths + np.sqrt(variance * lengths))
+    return np.clip(roomy.astype("int64"), lengths, longest)

@@ -1,1 +1,1 @@
-"""From corpora to a prepared folder: filters, tokenizers, shards, manifest."""
+"""Turns corpora into a prepared folder: filters, tokenizers, id shards."""
