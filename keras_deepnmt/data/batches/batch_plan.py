@@ -178,7 +178,8 @@ class BatchPlan:
                 sums[:, 1 + side] += np.bincount(assigned, tokens, num_shapes)
         rows = np.where(sums[:, 0] > 0, np.maximum(1, sums[:, 0].round()), 0)
         self.rows_per_shape = tuple(rows.astype(int).tolist())
-        # Weights are scaled so that rows are whole numbers, and so are tokens.
+        # Weights are scaled so that the number of rows is whole; the tokens are
+        # scaled with them.
         scale = rows / np.where(sums[:, 0] > 0, sums[:, 0], 1)
         self._real_tokens = sums[:, 1:] * scale[:, None]
         if not any(self.rows_per_shape):

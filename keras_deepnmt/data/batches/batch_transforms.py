@@ -67,10 +67,10 @@ class WordDropout(BatchTransform):
     Each source token and each target input becomes id 1 with probability p,
     independently; begin, end and padding are kept, and so are the labels. On
     the target side, a decoder that does not see the previous token must rely
-    more on the source (Bowman et al., 2016). Differs from the paper: the source
-    side is treated in the same way. Gal and Ghahramani (2016) drop all
-    occurrences of a word in a sentence together; here each position is drawn
-    independently.
+    more on the source (Bowman et al., 2016).
+    Differs from the paper: the source side is treated in the same way. Gal and
+    Ghahramani (2016) drop all occurrences of a word in a sentence together;
+    here each position is drawn independently.
 
     Args:
         probability: The probability p, in [0, 1).

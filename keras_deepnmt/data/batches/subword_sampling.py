@@ -28,9 +28,10 @@ class SubwordSampling(BatchTransform):
     shape. One that does not fit is drawn again, `tries` times in all; then the
     stored segmentation is used, as it is for a sentence with an unknown word,
     whose text cannot be recovered. `stored_share` measures how often that
-    happens. Differs from the papers: a drawn segmentation never makes a batch
-    longer than its shape. Cost: Python code runs for each character, see
-    `RandomSegmentation`.
+    happens.
+    Differs from the papers: a drawn segmentation never makes a batch longer
+    than its shape.
+    Cost: Python code runs for each character, see `RandomSegmentation`.
 
     Args:
         tokenizers: Tokenizers of the source and of the target.

@@ -7,7 +7,7 @@ from keras_deepnmt.data.demo.verbs import MODALS
 
 
 class Lexeme(NamedTuple):
-    """One word of the lexicon: its German, its English, what it is."""
+    """An entry of the lexicon: German, English and the word's category."""
 
     german: str
     english: str
@@ -53,7 +53,7 @@ def _lexemes():
         yield Lexeme(form, word.english[0], "determiner")
     for german, english, _ in function_words.TIMES:
         yield Lexeme(german, english, "adverb")
-    small = {
+    words_of_category = {
         "adverb": (*function_words.MANNERS, ("nicht", "not")),
         "preposition": function_words.PREPOSITIONS,
         "conjunction": (
@@ -64,7 +64,7 @@ def _lexemes():
         "question word": function_words.QUESTION_WORDS,
         "pronoun": function_words.SUBJECT_PRONOUNS,
     }
-    for category, words in small.items():
+    for category, words in words_of_category.items():
         for german, english in words:
             yield Lexeme(german, english, category)
 
@@ -73,10 +73,10 @@ LEXICON: tuple[Lexeme, ...] = tuple(dict.fromkeys(_lexemes()))
 
 
 def num_lexemes() -> int:
-    """Returns how many lexemes the demo grammar has.
+    """Returns the number of lexemes of the demo grammar.
 
-    A lexeme is a dictionary entry with its meaning: the forms of one word
-    count once, and the compounds that the grammar builds do not count.
+    A lexeme is a dictionary entry with its meaning: all forms of a word count
+    once, and the compounds that the grammar builds do not count.
 
     Returns:
         The length of `LEXICON`.

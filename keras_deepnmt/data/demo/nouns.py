@@ -1,8 +1,8 @@
-"""The nouns of the demo grammar, the parts of its compounds, proper names.
+"""Nouns of the demo grammar with all their forms, compounds, and proper names.
 
 A line of a table: gender (`m`, `f`, `n`; `w` = masculine of the n-declension),
-German singular and plural (`-` if it has none), English singular and, where it
-is irregular, plural.
+German singular and plural (`-` if it has none), English singular and, if it is
+irregular, plural.
 """
 
 from typing import NamedTuple
@@ -186,7 +186,7 @@ TABLES = {
     """,
 }
 
-# What a compound's head may be joined with, its linking element included.
+# The first parts of compounds, including their linking element.
 COMPOUND_MODIFIERS = tuple(
     tuple(line.split())
     for line in """
@@ -229,7 +229,7 @@ CITY_NAMES = (
 
 
 class Noun(NamedTuple):
-    """A noun: its gender, its German forms, its two English forms."""
+    """A noun: its kind, gender, German forms and two English forms."""
 
     kind: str
     column: int

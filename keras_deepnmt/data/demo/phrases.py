@@ -1,7 +1,7 @@
-"""Noun phrases of the demo grammar, German and English at once.
+"""Noun and prepositional phrases of the demo grammar, in German and English.
 
-The English side never depends on anything but the German words: that is what
-makes the translation learnable and a wrong one a mistake.
+The English words depend on the German words only: that makes the translation
+learnable, and every difference from it an error.
 """
 
 from keras_deepnmt.data.demo import function_words
@@ -24,12 +24,12 @@ from keras_deepnmt.data.demo.nouns import (
     PERSON_NAMES,
 )
 
-# Rows of a verb's forms: which person and number its subject has.
+# Index of a verb form, by the person and number of the subject.
 FIRST, THIRD, PLURAL_PERSON = range(3)
 PEOPLE = ("person", "kin")
 ANIMATE = ("person", "kin", "animal")
 
-# How often a determiner is chosen is how often it stands here.
+# A determiner that is listed more often is chosen more often.
 _SINGULAR = (
     (function_words.THE,) * 12
     + (function_words.A,) * 4
@@ -64,8 +64,8 @@ _GENITIVE = (function_words.THE,) * 6 + (
     function_words.MY,
     function_words.A,
 )
-# With a genitive after it a noun takes only these: "my friend of the king"
-# would be odd in both languages.
+# The determiners of a noun with a genitive: "my friend of the king" would be
+# odd in both languages.
 OWNED = (function_words.THE, function_words.THE, function_words.A)
 _OWNED_PLURAL = (function_words.THE,)
 
@@ -79,19 +79,19 @@ _CONTRACTED = {
 
 
 class Phrase:
-    """A noun phrase: its words, and what the words around it ask about it.
+    """A noun phrase: its words, and the properties that other words depend on.
 
     Attributes:
         german: list of str, its words.
         english: list of str, its words.
         kind: str, the kind of its head noun.
         column: int, gender, or `PLURAL`.
-        person: int, the row of the verb's forms that agrees with it.
-        definite: bool, whether it can stand beside *nicht*.
-        marked: bool, whether its words alone tell its case, so that it may
-            stand before the verb although it is an object.
+        person: int, the index of the verb form that agrees with it.
+        definite: bool, whether it can be used with *nicht*.
+        marked: bool, whether its words show its case, so that it may come
+            before the verb although it is an object.
         pronoun: bool.
-        bare: bool, whether it is free of attributes.
+        bare: bool, whether it has no attribute.
     """
 
     __slots__ = (
@@ -129,13 +129,15 @@ class Phrase:
 
 
 _PLURAL_CHANCE = {kind: 0.25 for kind in NOUNS} | {"place": 0.0}
-_POOLS: dict[tuple[str, ...], tuple] = {}
+_NOUNS_OF_KINDS: dict[tuple[str, ...], tuple] = {}
 
 
-def _pool(kinds):
-    if kinds not in _POOLS:
-        _POOLS[kinds] = tuple(noun for kind in kinds for noun in NOUNS[kind])
-    return _POOLS[kinds]
+def _nouns_of(kinds):
+    if kinds not in _NOUNS_OF_KINDS:
+        _NOUNS_OF_KINDS[kinds] = tuple(
+            noun for kind in kinds for noun in NOUNS[kind]
+        )
+    return _NOUNS_OF_KINDS[kinds]
 
 
 def noun_phrase(
@@ -146,25 +148,19 @@ def noun_phrase(
     owned: bool = False,
     names: bool = False,
 ) -> Phrase:
-    """Makes a noun phrase: determiner, perhaps an adjective, noun.
+    """Makes a noun phrase: determiner, sometimes an adjective, noun.
 
-    Args:
-        chooser: The source of chance.
-        kinds: The kinds of nouns to choose from.
-        case: The case it stands in.
-        owned: Whether a genitive will follow it.
-        names: Whether it may be a person's name.
-
-    Returns:
-        The phrase, in both languages.
+    `kinds` are the kinds of nouns to choose from, `case` is the case of the
+    phrase. `owned` says whether a genitive will follow, `names` whether it may
+    be a person's name.
     """
     if names and kinds[0] == "person" and chooser.chance(0.1):
         name = chooser.pick(PERSON_NAMES)
         return Phrase([name], [name])
-    noun = chooser.pick(_pool(kinds))
+    noun = chooser.pick(_nouns_of(kinds))
     if noun.kind == "head" and chooser.chance(0.5):
         noun = chooser.pick(COMPOUNDS)
-    # Places stay in the singular: few sentences would have each plural.
+    # Places have no plural: each would occur in very few sentences.
     plural = noun.countable and chooser.chance(_PLURAL_CHANCE[noun.kind])
     column = PLURAL if plural else noun.column
     if owned:
@@ -193,7 +189,9 @@ def _assemble(chooser, noun, case, column, determiner):
         english.insert(0, article(english[0]))
     else:
         english[:0] = determiner.english
-    told = (case == ACCUSATIVE and column == MASCULINE) or case == DATIVE
+    case_is_marked = (
+        case == ACCUSATIVE and column == MASCULINE
+    ) or case == DATIVE
     return Phrase(
         german,
         english,
@@ -201,27 +199,20 @@ def _assemble(chooser, noun, case, column, determiner):
         column,
         PLURAL_PERSON if plural else THIRD,
         determiner.definite,
-        told and determiner.paradigm != "strong",
+        case_is_marked and determiner.paradigm != "strong",
     )
 
 
 def adjective_form(adjective, determiner, case: int, column: int) -> str:
-    """Returns the adjective as it stands between determiner and noun."""
+    """Returns the adjective with the ending it has after the determiner."""
     ending = ADJECTIVE_ENDINGS[determiner.paradigm][case][column]
     return adjective.forms[ending]
 
 
 def subject_pronoun(chooser: Chooser, sie: bool = True) -> Phrase:
-    """Makes a personal pronoun in the nominative.
+    """Makes a personal pronoun in the nominative; `sie=False` excludes *sie*.
 
-    *sie* is "she" with a verb in the singular and "they" with a plural one.
-
-    Args:
-        chooser: The source of chance.
-        sie: Whether *sie* is allowed.
-
-    Returns:
-        The phrase.
+    *sie* is "she" with a singular verb and "they" with a plural one.
     """
     row = chooser.pick((0, 1, 2, 3, 4) if sie else (0, 1, 3))
     german, english = function_words.SUBJECT_PRONOUNS[row]
@@ -236,8 +227,8 @@ def object_pronoun(chooser: Chooser, case: int) -> Phrase:
     return Phrase([german], [english], pronoun=True)
 
 
-def pair(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
-    """Makes two subjects joined by *und*: a plural."""
+def coordinated_phrase(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
+    """Makes a plural phrase of two noun phrases joined by *und*."""
     left = noun_phrase(chooser, kinds, NOMINATIVE, names=True)
     right = noun_phrase(chooser, kinds, NOMINATIVE, names=True)
     both = Phrase(

@@ -1,4 +1,4 @@
-"""Whole sentences of the demo grammar: clauses joined and written down."""
+"""Whole sentences of the demo grammar, built from clauses."""
 
 from keras_deepnmt.data.demo import function_words
 from keras_deepnmt.data.demo.attributes import attributed_phrase
@@ -6,7 +6,7 @@ from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.clauses import Clause
 from keras_deepnmt.data.demo.planning import TENSES, plan_clause
 
-# How often each is chosen is how often it stands here.
+# An item that is listed more often is chosen more often.
 _SHAPES = (
     ("simple",) * 28
     + ("question",) * 5
@@ -19,47 +19,46 @@ _SHAPES = (
 )
 
 _SUBJUNCTIONS_WITHOUT = {
-    unfit: tuple(
-        item for item in function_words.SUBJUNCTIONS if item[0] != unfit
+    excluded: tuple(
+        item for item in function_words.SUBJUNCTIONS if item[0] != excluded
     )
-    for unfit in ("wenn", "nachdem")
+    for excluded in ("wenn", "nachdem")
 }
 
 
 def make_sentence(chooser: Chooser) -> tuple[list[str], list[str], str]:
-    """Makes one sentence.
+    """Makes a sentence.
 
-    Args:
-        chooser: The source of chance.
-
-    Returns:
-        The German words (commas are words here, and "der" carries its
-        label), the English words, and the final mark.
+    Returns the German words (commas count as words, and "der" carries its
+    label), the English words, and the final punctuation mark.
     """
     shape = chooser.pick(_SHAPES)
     if shape == "simple":
-        return (*_main(chooser), ".")
+        return (*_main_clause(chooser), ".")
     if shape == "question":
         return (*_question(chooser), "?")
     if shape == "shared":
-        return (*_shared(chooser), ".")
+        return (*_shared_subject(chooser), ".")
     if shape == "joined":
-        return (*_join(_main(chooser), chooser, _main(chooser)), ".")
+        return (
+            *_join(_main_clause(chooser), chooser, _main_clause(chooser)),
+            ".",
+        )
     if shape == "subordinate":
-        return (*_followed(chooser, _main), ".")
+        return (*_subordinate_last(chooser, _main_clause), ".")
     if shape == "opened":
-        return (*_opened(chooser), ".")
+        return (*_subordinate_first(chooser), ".")
     if shape == "reported":
         return (*_reported(chooser), ".")
-    return (*_long(chooser), ".")
+    return (*_long_sentence(chooser), ".")
 
 
-def _main(chooser, tense=None):
+def _main_clause(chooser, tense=None):
     clause = plan_clause(chooser, tense=tense, attribute=attributed_phrase)
-    return clause.main(_front(chooser, clause))
+    return clause.main(_choose_front(chooser, clause))
 
 
-def _front(chooser, clause):
+def _choose_front(chooser, clause):
     if clause.fronts and chooser.chance(0.3):
         return chooser.pick(clause.fronts)
     return None
@@ -78,11 +77,11 @@ def _question(chooser):
     return clause.question([german], [english])
 
 
-def _shared(chooser):
+def _shared_subject(chooser):
     first = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.2
     )
-    second = _same_subject(chooser, first)
+    second = _clause_with_same_subject(chooser, first)
     german, english = first.main()
     more_german, more_english = second.continued()
     return (
@@ -91,7 +90,7 @@ def _shared(chooser):
     )
 
 
-def _same_subject(chooser: Chooser, first: Clause) -> Clause:
+def _clause_with_same_subject(chooser: Chooser, first: Clause) -> Clause:
     frame = "copula"
     if first.subject.kind in ("person", "kin"):
         frame = chooser.pick(("transitive", "intransitive", "dative"))
@@ -116,13 +115,14 @@ def _join(left, chooser, right, conjunctions=function_words.CONJUNCTIONS):
 
 
 def _subordinate(chooser, main_tense):
-    # Both tell of the past, or neither does; "wenn" with one past event would
-    # have to be "als", and what comes after "nachdem" is over.
+    # Both clauses are in the past, or neither is. With a single past event
+    # "wenn" would be "als", and "nachdem" needs a past event.
     if main_tense == "past":
-        tense, unfit = "past", "wenn"
+        tense, excluded = "past", "wenn"
     else:
-        tense, unfit = chooser.pick(("present", "present", "modal")), "nachdem"
-    german, english = chooser.pick(_SUBJUNCTIONS_WITHOUT[unfit])
+        tense = chooser.pick(("present", "present", "modal"))
+        excluded = "nachdem"
+    german, english = chooser.pick(_SUBJUNCTIONS_WITHOUT[excluded])
     clause = plan_clause(
         chooser,
         tense=tense,
@@ -132,19 +132,19 @@ def _subordinate(chooser, main_tense):
     return clause.subordinate([german], [english])
 
 
-def _followed(chooser, make_main):
+def _subordinate_last(chooser, make_main):
     tense = chooser.pick(TENSES)
     main = make_main(chooser, tense)
     german, english = _subordinate(chooser, tense)
     return [*main[0], ",", *german], [*main[1], *english]
 
 
-def _opened(chooser):
+def _subordinate_first(chooser):
     clause = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.25
     )
     german, english = _subordinate(chooser, clause.tense)
-    # The subordinate clause is the first place: the verb comes second.
+    # The subordinate clause takes the first position, the verb the second.
     main_german, _ = clause.question()
     _, main_english = clause.main()
     return (
@@ -161,11 +161,11 @@ def _reported(chooser, tense=None):
         attribute=attributed_phrase,
         adverbial_chance=0.2,
     )
-    german, english = clause.main(_front(chooser, clause))
-    return _with_content(chooser, clause, german, english)
+    german, english = clause.main(_choose_front(chooser, clause))
+    return _add_object_clause(chooser, clause, german, english)
 
 
-def _with_content(chooser, clause, german, english):
+def _add_object_clause(chooser, clause, german, english):
     complementizer = clause.complementizer
     content = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.3
@@ -176,11 +176,15 @@ def _with_content(chooser, clause, german, english):
     return [*german, ",", *more_german], [*english, *more_english]
 
 
-def _long(chooser):
-    parts = chooser.pick((_opened, _reported, _main))(chooser)
+def _long_sentence(chooser):
+    parts = chooser.pick((_subordinate_first, _reported, _main_clause))(chooser)
     for _ in range(chooser.pick((0, 0, 1, 2))):
-        more = chooser.pick((_main, _main, _reported))(chooser)
+        more = chooser.pick((_main_clause, _main_clause, _reported))(chooser)
         parts = _join(parts, chooser, more, function_words.CONJUNCTIONS[:2])
-    last = chooser.pick((_main, _main, _reported))
-    more = _followed(chooser, last) if chooser.chance(0.6) else last(chooser)
+    last = chooser.pick((_main_clause, _main_clause, _reported))
+    more = (
+        _subordinate_last(chooser, last)
+        if chooser.chance(0.6)
+        else last(chooser)
+    )
     return _join(parts, chooser, more, function_words.CONJUNCTIONS[:2])

@@ -60,7 +60,7 @@ class ShardWriter:
         self.split = split
         self.records_per_shard = records_per_shard
         self.summary: dict | None = None
-        self._lengths = array("H")  # 4 bytes a pair
+        self._lengths = array("H")  # 4 bytes per pair
         self._shards: list[dict] = []
         self._tokens = [0, 0]
         self._writer = None
