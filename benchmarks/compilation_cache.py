@@ -102,7 +102,7 @@ def main():
     options = parser.parse_args()
     sys.path.insert(0, str(REPOSITORY))
     from keras_deepnmt.data.demo import write_demo_corpus
-    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
     from keras_deepnmt.recipes.loading import load_recipe
 
     with tempfile.TemporaryDirectory() as name:

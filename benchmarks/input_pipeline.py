@@ -61,16 +61,16 @@ def cached_batches(store, plan, start, steps):
     """Gives TensorFlow one batch a shape, in the order of the plan's shapes."""
     import tensorflow as tf
 
-    from keras_deepnmt.data.pipeline import make_batch
+    from keras_deepnmt.data.batches.batch_source import make_batch
 
-    cells = [plan.batch(step)[0] for step in range(start, start + steps)]
-    known = sorted(set(cells))
+    shapes = [plan.batch(step)[0] for step in range(start, start + steps)]
+    known = sorted(set(shapes))
     batches = []
-    for cell in known:
-        step = start + cells.index(cell)
-        batches.append(make_batch(cell, store.read(plan.batch(step)[1])))
+    for shape in known:
+        step = start + shapes.index(shape)
+        batches.append(make_batch(shape, store.read(plan.batch(step)[1])))
     order = tf.data.Dataset.from_tensor_slices(
-        [known.index(cell) for cell in cells]
+        [known.index(shape) for shape in shapes]
     )
     dataset = tf.data.Dataset.choose_from_datasets(
         [tf.data.Dataset.from_tensors(batch).repeat() for batch in batches],
@@ -84,7 +84,7 @@ def make_measure(recipe, data):
     """Makes the function that times updates, and the plan's batches."""
     import keras
 
-    from keras_deepnmt.data.pipeline import training_dataset
+    from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.runs.build import (
         build_model,
         compile_model,
@@ -120,7 +120,7 @@ def measure(recipe, data, rounds, steps):
     """Times both in turns; gives the seconds of an update in each round."""
     model, plan, seconds = make_measure(recipe, data)
     start = 0
-    while len(model.training_shapes) < len(plan.cells):
+    while len(model.training_shapes) < len(plan.batch_shapes):
         seconds("real", start, steps)
         start += steps
     found = {"real": [], "cached": []}
@@ -130,7 +130,7 @@ def measure(recipe, data, rounds, steps):
         for kind in kinds:
             found[kind].append(seconds(kind, start, steps))
         start += steps
-    assert len(model.training_shapes) == len(plan.cells)
+    assert len(model.training_shapes) == len(plan.batch_shapes)
     return found, plan
 
 
@@ -148,7 +148,7 @@ def main():
     options = parser.parse_args()
     sys.path.insert(0, str(REPOSITORY))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
     from keras_deepnmt.data.prepared_data import PreparedData
 
     with tempfile.TemporaryDirectory() as name:
@@ -169,7 +169,7 @@ def main():
     row = {
         **origin("tensorflow", "grain"),
         "recipe": options.recipe,
-        "shapes": len(plan.cells),
+        "shapes": len(plan.batch_shapes),
         "rounds": options.rounds,
         "steps": options.steps,
         "real_ms_median": round(1e3 * statistics.median(found["real"]), 2),

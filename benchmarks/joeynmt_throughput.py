@@ -63,7 +63,7 @@ def prepare(folder):
     """Prepares Multi30k, and writes it as subwords for JoeyNMT too."""
     from small_corpora import folder_of_multi30k
 
-    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
     from keras_deepnmt.data.prepared_data import PreparedData
     from keras_deepnmt.recipes.loading import load_recipe
 
@@ -93,10 +93,10 @@ def work(folder, batch_tokens, max_shapes, seed):
     """Trains ours, a number of updates at a time, when asked to."""
     import keras
 
-    from keras_deepnmt.data.batch_source import make_batch
-    from keras_deepnmt.data.batching import BatchPlan
-    from keras_deepnmt.data.cells import choose_cells
-    from keras_deepnmt.data.pipeline import training_dataset
+    from keras_deepnmt.data.batches.batch_plan import BatchPlan
+    from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
+    from keras_deepnmt.data.batches.batch_source import make_batch
+    from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.data.prepared_data import PreparedData
     from keras_deepnmt.losses import LabelSmoothedCrossEntropy
     from keras_deepnmt.zoo import create_model
@@ -111,9 +111,9 @@ def work(folder, batch_tokens, max_shapes, seed):
         keras.optimizers.Adam(LEARNING_RATE, 0.9, 0.98),
         LabelSmoothedCrossEntropy(LABEL_SMOOTHING),
     )
-    cells = choose_cells(store.lengths, batch_tokens, max_shapes)
-    plan = BatchPlan(store.lengths, cells, seed)
-    model.fit([make_batch(cell, []) for cell in cells], verbose=0)
+    batch_shapes = choose_batch_shapes(store.lengths, batch_tokens, max_shapes)
+    plan = BatchPlan(store.lengths, batch_shapes, seed)
+    model.fit([make_batch(shape, []) for shape in batch_shapes], verbose=0)
     done = 0
 
     def train(updates):

@@ -49,8 +49,8 @@ def write_pairs(folder: Path, pairs: int, seed: int = 0) -> tuple[Path, Path]:
 def prepare(source: str, target: str, output: str):
     """Prepares, and prints seconds and the peak in bytes."""
     from keras_deepnmt.data.corpora import CorpusOptions
-    from keras_deepnmt.data.prepare import prepare_corpus
-    from keras_deepnmt.data.prepare_options import PrepareOptions
+    from keras_deepnmt.data.preparation.options import PrepareOptions
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 
     options = PrepareOptions(
         train=[CorpusOptions(source, target)],

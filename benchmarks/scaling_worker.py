@@ -160,9 +160,9 @@ def reading(pairs, batch_tokens, multiple, batches):
     import numpy as np
     from prepare_memory import prepare, write_pairs
 
-    from keras_deepnmt.data.batching import BatchPlan
-    from keras_deepnmt.data.cells import choose_cells
-    from keras_deepnmt.data.pipeline import training_dataset
+    from keras_deepnmt.data.batches.batch_plan import BatchPlan
+    from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
+    from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.data.prepared_data import PreparedData
     from keras_deepnmt.models.tensorflow_batches import pad_rows
 
@@ -170,8 +170,10 @@ def reading(pairs, batch_tokens, multiple, batches):
         paths = write_pairs(Path(folder), pairs)
         prepare(*map(str, paths), f"{folder}/prepared")
         store = PreparedData(f"{folder}/prepared").store("train")
-        cells = choose_cells(store.lengths, batch_tokens, 10, multiple)
-        plan = BatchPlan(store.lengths, cells)
+        batch_shapes = choose_batch_shapes(
+            store.lengths, batch_tokens, 10, multiple
+        )
+        plan = BatchPlan(store.lengths, batch_shapes)
         warm_up = batches // 5
         dataset = training_dataset(store, plan, 0, warm_up + batches)
         tokens = 0

@@ -10,7 +10,7 @@ from keras_deepnmt.data import (
     CorpusOptions,
     PreparedData,
     PrepareOptions,
-    choose_cells,
+    choose_batch_shapes,
     prepare_corpus,
     training_dataset,
     validation_dataset,
@@ -35,7 +35,9 @@ class SmallCorpus:
     def __init__(self, folder, batch_tokens, max_shapes):
         self.data = PreparedData(folder / "prepared")
         self.train = self.data.store("train")
-        self.cells = choose_cells(self.train.lengths, batch_tokens, max_shapes)
+        self.cells = choose_batch_shapes(
+            self.train.lengths, batch_tokens, max_shapes
+        )
 
     @property
     def vocabulary_sizes(self):

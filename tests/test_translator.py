@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from toy_model import ToyModel
 
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo import create_model

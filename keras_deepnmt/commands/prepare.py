@@ -13,7 +13,7 @@ from keras_deepnmt.commands.dataclass_options import (
 )
 from keras_deepnmt.commands.options import VerbParser
 from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -84,7 +84,7 @@ def run(options: Namespace) -> None:
     Args:
         options: what the parser returned.
     """
-    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 
     if options.recipe:
         prepare_options = _from_recipe(options)

@@ -59,7 +59,7 @@ def run(options: Namespace) -> None:
 
     write_demo_corpus(corpus, **NUM_PAIRS[options.scale])
     console.stage("Preparing: cleaning, training a tokenizer, writing ids")
-    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
     from keras_deepnmt.recipes.loading import load_recipe
 
     recipe = load_recipe(RECIPE, recipe_overrides(corpus, options.scale))

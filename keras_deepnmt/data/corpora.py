@@ -18,19 +18,19 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class CorpusOptions:
-    """Names one corpus: two aligned files, or one that the library knows.
+    """Names one corpus: two aligned text files, or a corpus the library knows.
 
     Args:
         source: Path of the source side, plain or gzipped UTF-8.
-        target: Path of the target side, as many lines.
-        name: What to call it. Without `source` and `target` it is the name of
-            a known corpus, such as `multi30k_en_de`.
+        target: Path of the target side, with the same number of lines.
+        name: Name of the corpus. Without `source` and `target` it must be the
+            name of a known corpus, such as `multi30k_en_de`.
         weight: How often each of its pairs is drawn per epoch, on average:
             1.0 is once, 2.0 twice, 0.5 every second epoch.
 
     Raises:
-        UserError: if only one side is given, nothing is, or `weight` is not
-            positive.
+        UserError: if only one side is given, if neither files nor a name are
+            given, or if `weight` is not positive.
 
     Example:
     >>> CorpusOptions("train.en", "train.de", weight=2.0).weight
@@ -60,13 +60,9 @@ class CorpusOptions:
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """A corpus whose files are known.
+    """A corpus with the paths of its two files.
 
-    Args:
-        name: What to call it.
-        source: Path of the source side.
-        target: Path of the target side.
-        weight: How often its pairs are drawn per epoch.
+    `weight` is how often each of its pairs is drawn per epoch, on average.
     """
 
     name: str
@@ -78,15 +74,11 @@ class CorpusFiles:
 class LineReader:
     """Iterates over the lines of a plain or gzipped file, as bytes.
 
-    Lines end at a line feed only (never at other Unicode separators); a
-    carriage return before it and a byte order mark are dropped. While it is
-    read, `sha256` of the uncompressed content and `lines` grow.
-
-    Args:
-        path: The file. Gzip is recognised by its first two bytes.
-
-    Raises:
-        UserError: if the file is missing, empty or cannot be read.
+    Lines end at a line feed only, never at other Unicode separators. A carriage
+    return before the line feed and a byte order mark are dropped. Gzip is
+    recognised by the first two bytes. During iteration, `sha256` and `lines`
+    cover what has been read so far. A missing, empty or unreadable file raises
+    a `UserError`.
 
     Example:
     >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
@@ -98,7 +90,9 @@ class LineReader:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self.lines = 0
-        self.position = 0  # bytes of the file itself, for progress bars
+        self.position = (
+            0  # in bytes of the (compressed) file, for progress bars
+        )
         self._hash = hashlib.sha256()
         try:
             with open(self.path, "rb") as file:
@@ -130,7 +124,7 @@ class LineReader:
         if rest:
             self.lines += 1
             yield rest.removesuffix(b"\r")
-        if not self.lines:  # an empty text, compressed
+        if not self.lines:  # a gzip file of an empty text
             raise UserError(f"{self.path}: the file is empty.")
 
     def _chunks(self):
@@ -153,22 +147,9 @@ class LineReader:
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:
-    """Decodes one line.
+    """Decodes a line as UTF-8.
 
-    Args:
-        line: The line's bytes.
-        path: Its file, for the error message.
-        number: Its number in the file, from 1.
-
-    Returns:
-        The text.
-
-    Raises:
-        UserError: if the bytes are not UTF-8.
-
-    Example:
-    >>> decode_line(b"ein Hund", Path("train.de"), 1)
-    'ein Hund'
+    `path` and `number` (from 1) name the line in the error message.
     """
     try:
         return line.decode("utf-8")
@@ -182,17 +163,9 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
 def aligned_lines(
     source: LineReader, target: LineReader
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Iterates over the lines of two files side by side.
+    """Iterates over pairs of lines of two files.
 
-    Args:
-        source: Reader of the source side.
-        target: Reader of the target side.
-
-    Yields:
-        `(source line, target line)`.
-
-    Raises:
-        UserError: if one file has more lines than the other.
+    Raises a `UserError` if one file has more lines than the other.
 
     Example:
     >>> written = Path("train.en").write_text("a dog")
@@ -204,7 +177,7 @@ def aligned_lines(
     for pair in itertools.zip_longest(source, target):
         if pair[0] is None or pair[1] is None:
             longer = source if pair[1] is None else target
-            _read_to_the_end(longer, source, target)
+            _count_all_lines(longer, source, target)
             raise UserError(
                 "The two sides must have the same number of lines. Received: "
                 f"{source.path} with {source.lines} and {target.path} with "
@@ -213,8 +186,8 @@ def aligned_lines(
         yield pair
 
 
-def _read_to_the_end(longer, source, target):
-    # The iterator inside zip_longest is gone: count with a new reader.
+def _count_all_lines(longer, source, target):
+    # zip_longest has consumed the iterator, so a new reader counts the lines.
     counted = LineReader(longer.path)
     for _ in counted:
         pass

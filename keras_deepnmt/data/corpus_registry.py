@@ -1,7 +1,7 @@
-"""The corpora known by name: where their files are, and what they hold.
+"""The corpora known by name: the addresses and hashes of their files.
 
-SHA-256 is that of the uncompressed content, so that it is the same for a
-gzipped file and its plain copy.
+Each SHA-256 is of the uncompressed content, so a gzipped file and its plain
+copy have the same one.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,8 @@ _NEWSTEST = (
 class NamedFile:
     """One file of a known corpus.
 
-    Args:
-        address: Where it is public.
-        sha256: SHA-256 of its uncompressed content.
-        local_names: Its names inside a `data_dir`, relative to it.
+    `sha256` is of the uncompressed content; `local_names` are the paths,
+    relative to a `data_dir`, where a copy of the file may be.
     """
 
     address: str
@@ -33,12 +31,10 @@ class NamedFile:
 
 @dataclass(frozen=True)
 class NamedCorpus:
-    """A known corpus.
+    """A known corpus, whose name ends with its source and target language.
 
-    Args:
-        name: Its name, which ends in the languages of source and target.
-        splits: Source and target file of each split. A corpus of one split
-            stands for any split.
+    `splits` gives the source and target file of each split. A corpus with a
+    single split can be used for any split.
     """
 
     name: str

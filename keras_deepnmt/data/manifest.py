@@ -14,29 +14,13 @@ FORMAT = 1
 
 
 def file_sha256(path: str | Path) -> str:
-    """Hashes a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its SHA-256, in hexadecimal.
-
-    Example:
-    >>> written = Path("empty").write_text("")
-    >>> file_sha256("empty")[:8]
-    'e3b0c442'
-    """
+    """Returns the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_manifest(directory: str | Path, manifest: dict):
-    """Writes the manifest, which makes the folder a finished one.
-
-    Args:
-        directory: The prepared folder.
-        manifest: What to write.
+    """Writes the manifest; a folder with a manifest is complete.
 
     Example:
     >>> write_manifest(".", {"format": 1})
@@ -56,26 +40,14 @@ def write_manifest(directory: str | Path, manifest: dict):
 def read_manifest(directory: str | Path) -> dict:
     """Reads the manifest of a prepared folder.
 
-    Args:
-        directory: The prepared folder.
-
-    Returns:
-        The manifest.
-
-    Raises:
-        UserError: if there is none, or one this version cannot read.
-
-    Example:
-    >>> write_manifest(".", {"format": 1})
-    >>> read_manifest(".")["format"]
-    1
+    Raises a `UserError` if there is none, or if this version cannot read it.
     """
     path = Path(directory) / MANIFEST_FILE
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(
-            f"{directory}: not a prepared corpus (it holds no {MANIFEST_FILE})."
+            f"{directory}: not a prepared corpus (it has no {MANIFEST_FILE})."
             " Run `deepnmt prepare` first."
         ) from error
     except (OSError, ValueError) as error:
@@ -90,14 +62,7 @@ def read_manifest(directory: str | Path) -> dict:
 
 
 def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
-    """Names the files that are not as the manifest says.
-
-    Args:
-        directory: The prepared folder.
-        manifest: Its manifest.
-
-    Returns:
-        Names of files that are missing or changed.
+    """Lists the tokenizers and shards that are missing or have another SHA-256.
 
     Example:
     >>> manifest = {"tokenizer": {"source": "0" * 64}, "splits": {}}
@@ -120,16 +85,9 @@ def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
 
 
 def row_weights(manifest: dict) -> np.ndarray | None:
-    """Gives the weight of each training row, where corpora have weights.
+    """Returns the float32 weight of each training row, or `None` if all are 1.
 
-    A weight says how often a row is drawn per epoch on average.
-
-    Args:
-        manifest: Manifest of a prepared folder.
-
-    Returns:
-        float32 array, one weight per row of the train split, or `None` where
-        all are 1.
+    A weight says how often a row is drawn per epoch, on average.
 
     Example:
     >>> corpora = [{"split": "train", "rows": [0, 2], "weight": 2.0}]
@@ -146,13 +104,7 @@ def row_weights(manifest: dict) -> np.ndarray | None:
 
 
 def describe_manifest(manifest: dict) -> str:
-    """Says in a few lines what was read, left out and kept.
-
-    Args:
-        manifest: Manifest of a prepared folder.
-
-    Returns:
-        Lines for a terminal.
+    """Describes in a few lines how many pairs were read, left out and kept.
 
     Example:
     >>> print(describe_manifest(read_manifest("prepared")))
@@ -179,29 +131,23 @@ def describe_manifest(manifest: dict) -> str:
     return "\n".join(lines)
 
 
-def leakage_lines(manifest: dict) -> list[str]:
-    """Warns of held-out text that occurs in other splits.
-
-    Args:
-        manifest: Manifest of a prepared folder.
-
-    Returns:
-        One line per split that leaks; none where all is well.
+def leakage_warnings(manifest: dict) -> list[str]:
+    """Returns one warning per pair of splits that share source sentences.
 
     Example:
     >>> leakage = {"train_test": 2, "train_test_source": 3}
     >>> splits = {"test": {"pairs": 10}}
-    >>> leakage_lines({"leakage": leakage, "splits": splits})
+    >>> leakage_warnings({"leakage": leakage, "splits": splits})
     ['3 of 10 test sources are in train too, 2 of them with the same target.']
     """
-    lines = []
+    warnings = []
     for name, pairs in manifest["leakage"].items():
         sources = manifest["leakage"].get(f"{name}_source")
         if sources:
             other, split = name.split("_")
-            lines.append(
+            warnings.append(
                 f"{sources} of {manifest['splits'][split]['pairs']} {split} "
                 f"sources are in {other} too, {pairs} of them with the same "
                 "target."
             )
-    return lines
+    return warnings

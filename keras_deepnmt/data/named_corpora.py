@@ -1,4 +1,4 @@
-"""Finds the files of a corpus: named by the user, known by name, or fetched."""
+"""Finds the files of a corpus: given by path, found by name, or downloaded."""
 
 import contextlib
 import difflib
@@ -16,9 +16,10 @@ from keras_deepnmt.errors import UserError
 
 
 def list_named_corpora() -> list[str]:
-    """Lists the corpora that can be named, in their own direction.
+    """Lists the names of the known corpora, each in one direction.
 
-    Each can be named the other way round too (`multi30k_de_en`).
+    The reversed direction has a name too (`multi30k_de_en`), which is not
+    listed.
 
     Returns:
         Names in alphabetical order.
@@ -31,17 +32,9 @@ def list_named_corpora() -> list[str]:
 
 
 def find_named_corpus(name: str) -> NamedCorpus:
-    """Finds a known corpus, the other way round too.
+    """Finds a known corpus by its name, in either direction, source side first.
 
-    Args:
-        name: A name of `list_named_corpora`, or one with its two languages
-            exchanged.
-
-    Returns:
-        The corpus, source side first.
-
-    Raises:
-        UserError: if there is none; the nearest name is suggested.
+    Raises a `UserError` that suggests the nearest name if there is none.
 
     Example:
     >>> sorted(find_named_corpus("multi30k_de_en").splits)
@@ -64,39 +57,29 @@ def find_named_corpus(name: str) -> NamedCorpus:
     )
 
 
-def corpus_files(
+def find_corpus_files(
     corpus: CorpusOptions,
     split: str,
     data_dir: str | Path | None = None,
     cache_dir: str | Path | None = None,
     progress: bool = True,
 ) -> CorpusFiles:
-    """Finds the two files of a corpus, and fetches them if need be.
+    """Finds the two files of a corpus, and downloads them if necessary.
 
-    Args:
-        corpus: The corpus.
-        split: Which split of a named corpus is wanted. Corpora of one split
-            (`newstest2014_en_de`) give that one.
-        data_dir: Folder with copies of the named corpora; without it they are
-            fetched.
-        cache_dir: Where fetched files are kept; by default Keras' own folder.
-        progress: Whether to show progress on stderr.
-
-    Returns:
-        The corpus with its files.
-
-    Raises:
-        UserError: if the name is unknown, a file is missing, cannot be fetched
-            or does not hold what it should.
+    `split` chooses the split of a named corpus; a corpus with a single split
+    (`newstest2014_en_de`) always gives that one. Named corpora are taken from
+    `data_dir` if it is given, and are otherwise downloaded to `cache_dir`
+    (default: Keras' folder). A file that is missing, cannot be downloaded or
+    has another SHA-256 raises a `UserError`.
 
     Example:
     >>> written = Path("a.en").write_text("a"), Path("a.de").write_text("b")
-    >>> corpus_files(CorpusOptions("a.en", "a.de"), "train").name
+    >>> find_corpus_files(CorpusOptions("a.en", "a.de"), "train").name
     'a'
     """
     if corpus.source is not None:
         for path in (corpus.source, corpus.target):
-            LineReader(path)  # a missing file is known before the work starts
+            LineReader(path)  # reports a missing file before the work starts
         return CorpusFiles(
             name=corpus.name or Path(corpus.source).name.split(".")[0],
             source=Path(corpus.source),
@@ -120,18 +103,10 @@ def fetch_file(
     cache_dir: str | Path | None = None,
     progress: bool = True,
 ) -> Path:
-    """Fetches a file once and checks what it holds.
+    """Downloads a file unless the cache has it, and verifies its SHA-256.
 
-    Args:
-        file: The file.
-        cache_dir: Where fetched files are kept; by default Keras' own folder.
-        progress: Whether to show progress on stderr.
-
-    Returns:
-        Path of the file, verified.
-
-    Raises:
-        UserError: if it cannot be fetched or holds something else.
+    `cache_dir` defaults to Keras' folder. A failed download or another SHA-256
+    raises a `UserError`.
 
     Example:
     >>> corpus = find_named_corpus("newstest2014_en_de")
@@ -143,21 +118,21 @@ def fetch_file(
     folder = (folder / file.local_names[0]).parent
     path = folder / file.address.rsplit("/", 1)[-1]
     if path.exists():
-        _check(path, file, "Delete it to have it fetched again.")
+        _check_sha256(path, file, "Delete it to have it fetched again.")
         return path
-    # Under a name of its own until it is verified: get_file takes any file
-    # that lies at the final name, even half of one.
+    # Downloaded under a temporary name until it is verified: get_file accepts
+    # any file that already has the final name, even an incomplete one.
     fetched = folder / f"{path.name}.fetching-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"{folder}: no folder for fetched files ({error.strerror}). Set "
-            "KERAS_HOME to another one."
+            f"{folder}: the folder for downloaded files cannot be created "
+            f"({error.strerror}). Set KERAS_HOME to another folder."
         ) from error
     try:
         _get_file(file.address, fetched, progress)
-        _check(
+        _check_sha256(
             fetched,
             file,
             f"It came from {file.address} and was not kept; take the file "
@@ -173,8 +148,10 @@ def _get_file(address: str, path: Path, progress: bool):
     import keras
 
     with contextlib.ExitStack() as stack:
-        # Keras reports on stdout, which belongs to the command's results.
-        stderr = sys.stderr if progress else stack.enter_context(_nowhere())
+        # Keras reports progress on stdout, which is for the command's results.
+        stderr = (
+            sys.stderr if progress else stack.enter_context(_open_devnull())
+        )
         stack.enter_context(contextlib.redirect_stdout(stderr))
         try:
             keras.utils.get_file(
@@ -183,14 +160,14 @@ def _get_file(address: str, path: Path, progress: bool):
                 cache_dir=str(path.parent.parent),
                 cache_subdir=path.parent.name,
             )
-        except Exception as error:  # what get_file raises
+        except Exception as error:  # get_file raises plain `Exception`
             raise UserError(
                 f"{address} could not be fetched ({error}). Try again, or take "
                 "the file from a folder (`--data-dir`)."
             ) from error
 
 
-def _nowhere():
+def _open_devnull():
     return open(os.devnull, "w")
 
 
@@ -198,7 +175,7 @@ def _local_file(file: NamedFile, data_dir: Path) -> Path:
     for name in file.local_names:
         for path in (data_dir / name, data_dir / f"{name}.gz"):
             if path.exists():
-                _check(path, file, "It was left as it is.")
+                _check_sha256(path, file, "It was left as it is.")
                 return path
     raise UserError(
         f"{data_dir / file.local_names[0]}: no such file. Give another "
@@ -206,7 +183,7 @@ def _local_file(file: NamedFile, data_dir: Path) -> Path:
     )
 
 
-def _check(path: Path, file: NamedFile, remedy: str):
+def _check_sha256(path: Path, file: NamedFile, remedy: str):
     reader = LineReader(path)
     for _ in reader:
         pass

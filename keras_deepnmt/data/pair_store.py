@@ -1,7 +1,7 @@
-"""Reads pairs of id sequences back from ArrayRecord shards.
+"""Reads pairs of id sequences from ArrayRecord shards.
 
-A record is two little-endian uint16 numbers (the source's and the target's
-count of ids) and then the ids of both, uint16 or, where an id needs it, uint32.
+A record is two little-endian uint16 numbers, the number of source ids and of
+target ids, followed by the ids of both: uint16, or uint32 if an id needs it.
 """
 
 import re
@@ -18,19 +18,21 @@ _READER_BUFFER_BYTES = 32_768
 
 
 class PairStore:
-    """Random access to the pairs of one split, a batch of rows at a time.
+    """Gives random access to the pairs of one split.
 
     Args:
         directory: Folder a `ShardWriter` wrote to.
         split: Name of the split.
-        source_vocabulary_size: When given, a source id beyond it is refused.
-        target_vocabulary_size: When given, a target id beyond it is refused.
+        source_vocabulary_size: Larger source ids raise an error. Defaults to
+            no limit.
+        target_vocabulary_size: Larger target ids raise an error. Defaults to
+            no limit.
 
     Raises:
         UserError: if the set of shards is missing, incomplete or damaged.
 
     Example:
-    >>> from keras_deepnmt.data.shards import ShardWriter
+    >>> from keras_deepnmt.data import ShardWriter
     >>> with ShardWriter(".", "train") as writer:
     ...     writer.write([5, 6], [7, 8, 9])
     >>> source_ids, target_ids = PairStore(".", "train").read([0])[0]
@@ -72,21 +74,22 @@ class PairStore:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __reduce__(self):  # readers are opened anew in another process
+    def __reduce__(self):  # readers cannot be pickled; they are reopened
         arguments = (self.directory, self.split, *self._vocabulary_sizes)
         return PairStore, arguments
 
     def read(self, rows: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Reads the pairs of some rows together.
+        """Reads the pairs of several rows at once.
 
         Args:
             rows: Row numbers in any order.
 
         Returns:
-            For each row `(source_ids, target_ids)`, int32, without special ids.
+            A list with `(source_ids, target_ids)` of each row, int32, without
+            special ids.
 
         Raises:
-            IndexError: if a row is outside the store.
+            IndexError: if a row number is out of range.
             UserError: if a record is damaged or an id is outside a vocabulary.
         """
         rows = np.asarray(rows, "int64").reshape(-1)
@@ -145,36 +148,12 @@ class PairStore:
 
 
 def lengths_path(directory: Path, split: str) -> Path:
-    """Names the index of lengths of a split.
-
-    Args:
-        directory: Folder of the shards.
-        split: Name of the split.
-
-    Returns:
-        The path, whether the file exists or not.
-
-    Example:
-    >>> lengths_path(Path("prepared"), "train").name
-    'train.lengths.npy'
-    """
+    """Returns the path of the file with the lengths of a split's pairs."""
     return directory / f"{split}.lengths.npy"
 
 
 def shard_files(directory: Path, split: str) -> list[Path]:
-    """Lists the shards of a split in the order of their rows.
-
-    Args:
-        directory: Folder of the shards.
-        split: Name of the split.
-
-    Returns:
-        The shards that are there, be the set complete or not.
-
-    Example:
-    >>> shard_files(Path("."), "train")
-    []
-    """
+    """Lists the existing shards of a split, in the order of their rows."""
     pattern = re.compile(rf"{re.escape(split)}-\d{{5}}-of-\d{{5}}.array_record")
     return sorted(p for p in directory.glob("*") if pattern.fullmatch(p.name))
 

@@ -1,4 +1,4 @@
-"""The folder `deepnmt prepare` leaves, opened and checked."""
+"""Opens and checks the folder that `deepnmt prepare` wrote."""
 
 from functools import cached_property
 from pathlib import Path
@@ -10,20 +10,21 @@ from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
-_AGAIN = "Run `deepnmt prepare` again."
+_REMEDY = "Run `deepnmt prepare` again."
 
 
 class PreparedData:
-    """A prepared corpus: tokenizers, pairs and held-out texts.
+    """A prepared corpus: tokenizers, pairs of ids and held-out texts.
 
     Args:
         directory: The folder `deepnmt prepare` wrote.
-        verify: Also compares the SHA-256 of every shard, which reads them all.
-            The tokenizers are always compared. Defaults to `False`.
+        verify: Whether to also check the SHA-256 of every shard, which reads
+            all of them. Those of the tokenizers are always checked. Defaults
+            to `False`.
 
     Raises:
-        UserError: if the folder is unfinished, of another format, or a file in
-            it is not the one that was written.
+        UserError: if the folder is incomplete or of another format, or if a
+            file in it is missing or was changed.
 
     Example:
     >>> data = PreparedData("prepared/multi30k_en_de")
@@ -35,7 +36,7 @@ class PreparedData:
         self.directory = Path(directory)
         self.manifest = read_manifest(self.directory)
         for side, sha256 in self.manifest["tokenizer"].items():
-            self._compare(self._tokenizer_file(side), sha256)
+            self._check_sha256(self._tokenizer_file(side), sha256)
         for split, summary in self.manifest["splits"].items():
             self._check_shards(split, summary, verify)
 
@@ -56,7 +57,7 @@ class PreparedData:
 
     @property
     def weights(self) -> np.ndarray | None:
-        """The weight of each training row, or `None` where all are 1."""
+        """The weight of each training row, or `None` if all are 1."""
         return row_weights(self.manifest)
 
     def store(self, split: str) -> PairStore:
@@ -66,7 +67,7 @@ class PreparedData:
             split: One of `splits`.
 
         Returns:
-            A store that refuses ids outside the vocabularies.
+            A `PairStore` that raises an error for ids outside the vocabularies.
 
         Raises:
             UserError: if there is no such split or its shards are damaged.
@@ -82,28 +83,28 @@ class PreparedData:
         if len(store) != pairs:
             raise UserError(
                 f"{self.directory}: the manifest lists {pairs} pairs of "
-                f"`{split}`, the shards hold {len(store)}. {_AGAIN}"
+                f"`{split}`, the shards hold {len(store)}. {_REMEDY}"
             )
         return store
 
     def texts(self, split: str) -> tuple[list[str], list[str]]:
-        """Reads the raw lines of a held-out split.
+        """Reads the unprocessed lines of a held-out split.
 
         Args:
-            split: A split other than `"train"`, of which no text is kept.
+            split: A split other than `"train"`, whose text is not stored.
 
         Returns:
-            `(sources, references)`, one line a pair, untouched.
+            `(sources, references)`, one line per pair.
 
         Raises:
-            UserError: if there is no text of this split.
+            UserError: if the folder has no text of this split.
         """
         self._check_split(split)
         sides = []
         for side in ("source", "target"):
             file = self.directory / f"{split}.{side}.txt"
             if not file.is_file():
-                raise UserError(f"{self.directory} holds no text of `{split}`.")
+                raise UserError(f"{self.directory} has no text of `{split}`.")
             # Only "\n" ends a line: `splitlines` would also cut at U+2028.
             lines = file.read_bytes().decode("utf-8").split("\n")
             sides.append(lines[:-1] if lines[-1] == "" else lines)
@@ -112,7 +113,7 @@ class PreparedData:
             raise UserError(
                 f"{self.directory}: the texts of `{split}` must have {pairs} "
                 f"lines. Received: {len(sides[0])} and {len(sides[1])}. "
-                f"{_AGAIN}"
+                f"{_REMEDY}"
             )
         return sides[0], sides[1]
 
@@ -130,17 +131,17 @@ class PreparedData:
         for shard in summary["shards"]:
             file = self.directory / shard["file"]
             if not file.is_file():
-                raise UserError(f"{file} is missing. {_AGAIN}")
+                raise UserError(f"{file} is missing. {_REMEDY}")
             if verify:
-                self._compare(file, shard["sha256"])
+                self._check_sha256(file, shard["sha256"])
 
-    def _compare(self, file: Path, sha256: str):
+    def _check_sha256(self, file: Path, sha256: str):
         try:
             received = file_sha256(file)
         except OSError as error:
-            raise UserError(f"{file}: {error.strerror}. {_AGAIN}") from error
+            raise UserError(f"{file}: {error.strerror}. {_REMEDY}") from error
         if received != sha256:
             raise UserError(
                 f"{file} is not the file the manifest lists (SHA-256 "
-                f"{received[:12]}, not {sha256[:12]}). {_AGAIN}"
+                f"{received[:12]}, not {sha256[:12]}). {_REMEDY}"
             )

@@ -12,20 +12,14 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class StagedFolder:
-    """Collects files in `NAME.partial-PID` and renames it at the end.
+    """Collects files in `NAME.partial-PID` and renames the folder at the end.
 
-    The staging folder is locked while its process lives. What a killed run
-    left is removed by the next one; a run that is still going on is left in
-    peace and the second one refused.
+    The staging folder is locked while its process lives. The next run removes
+    the staging folder of a killed run; while another run is still writing, a
+    second one raises a `UserError`. So does a full disk, on exit.
 
-    Args:
-        output_dir: The final folder. It may exist if it is empty, or if
-            `replace` is true.
-        replace: Whether an existing folder is replaced, at the very end.
-
-    Raises:
-        UserError: on entry, if another process is writing this folder; on
-            exit, if the disk is full.
+    `output_dir` may exist if it is empty, or if `replace` is true; it is then
+    replaced at the very end.
 
     Example:
     >>> with StagedFolder("prepared") as folder:
@@ -103,7 +97,7 @@ class StagedFolder:
 
 
 def _lock(folder: Path) -> int | None:
-    # The lock goes with its process, however that ends.
+    # The lock is released when its process ends, for whatever reason.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,8 @@
-"""A SentencePiece model with this library's ids: 0 pad, 1 unk, 2 begin, 3 end.
+"""A SentencePiece tokenizer with fixed special ids.
 
-Normalisation (NFKC, white space) is part of the model, so that text is cut the
-same way here, in a training graph and in an exported one.
+Ids: 0 padding, 1 unknown, 2 begin, 3 end of sentence. Normalisation (NFKC,
+white space) is part of the model, so text is segmented in the same way here, in
+a training graph and in an exported one.
 """
 
 import hashlib
@@ -12,28 +13,33 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
-from keras_deepnmt.data.special_ids import with_our_special_ids
 from keras_deepnmt.errors import UserError
 
 PADDING_ID, UNKNOWN_ID, BEGIN_ID, END_ID = 0, 1, 2, 3
+_SPECIAL_IDS = {
+    "pad_id": PADDING_ID,
+    "unk_id": UNKNOWN_ID,
+    "bos_id": BEGIN_ID,
+    "eos_id": END_ID,
+}
 
 
 class Tokenizer:
-    """Cuts text into subword ids and puts ids back together.
+    """Converts text to subword ids and back.
 
-    A model whose special ids are elsewhere is taken too: its pieces are put
-    into our order (padding is added where there is none). `sha256` and `proto`
-    are those of the model in our order.
+    If a model has its special ids elsewhere, its pieces are reordered to the
+    ids 0 padding, 1 unknown, 2 begin, 3 end (a missing padding piece is added).
+    `sha256` and `proto` are those of the reordered model.
 
     Args:
         model_file: Path of a SentencePiece model.
 
     Raises:
-        UserError: if the file is missing, is no SentencePiece model, or lacks
-            an unknown, begin or end piece.
+        UserError: if the file is missing, is not a SentencePiece model, or has
+            no unknown, begin or end piece.
 
     Example:
-    >>> from keras_deepnmt.data.tokenizer_training import train_tokenizer
+    >>> from keras_deepnmt.data import train_tokenizer
     >>> text = ["ein kleiner Hund"] * 5
     >>> tokenizer = train_tokenizer(text, "source.model", 26)
     >>> ids = tokenizer.encode(["kleiner Hund"])
@@ -47,9 +53,9 @@ class Tokenizer:
             proto = self.model_file.read_bytes()
         except OSError as error:
             raise UserError(
-                f"{model_file}: no tokenizer to read here ({error.strerror})."
+                f"{model_file}: no tokenizer found ({error.strerror})."
             ) from error
-        self.proto = with_our_special_ids(proto, self.model_file)
+        self.proto = reorder_special_ids(proto, self.model_file)
         self.sha256 = hashlib.sha256(self.proto).hexdigest()
         self._processor = sentencepiece.SentencePieceProcessor(
             model_proto=self.proto
@@ -57,14 +63,14 @@ class Tokenizer:
         self.vocabulary_size = self._processor.get_piece_size()
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Cuts texts into ids.
+        """Segments texts into ids.
 
         Args:
-            texts: Texts, one sentence each.
+            texts: A list of sentences.
 
         Returns:
-            One int32 array per text, without special ids; characters outside
-            the model's alphabet give 1.
+            One int32 array per text, without special ids. Characters outside
+            the model's alphabet give id 1.
 
         Raises:
             ValueError: if `texts` is one string instead of a list.
@@ -73,29 +79,32 @@ class Tokenizer:
             raise ValueError(
                 f"`texts` must be a list of strings. Received: texts={texts!r}"
             )
-        # One thread: SentencePiece starts its threads anew at every call, and
-        # who has much text calls `encode` from several threads (no GIL held).
+        # One thread: SentencePiece starts new threads at every call, and it
+        # releases the GIL, so callers with much text use threads themselves.
         rows = self._processor.encode(list(texts), num_threads=1)
         return [np.array(row, "int32") for row in rows]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """Puts ids back together.
+        """Converts ids back to text.
 
         Args:
-            ids: Rows of ids. A row ends at its first 3; 0 and 2 are dropped.
+            ids: Rows of ids. A row ends at its first 3; ids 0 and 2 are
+                dropped.
 
         Returns:
-            One text per row; an unknown id shows as `⁇`.
+            One text per row; an unknown id gives `⁇`.
 
         Raises:
             ValueError: if an id is outside the vocabulary.
         """
-        rows = [self._plain_ids(np.asarray(row, "int64")) for row in ids]
-        # An empty list would be taken for one empty row.
+        rows = [
+            self._without_special_ids(np.asarray(row, "int64")) for row in ids
+        ]
+        # SentencePiece would take an empty list for one empty row.
         return self._processor.decode(rows, num_threads=1) if rows else []
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Names the piece of each id, special ones included.
+        """Returns the piece of each id, including special ones.
 
         Args:
             ids: Ids of one row.
@@ -107,40 +116,116 @@ class Tokenizer:
             ValueError: if an id is outside the vocabulary.
         """
         ids = np.asarray(ids, "int64")
-        self._check(ids)
+        self._check_range(ids)
         return [self._processor.id_to_piece(piece) for piece in ids.tolist()]
 
     def in_graph_tokenizer(self):
-        """Gives the same tokenizer as TensorFlow operations.
+        """Builds the same tokenizer from TensorFlow operations.
 
         Returns:
-            A `keras_nlp.tokenizers.SentencePieceTokenizer` over the same
-            model, for `tf.data` and exported graphs.
+            A `keras_nlp.tokenizers.SentencePieceTokenizer` with the same model,
+            for `tf.data` and exported graphs.
         """
         from keras_nlp.tokenizers import SentencePieceTokenizer
 
         return SentencePieceTokenizer(proto=self.proto)
 
     def save(self, model_file: str | Path):
-        """Writes the model, in our order of ids.
+        """Writes the model, with its special ids in the order above.
 
         Args:
-            model_file: Path to write; an older file is replaced.
+            model_file: Path to write; an existing file is replaced.
         """
         unfinished = Path(f"{model_file}.unfinished")
         unfinished.write_bytes(self.proto)
         os.replace(unfinished, model_file)
 
-    def _plain_ids(self, ids: np.ndarray) -> list[int]:
+    def _without_special_ids(self, ids: np.ndarray) -> list[int]:
         ends = np.flatnonzero(ids == END_ID)
         ids = ids[: ends[0]] if len(ends) else ids
-        self._check(ids)
+        self._check_range(ids)
         return ids[(ids != PADDING_ID) & (ids != BEGIN_ID)].tolist()
 
-    def _check(self, ids: np.ndarray):
+    def _check_range(self, ids: np.ndarray):
         if len(ids) and not 0 <= ids.min() <= ids.max() < self.vocabulary_size:
             raise ValueError(
                 "Ids must lie inside the vocabulary, "
                 f"0..{self.vocabulary_size - 1}. "
                 f"Received: {ids.min()}..{ids.max()}"
             )
+
+
+def reorder_special_ids(proto: bytes, origin: str | Path) -> bytes:
+    """Reorders the pieces of a serialised model so that special ids are 0 to 3.
+
+    Segmentation depends on the scores of the pieces, not on their order, so
+    only the ids change. A model that already has these ids is returned
+    unchanged. Raises a `UserError` that names `origin` if the bytes are not a
+    model or a piece that cannot be added is missing.
+
+    Example:
+    >>> reorder_special_ids(b"something else", "notes.txt")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: notes.txt: not a SentencePiece model...
+    """
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(proto)
+    except RuntimeError:
+        processor = None
+    if processor is None or not processor.get_piece_size():
+        raise UserError(
+            f"{origin}: not a SentencePiece model ({len(proto)} bytes). "
+            "Give the `.model` file that SentencePiece wrote."
+        )
+    ids = {
+        "pad_id": processor.pad_id(),
+        "unk_id": processor.unk_id(),
+        "bos_id": processor.bos_id(),
+        "eos_id": processor.eos_id(),
+    }
+    if ids == _SPECIAL_IDS:
+        return proto
+    missing = [name for name in ("bos_id", "eos_id", "unk_id") if ids[name] < 0]
+    if missing:
+        raise UserError(
+            f"{origin}: the tokenizer must have an unknown, a begin and an end "
+            f"piece. It lacks: {', '.join(missing)}. Train it with "
+            "pad_id=0 unk_id=1 bos_id=2 eos_id=3, or let `prepare` train one."
+        )
+    return _reorder_pieces(proto, ids)
+
+
+def _reorder_pieces(proto: bytes, ids: dict[str, int]) -> bytes:
+    from sentencepiece import sentencepiece_model_pb2 as model_pb2
+
+    model = model_pb2.ModelProto.FromString(proto)
+    pieces = list(model.pieces)
+    if ids["pad_id"] < 0:
+        names = {piece.piece for piece in pieces}
+        name = next(
+            n for n in ("<pad>", "<padding>", "<pad-0>") if n not in names
+        )
+        padding = model_pb2.ModelProto.SentencePiece(
+            piece=name,
+            score=0.0,
+            type=model_pb2.ModelProto.SentencePiece.CONTROL,
+        )
+    else:
+        padding = pieces[ids["pad_id"]]
+    special = [
+        padding,
+        *(pieces[ids[n]] for n in ("unk_id", "bos_id", "eos_id")),
+    ]
+    special_ids = set(ids.values())
+    rest = [p for number, p in enumerate(pieces) if number not in special_ids]
+    new = model_pb2.ModelProto()
+    new.CopyFrom(model)
+    del new.pieces[:]
+    new.pieces.extend([*special, *rest])
+    for name, value in _SPECIAL_IDS.items():
+        setattr(new.trainer_spec, name, value)
+    new.trainer_spec.pad_piece = padding.piece
+    new.trainer_spec.vocab_size = len(new.pieces)
+    return new.SerializeToString(deterministic=True)

@@ -7,7 +7,7 @@ import numpy as np
 from keras_deepnmt.masks import PADDING_ID
 
 
-def bucket_length(length: int, largest: int | None = None) -> int:
+def padded_length(length: int, largest: int | None = None) -> int:
     """Rounds a length up to one of few.
 
     To 8, 16, 24, 32, 48, 64, 96, 128 and so on: multiples of 8 that grow by a
@@ -21,15 +21,15 @@ def bucket_length(length: int, largest: int | None = None) -> int:
         The length of the padded rows, in tokens.
 
     Example:
-    >>> [bucket_length(length) for length in (1, 8, 9, 25, 33, 70)]
+    >>> [padded_length(length) for length in (1, 8, 9, 25, 33, 70)]
     [8, 8, 16, 32, 48, 96]
     """
-    bucket = 8
-    while bucket < length:
-        is_power_of_two = bucket & (bucket - 1) == 0
-        grown = bucket * 3 // 2 if is_power_of_two else bucket * 4 // 3
-        bucket = 16 if bucket == 8 else grown
-    return bucket if largest is None else min(bucket, largest)
+    padded = 8
+    while padded < length:
+        is_power_of_two = padded & (padded - 1) == 0
+        grown = padded * 3 // 2 if is_power_of_two else padded * 4 // 3
+        padded = 16 if padded == 8 else grown
+    return padded if largest is None else min(padded, largest)
 
 
 def length_batches(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:

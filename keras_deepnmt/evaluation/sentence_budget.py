@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_deepnmt.data.epoch_order import shuffled_order
+from keras_deepnmt.data.batches.epoch_order import shuffled_order
 from keras_deepnmt.files import write_json
 
 PILOT_SENTENCES = 50

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.recipes.training_schema import (
     TrainingRecipe,

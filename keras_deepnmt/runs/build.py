@@ -5,8 +5,8 @@ from typing import Any
 
 import keras
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -132,14 +132,14 @@ def plan_batches(
     """
     lengths = planned_lengths(recipe, data)
     training = recipe.training
-    cells = choose_cells(
+    batch_shapes = choose_batch_shapes(
         lengths,
         training.batch_tokens,
         training.max_shapes,
         num_replicas * training.gradient_accumulation_steps,
     )
     weights = row_weights(data.manifest)
-    return BatchPlan(lengths, cells, recipe.seed, weights)
+    return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 
 def average_into(

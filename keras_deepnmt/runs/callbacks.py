@@ -2,8 +2,8 @@
 
 import keras
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.pipeline import validation_plan
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
@@ -190,7 +190,7 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
 
 def _compilation_limit(data, plan):
     if "valid" not in data.splits:
-        return CompilationLimit(plan.cells)
+        return CompilationLimit(plan.batch_shapes)
     lengths = data.store("valid").lengths
-    validation = validation_plan(lengths, plan.cells)
-    return CompilationLimit(plan.cells, validation.cells)
+    validation = validation_plan(lengths, plan.batch_shapes)
+    return CompilationLimit(plan.batch_shapes, validation.batch_shapes)

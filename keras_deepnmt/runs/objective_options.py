@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from keras_deepnmt.data.batch_transforms import BatchTransform, WordDropout
-from keras_deepnmt.data.batching import BatchPlan
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_transforms import (
+    BatchTransform,
+    WordDropout,
+)
+from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.data.subword_sampling import SubwordSampling
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Distillation, ScheduledSampling
 from keras_deepnmt.recipes.schema import Recipe

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import keras
 
-from keras_deepnmt.data.prepare import prepare_corpus
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256

@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 
 import keras
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.datasets import (
+    training_dataset,
+    validation_dataset,
+)
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
@@ -60,7 +63,7 @@ class TrainingLoop:
         training = recipe.training
         self.store = run.checkpoints(keep=training.average_checkpoints + 1)
         self.progress = ThroughputProgress(
-            training.steps, len(plan.cells), plan.padding_fraction, quiet
+            training.steps, len(plan.batch_shapes), plan.padding_fraction, quiet
         )
         divergence = training.divergence
         if workers.is_distributed:
@@ -70,7 +73,7 @@ class TrainingLoop:
         self.validation = None
         if "valid" in data.splits:
             self.validation = validation_dataset(
-                data.store("valid"), plan.cells
+                data.store("valid"), plan.batch_shapes
             )
         else:
             check_unvalidated(recipe)

@@ -4,65 +4,69 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.errors import UserError
 
 
 class CompilationLimit(keras.callbacks.Callback):
-    """Stops when a batch comes whose shape is none of the cells.
+    """Stops when a batch comes whose shape is not one of the batch shapes.
 
     XLA compiles the step for every shape it meets, seconds to minutes each
-    time. Batches planned by `data.choose_cells` have few; where others come in
+    time. Batches planned by `data.choose_batch_shapes` have few; where others come in
     between, a run would compile again and again without anybody being told.
 
     Args:
-        cells: shapes of the training batches, those of all replicas together.
-        evaluation_cells: shapes of the validation batches. Defaults to any.
+        batch_shapes: shapes of the training batches, those of all replicas
+            together.
+        evaluation_batch_shapes: shapes of the validation batches. Defaults to
+            any.
 
     Raises:
         UserError: while training, after the update that met another shape.
 
     Example:
-    >>> cells = [keras_deepnmt.data.Cell(64, 16, 18)]
-    >>> limit = keras_deepnmt.training.CompilationLimit(cells)
-    >>> limit.cells[0].num_tokens
+    >>> batch_shapes = [keras_deepnmt.data.Cell(64, 16, 18)]
+    >>> limit = keras_deepnmt.training.CompilationLimit(batch_shapes)
+    >>> limit.batch_shapes[0].num_tokens
     2176
     """
 
     def __init__(
         self,
-        cells: Sequence[Cell],
-        evaluation_cells: Sequence[Cell] | None = None,
+        batch_shapes: Sequence[BatchShape],
+        evaluation_batch_shapes: Sequence[BatchShape] | None = None,
     ):
         super().__init__()
-        self.cells = tuple(cells)
-        self.evaluation_cells = evaluation_cells
+        self.batch_shapes = tuple(batch_shapes)
+        self.evaluation_batch_shapes = evaluation_batch_shapes
 
     def on_train_batch_end(self, batch, logs=None):
-        self._check("training", self.model.training_shapes, self.cells)
+        self._check("training", self.model.training_shapes, self.batch_shapes)
 
     def on_test_batch_end(self, batch, logs=None):
-        cells = self.evaluation_cells
-        if cells is not None:
-            self._check("evaluation", self.model.evaluation_shapes, cells)
+        batch_shapes = self.evaluation_batch_shapes
+        if batch_shapes is not None:
+            self._check(
+                "evaluation", self.model.evaluation_shapes, batch_shapes
+            )
 
-    def _check(self, step, shapes, cells):
+    def _check(self, step, shapes, batch_shapes):
         strategy = getattr(self.model, "distribute_strategy", None)
         replicas = strategy.num_replicas_in_sync if strategy else 1
         expected = [
             (
-                cell.batch_size // replicas,
-                cell.source_length,
-                cell.target_length,
+                shape.batch_size // replicas,
+                shape.source_length,
+                shape.target_length,
             )
-            for cell in cells
+            for shape in batch_shapes
         ]
         unexpected = shapes.difference(expected)
         if unexpected:
             raise UserError(
                 f"the {step} step met a batch of "
                 f"{_written(unexpected.pop())} (rows of a replica x source x "
-                f"target tokens), which is none of the {len(cells)} shapes "
+                f"target tokens), which is none of the {len(expected)} shapes "
                 f"planned: {', '.join(map(_written, expected))}. Each further "
                 "shape is one more compilation, so training stops; the "
                 "checkpoints are kept. Give `fit` batches of these shapes "

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from keras_deepnmt.decoding.batches import bucket_length, padded_batch
+from keras_deepnmt.decoding.batches import padded_batch, padded_length
 from keras_deepnmt.decoding.beam import beam_search
 from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.greedy import greedy_search
@@ -122,5 +122,5 @@ class BatchDecoder:
         )
 
     def _padded(self, rows, largest):
-        length = bucket_length(max(map(len, rows)), largest)
+        length = padded_length(max(map(len, rows)), largest)
         return padded_batch(rows, self.batch_size, length)

@@ -17,15 +17,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batch_source import grain_batches
-from keras_deepnmt.data.batch_transforms import WordDropout
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, choose_cells
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    choose_batch_shapes,
+)
+from keras_deepnmt.data.batches.batch_source import grain_batches
+from keras_deepnmt.data.batches.batch_transforms import WordDropout
+from keras_deepnmt.data.batches.segmentation import RandomSegmentation
+from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.segmentation import RandomSegmentation
-from keras_deepnmt.data.shards import ShardWriter
-from keras_deepnmt.data.subword_sampling import SubwordSampling
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 
 
 def sentences(count, seed):
@@ -60,7 +63,9 @@ def store(tokenizers, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plan(store):
-    return BatchPlan(store.lengths, choose_cells(store.lengths, 307, 3), 7)
+    return BatchPlan(
+        store.lengths, choose_batch_shapes(store.lengths, 307, 3), 7
+    )
 
 
 @pytest.fixture
@@ -148,9 +153,9 @@ def test_a_sampled_batch_holds_the_same_texts(
 
 
 def test_a_sentence_is_cut_anew_in_each_epoch(store, sampling):
-    pairs, cell = store.read([12]), Cell(1, 101, 103)
+    pairs, batch_shape = store.read([12]), BatchShape(1, 101, 103)
     cuts = {
-        tuple(sampling.change_pairs(pairs, cell, step)[0][0].tolist())
+        tuple(sampling.change_pairs(pairs, batch_shape, step)[0][0].tolist())
         for step in range(11)
     }
     assert len(cuts) > 2
@@ -217,7 +222,8 @@ def test_another_process_draws_the_same(tokenizers):
     here = cut.draw(tokenizers[1].encode([text])[0], 77).tolist()
     program = (
         "import sys; from keras_deepnmt.data.tokenizers import Tokenizer;"
-        "from keras_deepnmt.data.segmentation import RandomSegmentation;"
+        "from keras_deepnmt.data.batches.segmentation import "
+        "RandomSegmentation;"
         "tokenizer = Tokenizer(sys.argv[1]);"
         "cut = RandomSegmentation(tokenizer, 0.3);"
         "print(cut.draw(tokenizer.encode([sys.argv[2]])[0], 77).tolist())"
@@ -230,7 +236,7 @@ def test_another_process_draws_the_same(tokenizers):
 def test_what_does_not_fit_stays_as_it_was_stored(store, tokenizers):
     pairs = store.read(range(31))
     source, target = store.lengths[:31].max(axis=0).tolist()
-    tight, wide = Cell(31, source, target), Cell(31, 211, 223)
+    tight, wide = BatchShape(31, source, target), BatchShape(31, 211, 223)
     # Characters alone: the longest sentence fits in no shape made for pieces.
     sampling = SubwordSampling(tokenizers, alpha=0.0, tries=1)
     if is_bpe(tokenizers):
@@ -264,7 +270,7 @@ def test_shapes_with_room_let_most_sentences_change(store, tokenizers):
     assert room.mean() < 2 * store.lengths.mean()
     shares = []
     for lengths in (store.lengths, room):
-        plan = BatchPlan(lengths, choose_cells(lengths, 307, 3))
+        plan = BatchPlan(lengths, choose_batch_shapes(lengths, 307, 3))
         shares.append(sampling.stored_share(store, plan))
     assert shares[1] < 0.5 * shares[0]
     np.testing.assert_array_equal(room, sampling.roomy_lengths(store))
@@ -274,7 +280,7 @@ def test_a_sentence_with_an_unknown_word_stays(tokenizers, sampling):
     source = np.array([*tokenizers[0].encode(["abcde abcde"])[0], 1], "int32")
     target = tokenizers[1].encode(sentences(13, 2)[12:])[0]
     pairs = [(source, target)] * 17
-    found = sampling.change_pairs(pairs, Cell(17, 101, 103), step=5)
+    found = sampling.change_pairs(pairs, BatchShape(17, 101, 103), step=5)
     assert all(new is source for new, _ in found)
     assert any(new.tolist() != target.tolist() for _, new in found)
 

@@ -15,21 +15,25 @@ import time
 import pytest
 
 from keras_deepnmt.data import demo
-from keras_deepnmt.data.demo import corpus, german, noun_tables, small_words
-from keras_deepnmt.data.demo.adverbials import prepositional
+from keras_deepnmt.data.demo import corpus, function_words, german, nouns
 from keras_deepnmt.data.demo.attributes import relative_clause
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.clauses import Clause
-from keras_deepnmt.data.demo.modals import MODALS
 from keras_deepnmt.data.demo.nouns import COMPOUNDS, NOUNS
-from keras_deepnmt.data.demo.phrases import FIRST, PLURAL_PERSON, THIRD, Phrase
+from keras_deepnmt.data.demo.phrases import (
+    FIRST,
+    PLURAL_PERSON,
+    THIRD,
+    Phrase,
+    prepositional,
+)
 from keras_deepnmt.data.demo.phrases import adjective_form as form
 from keras_deepnmt.data.demo.sentences import make_sentence
-from keras_deepnmt.data.demo.verbs import VERBS
+from keras_deepnmt.data.demo.verbs import MODALS, VERBS
 from keras_deepnmt.errors import UserError
 
 NUM_PAIRS = 6_007
-ADJECTIVES = {item.german: item for item in small_words.ADJECTIVES}
+ADJECTIVES = {item.german: item for item in function_words.ADJECTIVES}
 ALL_NOUNS = {
     noun.forms[0][0]: noun
     for noun in (*COMPOUNDS, *(n for kind in NOUNS.values() for n in kind))
@@ -135,7 +139,7 @@ def decline(determiner, adjective, noun, plural=False):
 )
 def test_noun_phrases_agree(words, expected):
     determiner, adjective, noun, plural = words.split()
-    determiner = getattr(small_words, determiner)
+    determiner = getattr(function_words, determiner)
     got = decline(determiner, adjective, noun, plural == "1")
     assert got == expected.split("|")
 
@@ -232,7 +236,7 @@ def test_compounds_are_built_of_modifier_and_head():
     assert found["Küchentür"].english == ("kitchen door", "kitchen doors")
     assert found["Küchentür"].column == german.FEMININE
     assert found["Schultasche"].forms[german.DATIVE][1] == "Schultaschen"
-    assert len(noun_tables.COMPOUND_MODIFIERS) >= 10
+    assert len(nouns.COMPOUND_MODIFIERS) >= 10
 
 
 def test_prepositions_contract():

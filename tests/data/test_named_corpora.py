@@ -18,8 +18,8 @@ from keras_deepnmt.data.corpus_registry import (
     NamedCorpus,
     NamedFile,
 )
-from keras_deepnmt.data.prepare import prepare_corpus
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.errors import UserError
 
 SOURCE = "".join(f"a small dog number {n}\n" for n in range(200)).encode()
@@ -164,14 +164,14 @@ def test_a_data_dir_is_used_before_the_network(server, tmp_path, monkeypatch):
     monkeypatch.setitem(NAMED_CORPORA, "toy_en_de", toy)
     options = CorpusOptions(name="toy_en_de", weight=2.0)
     with pytest.raises(UserError, match="toy/train.en.gz: no such file"):
-        named_corpora.corpus_files(options, "train", tmp_path)
+        named_corpora.find_corpus_files(options, "train", tmp_path)
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "train.en.gz").write_bytes(SOURCE)
     (tmp_path / "toy" / "train.de.gz").write_bytes(PAGES["/train.en.gz"])
     with pytest.raises(UserError, match="train.de.gz: .* was left as it is."):
-        named_corpora.corpus_files(options, "train", tmp_path)
+        named_corpora.find_corpus_files(options, "train", tmp_path)
     (tmp_path / "toy" / "train.de").write_bytes(TARGET)
-    files = named_corpora.corpus_files(options, "train", tmp_path)
+    files = named_corpora.find_corpus_files(options, "train", tmp_path)
     assert files.weight == 2.0 and files.target == tmp_path / "toy" / "train.de"
     assert server.requests == []
 
@@ -199,7 +199,7 @@ def test_a_corpus_can_be_named_the_other_way_round():
 def test_the_real_corpora_hold_what_the_registry_says(corpora_dir, name):
     splits = ("train", "valid", "test") if "multi30k" in name else ("test",)
     for split in splits:
-        files = named_corpora.corpus_files(
+        files = named_corpora.find_corpus_files(
             CorpusOptions(name=name), split, corpora_dir
         )
         assert files.name == name

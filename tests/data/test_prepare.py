@@ -20,9 +20,9 @@ import pytest
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
-from keras_deepnmt.data.prepare import prepare_corpus
-from keras_deepnmt.data.prepare_options import PrepareOptions
-from keras_deepnmt.data.shards import PairStore
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
@@ -416,8 +416,8 @@ def test_contradicting_options_are_refused(options, change, message):
 SCRIPT = """
 import sys
 from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.prepare import prepare_corpus
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
+from keras_deepnmt.data.preparation.options import PrepareOptions
 
 options = PrepareOptions(
     train=[CorpusOptions(sys.argv[1], sys.argv[2])], vocabulary_size=97

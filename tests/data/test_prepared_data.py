@@ -11,14 +11,14 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import choose_cells
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.pair_store import shard_files
-from keras_deepnmt.data.prepare import prepare_corpus
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.data.shards import ShardWriter
 from keras_deepnmt.errors import UserError
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
@@ -73,10 +73,10 @@ def test_opens_what_was_prepared(prepared):
 def test_weights_are_one_a_training_row(prepared):
     data = PreparedData(prepared)
     lengths = data.store("train").lengths
-    cells = choose_cells(lengths, 211, 3)
-    plan = BatchPlan(lengths, cells, weights=data.weights)
+    batch_shapes = choose_batch_shapes(lengths, 211, 3)
+    plan = BatchPlan(lengths, batch_shapes, weights=data.weights)
     assert set(data.weights.tolist()) == {1.0, 2.0}
-    assert sum(plan.rows_per_cell) == data.weights.sum()
+    assert sum(plan.rows_per_shape) == data.weights.sum()
 
 
 def test_refuses_a_folder_without_manifest(copy):

@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.data.pair_store import PairStore, shard_files
-from keras_deepnmt.data.shards import MAX_PAIR_LENGTH, ShardWriter
+from keras_deepnmt.data.preparation.shard_writer import (
+    MAX_PAIR_LENGTH,
+    ShardWriter,
+)
 from keras_deepnmt.errors import UserError
 
 PAIRS = [
@@ -108,7 +111,7 @@ def test_an_error_while_writing_leaves_nothing(tmp_path):
 def test_a_killed_writer_leaves_nothing_that_opens(tmp_path):
     code = (
         "import os, signal, sys\n"
-        "from keras_deepnmt.data.shards import ShardWriter\n"
+        "from keras_deepnmt.data.preparation.shard_writer import ShardWriter\n"
         "writer = ShardWriter(sys.argv[1], 'train', 2)\n"
         "for _ in range(5):\n"
         "    writer.write([5, 6], [7])\n"

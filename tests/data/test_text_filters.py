@@ -9,11 +9,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.text_filters import (
+from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
     SeenHashes,
+    hash_text,
     normalize_text,
-    text_hash,
 )
 
 
@@ -56,9 +56,9 @@ def test_identical_sides_can_be_kept():
 
 
 def test_hashes_tell_sides_apart_and_do_not_change():
-    assert text_hash("a", "b c") != text_hash("a b", "c")
+    assert hash_text("a", "b c") != hash_text("a b", "c")
     # A fixed value: manifests of other days and machines must agree.
-    assert text_hash("ein", "one") == 0xEC5FC5D3584AFBE4
+    assert hash_text("ein", "one") == 0xEC5FC5D3584AFBE4
 
 
 def test_seen_hashes_are_a_set():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from keras_deepnmt.data.prepare import prepare_corpus
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.batch_size import search as batch_search
@@ -21,7 +21,7 @@ from keras_deepnmt.runs.batch_size.search import (
     find_parts,
     run_trial,
 )
-from keras_deepnmt.runs.batch_size.trial import largest_cells
+from keras_deepnmt.runs.batch_size.trial import largest_batch_shapes
 from keras_deepnmt.runs.run_folder import RunFolder
 
 AUTO = {
@@ -80,13 +80,13 @@ def test_a_trial_that_fails_otherwise_is_told():
         run_trial(python("raise ValueError('no such')"), limit=4096 * MIB)
 
 
-def test_the_largest_cells_are_those_of_most_tokens_scores_and_length():
-    many, long = Cell(100, 9, 9), Cell(10, 80, 8)
-    scores = Cell(60, 3, 25)
-    assert largest_cells([Cell(9, 9, 9), many, long, scores]) == sorted(
-        [many, long, scores]
-    )
-    assert largest_cells([many, Cell(100, 9, 8)]) == [many]
+def test_the_largest_batch_shapes_are_those_of_most_tokens_scores_and_length():
+    many, long = BatchShape(100, 9, 9), BatchShape(10, 80, 8)
+    scores = BatchShape(60, 3, 25)
+    assert largest_batch_shapes(
+        [BatchShape(9, 9, 9), many, long, scores]
+    ) == sorted([many, long, scores])
+    assert largest_batch_shapes([many, BatchShape(100, 9, 8)]) == [many]
 
 
 def test_this_machine_has_some_memory():

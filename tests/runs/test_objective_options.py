@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from broken_runs import checkpoint
 
+from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.data.subword_sampling import SubwordSampling
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_json
 from keras_deepnmt.models import Objective

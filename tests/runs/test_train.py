@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from broken_runs import fails_at
 
-from keras_deepnmt.data.batch_source import make_batch
+from keras_deepnmt.data.batches.batch_source import make_batch
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.average import average
@@ -318,14 +318,16 @@ def test_mixed_precision_trains_and_keeps_float32_weights(
 def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
     train_in, without_search, tmp_path, monkeypatch
 ):
-    def wider(cell, pairs):
-        inputs, labels = make_batch(cell, pairs)
+    def wider(shape, pairs):
+        inputs, labels = make_batch(shape, pairs)
         pad = [(0, 0), (0, 1)]
         source_ids = np.pad(inputs["source_ids"], pad)
         return {**inputs, "source_ids": source_ids}, labels
 
     assert train_in({"training.steps": 3})["steps"] == 3
-    monkeypatch.setattr("keras_deepnmt.data.batch_source.make_batch", wider)
+    monkeypatch.setattr(
+        "keras_deepnmt.data.batches.batch_source.make_batch", wider
+    )
     said = "none of the 2 shapes planned"
     with pytest.raises(UserError, match=said) as info:
         train_in()

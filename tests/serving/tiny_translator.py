@@ -5,7 +5,7 @@ import random
 import keras
 import numpy as np
 
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.translator import Translator
 

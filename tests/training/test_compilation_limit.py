@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.training.compilation_limit import CompilationLimit
 
-CELLS = [Cell(2, 7, 5), Cell(4, 11, 5)]
+BATCH_SHAPES = [BatchShape(2, 7, 5), BatchShape(4, 11, 5)]
 PLANNED = {(2, 7, 5), (4, 11, 5)}
 
 
@@ -31,14 +31,14 @@ def watch(limit, training=(), evaluation=(), replicas=1):
 
 
 def test_planned_shapes_pass():
-    watch(CompilationLimit(CELLS, CELLS), PLANNED, PLANNED)
-    watch(CompilationLimit(CELLS), PLANNED, {(3, 3, 3)})
-    watch(CompilationLimit(CELLS), {(1, 7, 5), (2, 11, 5)}, replicas=2)
+    watch(CompilationLimit(BATCH_SHAPES, BATCH_SHAPES), PLANNED, PLANNED)
+    watch(CompilationLimit(BATCH_SHAPES), PLANNED, {(3, 3, 3)})
+    watch(CompilationLimit(BATCH_SHAPES), {(1, 7, 5), (2, 11, 5)}, replicas=2)
 
 
 def test_another_shape_stops_training_and_says_which():
     with pytest.raises(UserError) as info:
-        watch(CompilationLimit(CELLS), PLANNED | {(2, 13, 5)})
+        watch(CompilationLimit(BATCH_SHAPES), PLANNED | {(2, 13, 5)})
     message = str(info.value)
     assert "the training step met a batch of 2 x 13 x 5" in message
     assert "none of the 2 shapes planned: 2 x 7 x 5, 4 x 11 x 5." in message
@@ -47,11 +47,15 @@ def test_another_shape_stops_training_and_says_which():
 
 def test_a_whole_batch_on_each_replica_is_another_shape():
     with pytest.raises(UserError, match="met a batch of 4 x 11 x 5"):
-        watch(CompilationLimit(CELLS), {(1, 7, 5), (4, 11, 5)}, replicas=2)
+        watch(
+            CompilationLimit(BATCH_SHAPES), {(1, 7, 5), (4, 11, 5)}, replicas=2
+        )
 
 
-def test_validation_has_cells_of_its_own():
+def test_validation_has_batch_shapes_of_its_own():
     with pytest.raises(
         UserError, match="the evaluation step met .* 4 x 11 x 5"
     ):
-        watch(CompilationLimit(CELLS, CELLS[:1]), PLANNED, PLANNED)
+        watch(
+            CompilationLimit(BATCH_SHAPES, BATCH_SHAPES[:1]), PLANNED, PLANNED
+        )

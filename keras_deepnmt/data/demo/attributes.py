@@ -1,7 +1,7 @@
-"""What follows a noun of the demo grammar: genitives, relative clauses."""
+"""Attributes after a noun of the demo grammar: genitives, relative clauses."""
 
-from keras_deepnmt.data.demo import adverbials, phrases
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo import phrases
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.german import (
     ACCUSATIVE,
     DATIVE,
@@ -12,7 +12,7 @@ from keras_deepnmt.data.demo.german import (
     PLURAL,
     RELATIVE,
 )
-from keras_deepnmt.data.demo.noun_tables import CITY_NAMES
+from keras_deepnmt.data.demo.nouns import CITY_NAMES
 from keras_deepnmt.data.demo.phrases import (
     PEOPLE,
     PLURAL_PERSON,
@@ -41,16 +41,10 @@ _CARRIED = ("thing", "head", "animal", "garment", "drink")
 def attributed_phrase(
     chooser: Chooser, kinds: tuple[str, ...], case: int, feminine: bool
 ) -> Phrase:
-    """Makes a noun phrase with one attribute after its noun.
+    """Makes a noun phrase with a genitive, a relative clause, *mit* or *aus*.
 
-    Args:
-        chooser: The source of chance.
-        kinds: The kinds of nouns to choose from.
-        case: The case the phrase stands in.
-        feminine: Whether a genitive may be feminine.
-
-    Returns:
-        The phrase with a genitive, a relative clause, *mit* or *aus*.
+    `kinds` are the kinds of nouns to choose from, `case` is the case of the
+    phrase, and `feminine` says whether a genitive may be feminine.
     """
     adjunct = chooser.pick(_ADJUNCTS)
     owned = tuple(kind for kind in kinds if kind in _OWNABLE)
@@ -66,7 +60,7 @@ def attributed_phrase(
     if adjunct == "mit" and person:
         case, *words = chooser.pick(_WITH)
         other = phrases.noun_phrase(chooser, _CARRIED, case)
-        _append(phrase, *adverbials.prepositional(*words, other))
+        _append(phrase, *phrases.prepositional(*words, other))
     elif adjunct == "aus" and person:
         german, english = chooser.pick(CITY_NAMES)
         _append(phrase, ["aus", german], ["from", english])
@@ -87,13 +81,9 @@ def relative_clause(
 ) -> tuple[list[str], list[str]]:
     """Makes a relative clause: *der schläft*, *dem ich helfe*.
 
-    Args:
-        chooser: The source of chance.
-        antecedent: The phrase it belongs to, whose gender and number the
-            relative pronoun has; its case is that of its own clause.
-
-    Returns:
-        The German words, without commas, and the English words.
+    The relative pronoun takes its gender and number from `antecedent`, and its
+    case from its own clause. Returns the German words, without commas, and the
+    English words.
     """
     kind = antecedent.kind
     person = kind in PEOPLE
@@ -123,7 +113,7 @@ def _as_subject(chooser, antecedent, person):
         antecedent.column,
         antecedent.person,
     )
-    # "die Frau, die Anna sieht" would leave open who sees whom.
+    # No names: "die Frau, die Anna sieht" does not tell who sees whom.
     clause = plan_clause(
         chooser,
         subject=pronoun,
@@ -135,8 +125,8 @@ def _as_subject(chooser, antecedent, person):
 
 
 def _as_accusative(chooser, antecedent, person):
-    # Only the masculine "den" tells an object from a subject; elsewhere a
-    # pronoun that can only be a subject does.
+    # Only the masculine "den" is marked as an object. Otherwise the subject is
+    # a pronoun that can only be a subject.
     if antecedent.column == MASCULINE and chooser.chance(0.7):
         subject = phrases.noun_phrase(chooser, PEOPLE, NOMINATIVE, names=True)
     else:

@@ -1,8 +1,9 @@
-"""Clauses of the demo grammar, and the three places of the German verb.
+"""Clauses of the demo grammar, and the three positions of the German verb.
 
-A clause is planned once and then put in order: verb second in a main clause
-(*Der Mann macht die Tür auf*), verb last in a subordinate one (*weil der Mann
-die Tür aufmacht*), verb first in a question. English keeps its own order.
+A clause is first planned and then put in order: the verb is second in a main
+clause (*Der Mann macht die Tür auf*), last in a subordinate clause (*weil der
+Mann die Tür aufmacht*), first in a question. English word order does not
+change.
 """
 
 from keras_deepnmt.data.demo.phrases import THIRD
@@ -14,21 +15,21 @@ _BE = {
 
 
 class Clause:
-    """A planned clause: its subject, its verb's parts, and all the rest.
+    """A planned clause: its subject, the parts of its verb, and other words.
 
     Attributes:
         subject: Phrase.
         finite: str, the finite verb.
-        tail: list of str, what ends a main clause (prefix, participle).
-        final: list of str, the whole verb where it comes last.
-        middle: list of (name, German words) between the verb's two places.
-        auxiliary: str, the English auxiliary a question begins with.
+        tail: list of str, the end of a main clause (prefix, participle).
+        final: list of str, the whole verb when it comes last.
+        middle: list of (name, German words) between the two parts of the verb.
+        auxiliary: str, the English auxiliary that begins a question.
         base: list of str, the English verb after that auxiliary.
         statement: list of str, the English verb of a statement.
         after: list of (name, English words) after the English verb.
         fronts: list of str, names in `middle` that may open the sentence.
         tense: str.
-        complementizer: str, what introduces the clause that the verb wants.
+        complementizer: str, the word that introduces the object clause.
     """
 
     __slots__ = (
@@ -55,7 +56,7 @@ class Clause:
         self.complementizer = ""
 
     def conjugate(self, verb, modal, negated):
-        """Sets the verb's forms, agreeing with the subject."""
+        """Sets the forms of the verb that agree with the subject."""
         person = self.subject.person
         self._conjugate_german(
             person,
@@ -77,7 +78,7 @@ class Clause:
         self._conjugate_english(person, auxiliary, base, third, negated)
 
     def conjugate_copula(self, modal, negated):
-        """Sets the forms of *sein*, "to be"."""
+        """Sets the forms of *sein*, "to be", that agree with the subject."""
         person = self.subject.person
         auxiliary, base, third = "do", ["be"], ["be"]
         present, forms = _BE["past" if self.tense == "past" else "present"]
@@ -120,7 +121,7 @@ class Clause:
             self.statement = [auxiliary, *base]
 
     def add(self, name, german, english, front=False):
-        """Adds a constituent, which may open the sentence if `front`."""
+        """Adds a constituent that may open the sentence if `front` is true."""
         self.middle.append((name, german))
         if english:
             self.after.append((name, english))
@@ -128,13 +129,10 @@ class Clause:
             self.fronts.append(name)
 
     def main(self, front: str | None = None):
-        """Orders a main clause, opened by `front` or else by the subject.
+        """Orders a main clause that starts with `front` or with the subject.
 
-        Args:
-            front: A name in `fronts`, or `None`.
-
-        Returns:
-            The German and the English words.
+        `front` is one of the names in `fronts`. Returns the German and the
+        English words.
         """
         subject = self.subject
         german = [*subject.german, self.finite]
@@ -147,7 +145,7 @@ class Clause:
         for _, words in rest:
             german += words
         german += self.tail
-        # Objects go back to their English place; adverbials stay in front.
+        # In English, objects follow the verb and adverbials stay in front.
         moved = [words for name, words in self.after if name == front]
         if moved and front in ("time", "place"):
             english = moved[0] + english
@@ -157,7 +155,7 @@ class Clause:
         return german, english
 
     def continued(self):
-        """Orders a main clause that shares the subject of the one before."""
+        """Orders a main clause that shares the subject of the preceding one."""
         german = [self.finite]
         english = [*self.statement]
         for _, words in self.middle:
@@ -167,7 +165,7 @@ class Clause:
         return german + self.tail, english
 
     def subordinate(self, german_opening=(), english_opening=()):
-        """Orders a clause whose verb comes last, after a subjunction."""
+        """Orders a subordinate clause, whose verb comes last."""
         german = [*german_opening, *self.subject.german]
         english = [*english_opening, *self.subject.english, *self.statement]
         for _, words in self.middle:

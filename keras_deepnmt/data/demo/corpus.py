@@ -1,4 +1,4 @@
-"""Sentence pairs of the demo grammar, and the files they are written to."""
+"""Generates sentence pairs of the demo grammar and writes them to files."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.german import LABEL_MARK
 from keras_deepnmt.data.demo.sentences import make_sentence
 from keras_deepnmt.errors import UserError
@@ -17,10 +17,10 @@ _SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class RoleLabel:
-    """The function of one "der".
+    """The grammatical function of one "der".
 
     Attributes:
-        token_index: Which token of the German sentence, split at spaces.
+        token_index: Index of the token in the German sentence, split at spaces.
         function: One of `DER_FUNCTIONS`.
     """
 
@@ -30,12 +30,12 @@ class RoleLabel:
 
 @dataclass(frozen=True)
 class DemoPair:
-    """A German sentence, its English translation, and every "der" in it.
+    """A German sentence, its English translation, and the role of each "der".
 
     Attributes:
         source: The German sentence.
         target: The English sentence.
-        roles: The labels of all its tokens "der" and "Der", in order.
+        roles: The labels of all tokens "der" and "Der", in order.
     """
 
     source: str
@@ -46,12 +46,12 @@ class DemoPair:
 def demo_pairs(num_pairs: int, seed: int = 1) -> list[DemoPair]:
     """Generates distinct sentence pairs.
 
-    No German and no English sentence occurs twice. The pairs of a shorter
-    list are the first pairs of a longer one with the same seed.
+    No German and no English sentence occurs twice. For the same seed, a shorter
+    list is the beginning of a longer one.
 
     Args:
-        num_pairs: How many pairs.
-        seed: The seed; the same seed gives the same pairs everywhere.
+        num_pairs: Number of pairs.
+        seed: The same seed gives the same pairs everywhere.
 
     Returns:
         The pairs.
@@ -79,23 +79,23 @@ def write_demo_corpus(
     num_test: int = 500,
     seed: int = 1,
 ) -> dict[str, Path]:
-    """Writes the corpus to text files, one sentence a line.
+    """Writes the corpus to text files, one sentence per line.
 
-    For each of `train`, `valid` and `test` there are `{split}.de`,
-    `{split}.en` and `{split}.roles.jsonl`, whose lines belong together. A line
-    of the last is the list of the pair's labels. No sentence of one split
-    occurs in another, and `valid` and `test` do not depend on `num_train`.
-    Files get their names only when all are complete.
+    For each of `train`, `valid` and `test` it writes `{split}.de`, `{split}.en`
+    and `{split}.roles.jsonl`, which are aligned line by line. A line of the
+    last is the list of the pair's labels. No sentence of one split occurs in
+    another, and `valid` and `test` do not depend on `num_train`. Files get
+    their names only when all are complete.
 
     Args:
-        directory: The folder to write to; made if missing.
-        num_train: Pairs for training.
-        num_valid: Pairs for validation.
-        num_test: Pairs for the test.
-        seed: The seed; the same seed gives the same bytes.
+        directory: The folder to write to; it is created if missing.
+        num_train: Number of training pairs.
+        num_valid: Number of validation pairs.
+        num_test: Number of test pairs.
+        seed: The same seed gives the same bytes.
 
     Returns:
-        The files' paths, keyed by their names.
+        The paths of the files by their names.
 
     Raises:
         ValueError: if a number of pairs is negative.
@@ -118,11 +118,11 @@ def write_demo_corpus(
     directory = Path(directory)
     if directory.exists() and not directory.is_dir():
         raise UserError(
-            f"{directory}: the corpus needs a folder, and this is a file. "
-            "Name another one."
+            f"{directory}: the corpus needs a folder, but this is a file. "
+            "Choose another folder."
         )
     pairs = _distinct_pairs(seed)
-    # Held-out pairs come first, so that a larger training set leaves them be.
+    # Held-out pairs come first, so they do not depend on the training size.
     held_out = {
         "valid": list(islice(pairs, num_valid)),
         "test": list(islice(pairs, num_test)),
@@ -130,8 +130,8 @@ def write_demo_corpus(
     splits = {"train": list(islice(pairs, num_train)), **held_out}
     texts = {}
     for split in _SPLITS:
-        texts.update(_texts(split, splits[split]))
-    return _write_together(directory, texts)
+        texts.update(_split_texts(split, splits[split]))
+    return _write_files(directory, texts)
 
 
 def _distinct_pairs(seed):
@@ -142,17 +142,17 @@ def _distinct_pairs(seed):
         num_words = len(german) - german.count(",")
         if not MIN_WORDS <= num_words <= MAX_WORDS:
             continue
-        tokens = _tokens(german, mark)
+        tokens = _join_punctuation(german, mark)
         roles = []
         for index, token in enumerate(tokens):
             if LABEL_MARK in token:
                 tokens[index], _, function = token.partition(LABEL_MARK)
-                # Commas came to stand behind the label.
+                # A comma was joined after the label.
                 function, comma, _ = function.partition(",")
                 tokens[index] += comma
                 roles.append(RoleLabel(index, function))
-        source = _sentence(tokens)
-        target = _sentence(_tokens(english, mark))
+        source = _capitalized(tokens)
+        target = _capitalized(_join_punctuation(english, mark))
         if source in sources or target in targets:
             continue
         sources.add(source)
@@ -160,8 +160,8 @@ def _distinct_pairs(seed):
         yield DemoPair(source, target, tuple(roles))
 
 
-def _tokens(words, mark):
-    """Joins commas, one at most, and the final mark to the words before."""
+def _join_punctuation(words, mark):
+    """Joins commas (one at most) and the final mark to the preceding words."""
     tokens = []
     for word in words:
         if word != ",":
@@ -172,12 +172,12 @@ def _tokens(words, mark):
     return tokens
 
 
-def _sentence(tokens):
+def _capitalized(tokens):
     text = " ".join(tokens)
     return text[0].upper() + text[1:]
 
 
-def _texts(split, pairs):
+def _split_texts(split, pairs):
     return {
         f"{split}.de": "".join(pair.source + "\n" for pair in pairs),
         f"{split}.en": "".join(pair.target + "\n" for pair in pairs),
@@ -188,7 +188,7 @@ def _texts(split, pairs):
     }
 
 
-def _write_together(directory, texts):
+def _write_files(directory, texts):
     directory.mkdir(parents=True, exist_ok=True)
     paths = {name: directory / name for name in texts}
     temporary = {name: directory / f".{name}.{os.getpid()}" for name in texts}

@@ -1,4 +1,4 @@
-"""How English words of the demo grammar change."""
+"""Inflection of English words in the demo grammar."""
 
 import re
 
@@ -40,7 +40,7 @@ def past(verb: str) -> str:
 
 
 def article(next_word: str) -> str:
-    """Returns "a" or "an", whichever the next word calls for.
+    """Returns "a" or "an", depending on the next word.
 
     Example:
     >>> article("apple"), article("man")

@@ -1,8 +1,8 @@
-"""How German words of the demo grammar change: articles, adjectives, nouns.
+"""Inflection of German words in the demo grammar.
 
-A noun phrase agrees in case, gender and number. The three genders of the
-singular and the plural, which knows no gender, are the four columns of every
-table below; the four cases are its rows.
+A noun phrase agrees in case, gender and number. The columns of every table
+below are the three genders of the singular and the plural, which does not
+distinguish genders; the rows are the four cases.
 """
 
 import re
@@ -12,7 +12,7 @@ MASCULINE, FEMININE, NEUTER, PLURAL = range(4)
 CASE_NAMES = ("nominative", "accusative", "dative", "genitive")
 COLUMN_NAMES = ("masculine", "feminine", "neuter", "plural")
 
-# Stands between the word "der" and its function until the sentence is whole.
+# Separates the word "der" from its function until the sentence is complete.
 LABEL_MARK = "/"
 
 _DEFINITE = (
@@ -41,7 +41,7 @@ _EIN_ENDINGS = (
     ("em", "er", "em", "en"),
     ("es", "er", "es", "er"),
 )
-# Named after the paradigm that the determiner before the adjective calls for.
+# By the declension that the determiner before the adjective requires.
 ADJECTIVE_ENDINGS = {
     "weak": (
         ("e", "e", "e", "en"),
@@ -65,7 +65,7 @@ ADJECTIVE_ENDINGS = {
 
 
 def der_function(case: int, column: int, relative: bool = False) -> str:
-    """Names what a "der" does: its case and its gender, or "plural"."""
+    """Names the function of a "der": its case, and its gender or "plural"."""
     name = f"{CASE_NAMES[case]}_{COLUMN_NAMES[column]}"
     return f"relative_{name}" if relative else name
 
@@ -94,15 +94,11 @@ DER_FUNCTIONS = tuple(
 
 
 def determiner_forms(stem: str, paradigm: str) -> tuple:
-    """Returns the table of a determiner's forms, `[case][column]`.
+    """Returns the forms of a determiner as a table `[case][column]`.
 
-    Args:
-        stem: The determiner without its ending: `"dies"`, `"mein"`.
-        paradigm: `"dieser"`, `"ein"`, or `"fixed"` for a word that never
-            changes (a numeral).
-
-    Returns:
-        Four rows (cases) of four forms (masculine, feminine, neuter, plural).
+    `stem` is the determiner without its ending (`"dies"`, `"mein"`); `paradigm`
+    is `"dieser"`, `"ein"`, or `"fixed"` for a word that does not change (a
+    numeral).
 
     Example:
     >>> determiner_forms("mein", "ein")[DATIVE]
@@ -115,13 +111,7 @@ def determiner_forms(stem: str, paradigm: str) -> tuple:
 
 
 def adjective_forms(stem: str) -> dict[str, str]:
-    """Returns an adjective's form for each ending.
-
-    Args:
-        stem: The adjective without an ending: `"alt"`, `"teur"`, `"müde"`.
-
-    Returns:
-        The forms, keyed by ending (`"e"`, `"en"`, `"em"`, `"er"`, `"es"`).
+    """Returns the forms of an adjective by their endings (`"e"`, `"en"`, ...).
 
     Example:
     >>> adjective_forms("müde")["en"]
@@ -143,17 +133,11 @@ def _genitive(singular):
 def noun_forms(
     singular: str, plural: str, column: int, weak: bool = False
 ) -> tuple[tuple[str, str], ...]:
-    """Declines a noun.
+    """Returns the singular and the plural form of a noun for each case.
 
-    Args:
-        singular: The nominative singular.
-        plural: The nominative plural.
-        column: The gender: `MASCULINE`, `FEMININE` or `NEUTER`.
-        weak: Whether it is of the n-declension (*der Student, den Studenten*),
-            where every form but the nominative singular is the plural's.
-
-    Returns:
-        Per case: the singular and the plural form.
+    `singular` and `plural` are the nominatives, `column` is the gender. A
+    `weak` noun follows the n-declension (*der Student, den Studenten*): all
+    forms but the nominative singular equal the plural.
 
     Example:
     >>> noun_forms("Kind", "Kinder", NEUTER)
@@ -175,14 +159,10 @@ def noun_forms(
 
 
 def present_forms(infinitive: str, third: str) -> tuple[str, str, str]:
-    """Returns a verb's present for *ich*, *er/sie/es* and the plural.
+    """Returns the present of a verb for *ich*, *er/sie/es* and the plural.
 
-    Args:
-        infinitive: The infinitive without a separable prefix.
-        third: The third person singular, or `""` where it is regular.
-
-    Returns:
-        The three forms.
+    `infinitive` has no separable prefix; `third` is the third person singular,
+    or `""` if it is regular.
 
     Example:
     >>> present_forms("arbeiten", "")
@@ -193,14 +173,9 @@ def present_forms(infinitive: str, third: str) -> tuple[str, str, str]:
 
 
 def participle(infinitive: str) -> str:
-    """Returns the regular past participle of a verb without a prefix.
+    """Returns the regular past participle of a verb without a separable prefix.
 
-    Args:
-        infinitive: The infinitive.
-
-    Returns:
-        The participle: *ge-…-t*, without *ge-* where the first syllable is
-        unstressed.
+    It is *ge-…-t*, without *ge-* if the first syllable is unstressed.
 
     Example:
     >>> participle("suchen"), participle("besuchen"), participle("reparieren")

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from keras_deepnmt.data.demo import noun_tables, nouns, small_words, verbs
-from keras_deepnmt.data.demo.modals import MODALS
+from keras_deepnmt.data.demo import function_words, nouns, verbs
+from keras_deepnmt.data.demo.verbs import MODALS
 
 
 class Lexeme(NamedTuple):
-    """One word of the lexicon: its German, its English, what it is."""
+    """An entry of the lexicon: German, English and the word's category."""
 
     german: str
     english: str
@@ -18,11 +18,11 @@ def _lexemes():
     for kind in nouns.NOUNS.values():
         for noun in kind:
             yield Lexeme(noun.forms[0][0], noun.english[0], "noun")
-    for german, english in noun_tables.COMPOUND_MODIFIERS:
+    for german, english in nouns.COMPOUND_MODIFIERS:
         yield Lexeme(german, english, "modifier")
-    for name in noun_tables.PERSON_NAMES:
+    for name in nouns.PERSON_NAMES:
         yield Lexeme(name, name, "name")
-    for german, english in noun_tables.CITY_NAMES:
+    for german, english in nouns.CITY_NAMES:
         yield Lexeme(german, english, "name")
     for frame in verbs.VERBS.values():
         for verb in frame:
@@ -32,39 +32,39 @@ def _lexemes():
         english = modal.english_base or (modal.auxiliary,)
         yield Lexeme(modal.present[2], " ".join(english), "modal")
     yield Lexeme("sein", "be", "verb")
-    for adjective in small_words.ADJECTIVES:
+    for adjective in function_words.ADJECTIVES:
         yield Lexeme(adjective.german, adjective.english, "adjective")
     for word in (
-        small_words.THE,
-        small_words.A,
-        small_words.THIS,
-        small_words.EVERY,
-        small_words.ALL,
-        small_words.NO,
-        small_words.MY,
-        small_words.OUR,
-        small_words.HIS,
-        small_words.MANY,
-        *small_words.NUMERALS,
+        function_words.THE,
+        function_words.A,
+        function_words.THIS,
+        function_words.EVERY,
+        function_words.ALL,
+        function_words.NO,
+        function_words.MY,
+        function_words.OUR,
+        function_words.HIS,
+        function_words.MANY,
+        *function_words.NUMERALS,
     ):
         form = word.forms[0][
-            3 if word in (small_words.ALL, small_words.MANY) else 0
+            3 if word in (function_words.ALL, function_words.MANY) else 0
         ].split("/")[0]
         yield Lexeme(form, word.english[0], "determiner")
-    for german, english, _ in small_words.TIMES:
+    for german, english, _ in function_words.TIMES:
         yield Lexeme(german, english, "adverb")
-    small = {
-        "adverb": (*small_words.MANNERS, ("nicht", "not")),
-        "preposition": small_words.PREPOSITIONS,
+    words_of_category = {
+        "adverb": (*function_words.MANNERS, ("nicht", "not")),
+        "preposition": function_words.PREPOSITIONS,
         "conjunction": (
-            *small_words.SUBJUNCTIONS,
-            *small_words.CONJUNCTIONS,
-            *small_words.COMPLEMENTIZERS.items(),
+            *function_words.SUBJUNCTIONS,
+            *function_words.CONJUNCTIONS,
+            *function_words.COMPLEMENTIZERS.items(),
         ),
-        "question word": small_words.QUESTION_WORDS,
-        "pronoun": small_words.SUBJECT_PRONOUNS,
+        "question word": function_words.QUESTION_WORDS,
+        "pronoun": function_words.SUBJECT_PRONOUNS,
     }
-    for category, words in small.items():
+    for category, words in words_of_category.items():
         for german, english in words:
             yield Lexeme(german, english, category)
 
@@ -73,10 +73,10 @@ LEXICON: tuple[Lexeme, ...] = tuple(dict.fromkeys(_lexemes()))
 
 
 def num_lexemes() -> int:
-    """Returns how many lexemes the demo grammar has.
+    """Returns the number of lexemes of the demo grammar.
 
-    A lexeme is a dictionary entry with its meaning: the forms of one word
-    count once, and the compounds that the grammar builds do not count.
+    A lexeme is a dictionary entry with its meaning: all forms of a word count
+    once, and the compounds that the grammar builds do not count.
 
     Returns:
         The length of `LEXICON`.

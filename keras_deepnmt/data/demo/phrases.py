@@ -1,75 +1,97 @@
-"""Noun phrases of the demo grammar, German and English at once.
+"""Noun and prepositional phrases of the demo grammar, in German and English.
 
-The English side never depends on anything but the German words: that is what
-makes the translation learnable and a wrong one a mistake.
+The English words depend on the German words only: that makes the translation
+learnable, and every difference from it an error.
 """
 
-from keras_deepnmt.data.demo import small_words
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo import function_words
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.english import article
 from keras_deepnmt.data.demo.german import (
     ACCUSATIVE,
     ADJECTIVE_ENDINGS,
     DATIVE,
     GENITIVE,
+    LABEL_MARK,
     MASCULINE,
     NOMINATIVE,
     PLURAL,
 )
-from keras_deepnmt.data.demo.noun_tables import PERSON_NAMES
-from keras_deepnmt.data.demo.nouns import COMPOUNDS, NOUNS
+from keras_deepnmt.data.demo.nouns import (
+    CITY_NAMES,
+    COMPOUNDS,
+    NOUNS,
+    PERSON_NAMES,
+)
 
-# Rows of a verb's forms: which person and number its subject has.
+# Index of a verb form, by the person and number of the subject.
 FIRST, THIRD, PLURAL_PERSON = range(3)
 PEOPLE = ("person", "kin")
 ANIMATE = ("person", "kin", "animal")
 
-# How often a determiner is chosen is how often it stands here.
+# A determiner that is listed more often is chosen more often.
 _SINGULAR = (
-    (small_words.THE,) * 12
-    + (small_words.A,) * 4
+    (function_words.THE,) * 12
+    + (function_words.A,) * 4
     + (
-        small_words.THIS,
-        small_words.EVERY,
-        small_words.MY,
-        small_words.OUR,
-        small_words.HIS,
+        function_words.THIS,
+        function_words.EVERY,
+        function_words.MY,
+        function_words.OUR,
+        function_words.HIS,
     )
-    + (small_words.NO,)
+    + (function_words.NO,)
 )
 _PLURAL = (
-    (small_words.THE,) * 6
-    + (small_words.NONE,) * 3
-    + small_words.NUMERALS
-    + (small_words.MANY, small_words.ALL, small_words.THESE)
-    + (small_words.MY, small_words.OUR, small_words.HIS, small_words.NO)
+    (function_words.THE,) * 6
+    + (function_words.NONE,) * 3
+    + function_words.NUMERALS
+    + (function_words.MANY, function_words.ALL, function_words.THESE)
+    + (
+        function_words.MY,
+        function_words.OUR,
+        function_words.HIS,
+        function_words.NO,
+    )
 )
-_MASS = (small_words.NONE,) * 3 + (small_words.THE,) * 2 + (small_words.MY,)
-_GENITIVE = (small_words.THE,) * 6 + (
-    small_words.THIS,
-    small_words.MY,
-    small_words.A,
+_MASS = (
+    (function_words.NONE,) * 3
+    + (function_words.THE,) * 2
+    + (function_words.MY,)
 )
-# With a genitive after it a noun takes only these: "my friend of the king"
-# would be odd in both languages.
-OWNED = (small_words.THE, small_words.THE, small_words.A)
-_OWNED_PLURAL = (small_words.THE,)
+_GENITIVE = (function_words.THE,) * 6 + (
+    function_words.THIS,
+    function_words.MY,
+    function_words.A,
+)
+# The determiners of a noun with a genitive: "my friend of the king" would be
+# odd in both languages.
+OWNED = (function_words.THE, function_words.THE, function_words.A)
+_OWNED_PLURAL = (function_words.THE,)
+
+_CONTRACTED = {
+    ("in", "dem"): "im",
+    ("in", "das"): "ins",
+    ("zu", "dem"): "zum",
+    ("zu", "der"): "zur",
+    ("von", "dem"): "vom",
+}
 
 
 class Phrase:
-    """A noun phrase: its words, and what the words around it ask about it.
+    """A noun phrase: its words, and the properties that other words depend on.
 
     Attributes:
         german: list of str, its words.
         english: list of str, its words.
         kind: str, the kind of its head noun.
         column: int, gender, or `PLURAL`.
-        person: int, the row of the verb's forms that agrees with it.
-        definite: bool, whether it can stand beside *nicht*.
-        marked: bool, whether its words alone tell its case, so that it may
-            stand before the verb although it is an object.
+        person: int, the index of the verb form that agrees with it.
+        definite: bool, whether it can be used with *nicht*.
+        marked: bool, whether its words show its case, so that it may come
+            before the verb although it is an object.
         pronoun: bool.
-        bare: bool, whether it is free of attributes.
+        bare: bool, whether it has no attribute.
     """
 
     __slots__ = (
@@ -107,13 +129,15 @@ class Phrase:
 
 
 _PLURAL_CHANCE = {kind: 0.25 for kind in NOUNS} | {"place": 0.0}
-_POOLS: dict[tuple[str, ...], tuple] = {}
+_NOUNS_OF_KINDS: dict[tuple[str, ...], tuple] = {}
 
 
-def _pool(kinds):
-    if kinds not in _POOLS:
-        _POOLS[kinds] = tuple(noun for kind in kinds for noun in NOUNS[kind])
-    return _POOLS[kinds]
+def _nouns_of(kinds):
+    if kinds not in _NOUNS_OF_KINDS:
+        _NOUNS_OF_KINDS[kinds] = tuple(
+            noun for kind in kinds for noun in NOUNS[kind]
+        )
+    return _NOUNS_OF_KINDS[kinds]
 
 
 def noun_phrase(
@@ -124,31 +148,25 @@ def noun_phrase(
     owned: bool = False,
     names: bool = False,
 ) -> Phrase:
-    """Makes a noun phrase: determiner, perhaps an adjective, noun.
+    """Makes a noun phrase: determiner, sometimes an adjective, noun.
 
-    Args:
-        chooser: The source of chance.
-        kinds: The kinds of nouns to choose from.
-        case: The case it stands in.
-        owned: Whether a genitive will follow it.
-        names: Whether it may be a person's name.
-
-    Returns:
-        The phrase, in both languages.
+    `kinds` are the kinds of nouns to choose from, `case` is the case of the
+    phrase. `owned` says whether a genitive will follow, `names` whether it may
+    be a person's name.
     """
     if names and kinds[0] == "person" and chooser.chance(0.1):
         name = chooser.pick(PERSON_NAMES)
         return Phrase([name], [name])
-    noun = chooser.pick(_pool(kinds))
+    noun = chooser.pick(_nouns_of(kinds))
     if noun.kind == "head" and chooser.chance(0.5):
         noun = chooser.pick(COMPOUNDS)
-    # Places stay in the singular: few sentences would have each plural.
+    # Places have no plural: each would occur in very few sentences.
     plural = noun.countable and chooser.chance(_PLURAL_CHANCE[noun.kind])
     column = PLURAL if plural else noun.column
     if owned:
         determiner = chooser.pick(_OWNED_PLURAL if plural else OWNED)
     elif case == GENITIVE:
-        determiner = small_words.THE if plural else chooser.pick(_GENITIVE)
+        determiner = function_words.THE if plural else chooser.pick(_GENITIVE)
     elif not noun.countable:
         determiner = chooser.pick(_MASS)
     else:
@@ -161,17 +179,19 @@ def _assemble(chooser, noun, case, column, determiner):
     german = [determiner.forms[case][column]]
     english = [noun.english[plural]]
     if chooser.chance(0.28):
-        adjective = chooser.pick(small_words.ADJECTIVES_OF_KIND[noun.kind])
+        adjective = chooser.pick(function_words.ADJECTIVES_OF_KIND[noun.kind])
         german.append(adjective_form(adjective, determiner, case, column))
         english.insert(0, adjective.english)
     german.append(noun.forms[case][plural])
-    if determiner is small_words.NONE:
+    if determiner is function_words.NONE:
         del german[0]
-    elif determiner is small_words.A:
+    elif determiner is function_words.A:
         english.insert(0, article(english[0]))
     else:
         english[:0] = determiner.english
-    told = (case == ACCUSATIVE and column == MASCULINE) or case == DATIVE
+    case_is_marked = (
+        case == ACCUSATIVE and column == MASCULINE
+    ) or case == DATIVE
     return Phrase(
         german,
         english,
@@ -179,43 +199,36 @@ def _assemble(chooser, noun, case, column, determiner):
         column,
         PLURAL_PERSON if plural else THIRD,
         determiner.definite,
-        told and determiner.paradigm != "strong",
+        case_is_marked and determiner.paradigm != "strong",
     )
 
 
 def adjective_form(adjective, determiner, case: int, column: int) -> str:
-    """Returns the adjective as it stands between determiner and noun."""
+    """Returns the adjective with the ending it has after the determiner."""
     ending = ADJECTIVE_ENDINGS[determiner.paradigm][case][column]
     return adjective.forms[ending]
 
 
 def subject_pronoun(chooser: Chooser, sie: bool = True) -> Phrase:
-    """Makes a personal pronoun in the nominative.
+    """Makes a personal pronoun in the nominative; `sie=False` excludes *sie*.
 
-    *sie* is "she" with a verb in the singular and "they" with a plural one.
-
-    Args:
-        chooser: The source of chance.
-        sie: Whether *sie* is allowed.
-
-    Returns:
-        The phrase.
+    *sie* is "she" with a singular verb and "they" with a plural one.
     """
     row = chooser.pick((0, 1, 2, 3, 4) if sie else (0, 1, 3))
-    german, english = small_words.SUBJECT_PRONOUNS[row]
+    german, english = function_words.SUBJECT_PRONOUNS[row]
     person = (FIRST, THIRD, THIRD, PLURAL_PERSON, PLURAL_PERSON)[row]
     return Phrase([german], [english], person=person, pronoun=True)
 
 
 def object_pronoun(chooser: Chooser, case: int) -> Phrase:
     """Makes a personal pronoun in the accusative or dative."""
-    accusative, dative, english = chooser.pick(small_words.OBJECT_PRONOUNS)
+    accusative, dative, english = chooser.pick(function_words.OBJECT_PRONOUNS)
     german = dative if case == DATIVE else accusative
     return Phrase([german], [english], pronoun=True)
 
 
-def pair(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
-    """Makes two subjects joined by *und*: a plural."""
+def coordinated_phrase(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
+    """Makes a plural phrase of two noun phrases joined by *und*."""
     left = noun_phrase(chooser, kinds, NOMINATIVE, names=True)
     right = noun_phrase(chooser, kinds, NOMINATIVE, names=True)
     both = Phrase(
@@ -228,3 +241,41 @@ def pair(chooser: Chooser, kinds: tuple[str, ...]) -> Phrase:
     )
     both.bare = False
     return both
+
+
+def prepositional(
+    preposition: str, english: str, phrase: Phrase
+) -> tuple[list[str], list[str]]:
+    """Puts a preposition before a phrase, contracting *in dem* to *im*."""
+    german = phrase.german
+    article_word = german[0].partition(LABEL_MARK)[0]
+    contracted = _CONTRACTED.get((preposition, article_word))
+    german = [contracted or preposition, *german[1 if contracted else 0 :]]
+    return german, [*english.split(), *phrase.english]
+
+
+def place(chooser: Chooser) -> tuple[list[str], list[str]]:
+    """Makes an adverbial of place: *im Park*, *neben der alten Schule*."""
+    if chooser.chance(0.6):
+        phrase = noun_phrase(chooser, ("place",), DATIVE)
+        return prepositional("in", "in", phrase)
+    if chooser.chance(0.4):
+        german, english = chooser.pick((("auf", "on"), ("unter", "under")))
+        return prepositional(
+            german, english, noun_phrase(chooser, ("head",), DATIVE)
+        )
+    german, english = chooser.pick(function_words.PREPOSITIONS[1:4])
+    phrase = noun_phrase(chooser, ("place", "head"), DATIVE)
+    return prepositional(german, english, phrase)
+
+
+def direction(chooser: Chooser) -> tuple[list[str], list[str]]:
+    """Makes an adverbial of direction: *in den Park*, *nach Wien*."""
+    if chooser.chance(0.2):
+        german, english = chooser.pick(CITY_NAMES)
+        return ["nach", german], ["to", english]
+    if chooser.chance(0.25):
+        phrase = noun_phrase(chooser, PEOPLE, DATIVE)
+        return prepositional("zu", "to", phrase)
+    phrase = noun_phrase(chooser, ("place",), ACCUSATIVE)
+    return prepositional("in", "into", phrase)

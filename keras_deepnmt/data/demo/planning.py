@@ -1,16 +1,15 @@
-"""What a clause of the demo grammar says: verb, objects, adverbials."""
+"""Plans the content of a demo clause: verb, objects, adverbials."""
 
 from collections.abc import Callable
 
-from keras_deepnmt.data.demo import adverbials, phrases, small_words
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo import function_words, phrases
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.clauses import Clause
 from keras_deepnmt.data.demo.german import ACCUSATIVE, DATIVE, NOMINATIVE
-from keras_deepnmt.data.demo.modals import MODALS
 from keras_deepnmt.data.demo.phrases import ANIMATE, PEOPLE, Phrase
-from keras_deepnmt.data.demo.verbs import ANIMAL_VERBS, VERBS
+from keras_deepnmt.data.demo.verbs import ANIMAL_VERBS, MODALS, VERBS
 
-# How often each is chosen is how often it stands here.
+# An item that is listed more often is chosen more often.
 TENSES = ("present",) * 10 + ("past",) * 6 + ("modal",) * 4
 _FRAMES = (
     ("transitive",) * 9
@@ -35,8 +34,8 @@ TRANSITIVE_OF_KIND = {
 }
 _MANNER_FRAMES = ("intransitive", "transitive", "motion", "prepositional")
 
-# Makes a noun phrase with a genitive, a relative clause or the like, from the
-# kinds of nouns, the case, and whether a genitive may be feminine.
+# Makes a noun phrase with an attribute from the kinds of nouns, the case, and
+# whether a genitive may be feminine.
 Attribute = Callable[[Chooser, tuple[str, ...], int, bool], Phrase]
 
 
@@ -52,22 +51,21 @@ def plan_clause(
     adverbial_chance: float = 0.4,
     names: bool = True,
 ) -> Clause:
-    """Plans a clause.
+    """Chooses the words of a clause, which is not yet in order.
+
+    What is not given is chosen at random.
 
     Args:
-        chooser: The source of chance.
-        subject: Its subject; chosen to suit the verb by default.
-        frame: Which kind of verb (a key of `VERBS`, or `"copula"`).
-        object_kind: What a transitive verb's object must be able to be.
-        omitted: The case of the object that a relative pronoun stands for.
+        chooser: Makes the random choices.
+        subject: Its subject. Defaults to one that suits the verb.
+        frame: Kind of verb, a key of `VERBS` or `"copula"`.
+        object_kind: Kind of noun that a transitive verb must accept as object.
+        omitted: Case of the object that a relative pronoun replaces.
         tense: `"present"`, `"past"` or `"modal"`.
-        attribute: What makes a noun phrase with an attribute; none has one
-            by default.
-        adverbial_chance: How probable each adverbial is.
+        attribute: Makes a noun phrase with an attribute. Defaults to no
+            attributes.
+        adverbial_chance: Probability of each adverbial.
         names: Whether an object may be a person's name.
-
-    Returns:
-        The clause, not yet in order.
     """
     if frame is None:
         frame = chooser.pick(_FRAMES)
@@ -88,14 +86,14 @@ def plan_clause(
     )
     time = None
     if not negated and chooser.chance(adverbial_chance):
-        time = chooser.pick(small_words.TIMES_OF_TENSE[clause.tense])
+        time = chooser.pick(function_words.TIMES_OF_TENSE[clause.tense])
     manner = None
     if (
         not negated
         and frame in _MANNER_FRAMES
         and chooser.chance(adverbial_chance / 4)
     ):
-        manner = chooser.pick(small_words.MANNERS)
+        manner = chooser.pick(function_words.MANNERS)
     _arrange(
         chooser, clause, verb, objects, time, manner, negated, adverbial_chance
     )
@@ -112,15 +110,17 @@ def _subject(chooser, frame, attribute):
     elif frame in ANIMAL_VERBS:
         kinds = ANIMATE
     if chooser.chance(0.05) and kinds in (PEOPLE, ANIMATE):
-        return phrases.pair(chooser, kinds)
+        return phrases.coordinated_phrase(chooser, kinds)
     if attribute and chooser.chance(0.22):
-        return attribute(chooser, kinds, NOMINATIVE, _feminine_ok(frame))
+        return attribute(
+            chooser, kinds, NOMINATIVE, _allows_feminine_genitive(frame)
+        )
     return phrases.noun_phrase(chooser, kinds, NOMINATIVE, names=True)
 
 
-def _feminine_ok(frame):
-    # "weil der Mann der Frau hilft": beside a dative object a feminine
-    # genitive could be taken for it.
+def _allows_feminine_genitive(frame):
+    # "weil der Mann der Frau hilft": a feminine genitive could be read as a
+    # dative object.
     return frame not in ("dative", "ditransitive")
 
 
@@ -134,11 +134,11 @@ def _verb(chooser, frame, object_kind, subject):
 
 def _plan_copula(chooser, clause, modal, adverbial_chance):
     subject = clause.subject
-    adjective = chooser.pick(small_words.ADJECTIVES_OF_KIND[subject.kind])
+    adjective = chooser.pick(function_words.ADJECTIVES_OF_KIND[subject.kind])
     negated = subject.definite and chooser.chance(0.12)
     time = None
     if not negated and chooser.chance(adverbial_chance):
-        time = chooser.pick(small_words.TIMES_OF_TENSE[clause.tense])
+        time = chooser.pick(function_words.TIMES_OF_TENSE[clause.tense])
         clause.add("time", time[0], None, front=True)
     if negated:
         clause.add("not", ["nicht"], None)
@@ -146,14 +146,14 @@ def _plan_copula(chooser, clause, modal, adverbial_chance):
     if time:
         clause.after.append(("time", time[1]))
     if modal and subject.kind not in ANIMATE:
-        # A table neither wants nor has to be red.
+        # Things take *werden* only: a table does not want to be red.
         modal = MODALS[-1]
     clause.conjugate_copula(modal, negated)
     return clause
 
 
 def _objects(chooser, verb, subject, omitted, attribute, names):
-    """Chooses the verb's objects: a list of (case, phrase), dative first."""
+    """Chooses the objects of the verb as (case, phrase), dative first."""
     objects = []
     if verb.frame in ("dative", "ditransitive") and omitted != DATIVE:
         kinds = ANIMATE if verb.frame == "dative" else PEOPLE
@@ -162,18 +162,20 @@ def _objects(chooser, verb, subject, omitted, attribute, names):
         objects.append((ACCUSATIVE, verb.kinds))
     if verb.frame == "prepositional":
         objects.append((verb.case, verb.kinds))
-    # One attribute a clause, and none where the subject has one already.
-    free = attribute is not None and subject.bare
+    # At most one attribute per clause, including that of the subject.
+    may_have_attribute = attribute is not None and subject.bare
     chosen = []
     for case, kinds in objects:
         animate = kinds[0] == "person"
-        # "ich sehe mich" would want another English pronoun.
+        # "ich sehe mich" would need another English pronoun.
         pronoun = animate and not verb.phrasal and not subject.pronoun
         if pronoun and chooser.chance(0.1):
             phrase = phrases.object_pronoun(chooser, case)
-        elif free and chooser.chance(0.2):
-            phrase = attribute(chooser, kinds, case, _feminine_ok(verb.frame))
-            free = False
+        elif may_have_attribute and chooser.chance(0.2):
+            phrase = attribute(
+                chooser, kinds, case, _allows_feminine_genitive(verb.frame)
+            )
+            may_have_attribute = False
         else:
             phrase = phrases.noun_phrase(chooser, kinds, case, names=names)
         chosen.append((case, phrase))
@@ -183,7 +185,7 @@ def _objects(chooser, verb, subject, omitted, attribute, names):
 def _arrange(
     chooser, clause, verb, objects, time, manner, negated, adverbial_chance
 ):
-    """Puts objects and adverbials in German order, and in English order."""
+    """Adds objects and adverbials in German and in English order."""
     if verb.frame == "prepositional":
         objects, governed = [], objects[0][1]
     for _, phrase in objects:
@@ -203,20 +205,20 @@ def _arrange(
         to = ["to"] if case == DATIVE and verb.frame == "ditransitive" else []
         clause.after.append(("object", to + phrase.english))
     if verb.frame == "prepositional":
-        german, _ = adverbials.prepositional(verb.preposition, "", governed)
+        german, _ = phrases.prepositional(verb.preposition, "", governed)
         clause.add("governed", german, governed.english)
     elif verb.frame == "clausal":
         clause.complementizer = verb.preposition
     elif verb.frame == "motion":
-        clause.add("direction", *adverbials.direction(chooser))
-    last = objects[-1][1].bare if objects else True
+        clause.add("direction", *phrases.direction(chooser))
+    last_is_bare = objects[-1][1].bare if objects else True
     if manner:
         clause.after.append(("manner", [manner[1]]))
     if (
         verb.frame in ("intransitive", "transitive")
-        and last
+        and last_is_bare
         and chooser.chance(adverbial_chance / 2)
     ):
-        clause.add("place", *adverbials.place(chooser), front=True)
+        clause.add("place", *phrases.place(chooser), front=True)
     if time:
         clause.after.append(("time", time[1]))

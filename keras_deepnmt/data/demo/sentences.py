@@ -1,12 +1,12 @@
-"""Whole sentences of the demo grammar: clauses joined and written down."""
+"""Whole sentences of the demo grammar, built from clauses."""
 
-from keras_deepnmt.data.demo import small_words
+from keras_deepnmt.data.demo import function_words
 from keras_deepnmt.data.demo.attributes import attributed_phrase
-from keras_deepnmt.data.demo.chance import Chooser
+from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.clauses import Clause
 from keras_deepnmt.data.demo.planning import TENSES, plan_clause
 
-# How often each is chosen is how often it stands here.
+# An item that is listed more often is chosen more often.
 _SHAPES = (
     ("simple",) * 28
     + ("question",) * 5
@@ -19,45 +19,46 @@ _SHAPES = (
 )
 
 _SUBJUNCTIONS_WITHOUT = {
-    unfit: tuple(item for item in small_words.SUBJUNCTIONS if item[0] != unfit)
-    for unfit in ("wenn", "nachdem")
+    excluded: tuple(
+        item for item in function_words.SUBJUNCTIONS if item[0] != excluded
+    )
+    for excluded in ("wenn", "nachdem")
 }
 
 
 def make_sentence(chooser: Chooser) -> tuple[list[str], list[str], str]:
-    """Makes one sentence.
+    """Makes a sentence.
 
-    Args:
-        chooser: The source of chance.
-
-    Returns:
-        The German words (commas are words here, and "der" carries its
-        label), the English words, and the final mark.
+    Returns the German words (commas count as words, and "der" carries its
+    label), the English words, and the final punctuation mark.
     """
     shape = chooser.pick(_SHAPES)
     if shape == "simple":
-        return (*_main(chooser), ".")
+        return (*_main_clause(chooser), ".")
     if shape == "question":
         return (*_question(chooser), "?")
     if shape == "shared":
-        return (*_shared(chooser), ".")
+        return (*_shared_subject(chooser), ".")
     if shape == "joined":
-        return (*_join(_main(chooser), chooser, _main(chooser)), ".")
+        return (
+            *_join(_main_clause(chooser), chooser, _main_clause(chooser)),
+            ".",
+        )
     if shape == "subordinate":
-        return (*_followed(chooser, _main), ".")
+        return (*_subordinate_last(chooser, _main_clause), ".")
     if shape == "opened":
-        return (*_opened(chooser), ".")
+        return (*_subordinate_first(chooser), ".")
     if shape == "reported":
         return (*_reported(chooser), ".")
-    return (*_long(chooser), ".")
+    return (*_long_sentence(chooser), ".")
 
 
-def _main(chooser, tense=None):
+def _main_clause(chooser, tense=None):
     clause = plan_clause(chooser, tense=tense, attribute=attributed_phrase)
-    return clause.main(_front(chooser, clause))
+    return clause.main(_choose_front(chooser, clause))
 
 
-def _front(chooser, clause):
+def _choose_front(chooser, clause):
     if clause.fronts and chooser.chance(0.3):
         return chooser.pick(clause.fronts)
     return None
@@ -67,7 +68,7 @@ def _question(chooser):
     if chooser.chance(0.6):
         clause = plan_clause(chooser, attribute=attributed_phrase)
         return clause.question()
-    german, english = chooser.pick(small_words.QUESTION_WORDS)
+    german, english = chooser.pick(function_words.QUESTION_WORDS)
     asked = {"wo": "place", "wann": "time", "warum": ""}[german]
     frame = "intransitive" if german == "wo" else None
     clause = plan_clause(chooser, frame=frame, attribute=attributed_phrase)
@@ -76,11 +77,11 @@ def _question(chooser):
     return clause.question([german], [english])
 
 
-def _shared(chooser):
+def _shared_subject(chooser):
     first = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.2
     )
-    second = _same_subject(chooser, first)
+    second = _clause_with_same_subject(chooser, first)
     german, english = first.main()
     more_german, more_english = second.continued()
     return (
@@ -89,7 +90,7 @@ def _shared(chooser):
     )
 
 
-def _same_subject(chooser: Chooser, first: Clause) -> Clause:
+def _clause_with_same_subject(chooser: Chooser, first: Clause) -> Clause:
     frame = "copula"
     if first.subject.kind in ("person", "kin"):
         frame = chooser.pick(("transitive", "intransitive", "dative"))
@@ -104,7 +105,7 @@ def _same_subject(chooser: Chooser, first: Clause) -> Clause:
     )
 
 
-def _join(left, chooser, right, conjunctions=small_words.CONJUNCTIONS):
+def _join(left, chooser, right, conjunctions=function_words.CONJUNCTIONS):
     german, english = chooser.pick(conjunctions)
     comma = [] if german == "und" else [","]
     return (
@@ -114,13 +115,14 @@ def _join(left, chooser, right, conjunctions=small_words.CONJUNCTIONS):
 
 
 def _subordinate(chooser, main_tense):
-    # Both tell of the past, or neither does; "wenn" with one past event would
-    # have to be "als", and what comes after "nachdem" is over.
+    # Both clauses are in the past, or neither is. With a single past event
+    # "wenn" would be "als", and "nachdem" needs a past event.
     if main_tense == "past":
-        tense, unfit = "past", "wenn"
+        tense, excluded = "past", "wenn"
     else:
-        tense, unfit = chooser.pick(("present", "present", "modal")), "nachdem"
-    german, english = chooser.pick(_SUBJUNCTIONS_WITHOUT[unfit])
+        tense = chooser.pick(("present", "present", "modal"))
+        excluded = "nachdem"
+    german, english = chooser.pick(_SUBJUNCTIONS_WITHOUT[excluded])
     clause = plan_clause(
         chooser,
         tense=tense,
@@ -130,19 +132,19 @@ def _subordinate(chooser, main_tense):
     return clause.subordinate([german], [english])
 
 
-def _followed(chooser, make_main):
+def _subordinate_last(chooser, make_main):
     tense = chooser.pick(TENSES)
     main = make_main(chooser, tense)
     german, english = _subordinate(chooser, tense)
     return [*main[0], ",", *german], [*main[1], *english]
 
 
-def _opened(chooser):
+def _subordinate_first(chooser):
     clause = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.25
     )
     german, english = _subordinate(chooser, clause.tense)
-    # The subordinate clause is the first place: the verb comes second.
+    # The subordinate clause takes the first position, the verb the second.
     main_german, _ = clause.question()
     _, main_english = clause.main()
     return (
@@ -159,26 +161,30 @@ def _reported(chooser, tense=None):
         attribute=attributed_phrase,
         adverbial_chance=0.2,
     )
-    german, english = clause.main(_front(chooser, clause))
-    return _with_content(chooser, clause, german, english)
+    german, english = clause.main(_choose_front(chooser, clause))
+    return _add_object_clause(chooser, clause, german, english)
 
 
-def _with_content(chooser, clause, german, english):
+def _add_object_clause(chooser, clause, german, english):
     complementizer = clause.complementizer
     content = plan_clause(
         chooser, attribute=attributed_phrase, adverbial_chance=0.3
     )
     more_german, more_english = content.subordinate(
-        [complementizer], [small_words.COMPLEMENTIZERS[complementizer]]
+        [complementizer], [function_words.COMPLEMENTIZERS[complementizer]]
     )
     return [*german, ",", *more_german], [*english, *more_english]
 
 
-def _long(chooser):
-    parts = chooser.pick((_opened, _reported, _main))(chooser)
+def _long_sentence(chooser):
+    parts = chooser.pick((_subordinate_first, _reported, _main_clause))(chooser)
     for _ in range(chooser.pick((0, 0, 1, 2))):
-        more = chooser.pick((_main, _main, _reported))(chooser)
-        parts = _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
-    last = chooser.pick((_main, _main, _reported))
-    more = _followed(chooser, last) if chooser.chance(0.6) else last(chooser)
-    return _join(parts, chooser, more, small_words.CONJUNCTIONS[:2])
+        more = chooser.pick((_main_clause, _main_clause, _reported))(chooser)
+        parts = _join(parts, chooser, more, function_words.CONJUNCTIONS[:2])
+    last = chooser.pick((_main_clause, _main_clause, _reported))
+    more = (
+        _subordinate_last(chooser, last)
+        if chooser.chance(0.6)
+        else last(chooser)
+    )
+    return _join(parts, chooser, more, function_words.CONJUNCTIONS[:2])

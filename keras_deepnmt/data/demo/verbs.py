@@ -1,11 +1,11 @@
-"""The verbs of the demo grammar.
+"""Verbs and modal verbs of the demo grammar.
 
 A line of a table: German : English : the rest. German is `infinitive`, or
-`infinitive/third/participle` where the verb is strong, with `prefix+` before a
-separable verb and `*` after one whose perfect takes *sein*. English is
+`infinitive/third/participle` for a strong verb, with `prefix+` before a
+separable verb and `*` after a verb whose perfect takes *sein*. English is
 `base` or `base/past`, then its particle; `_up` marks a particle that a pronoun
-cannot follow (*picks up the man*, but not *picks up him*). The rest is what
-the verb's object may be (kinds of nouns), or its preposition and case.
+cannot follow (*picks up the man*, but not *picks up him*). The rest is the
+possible objects (kinds of nouns), or the preposition and its case.
 """
 
 from typing import NamedTuple
@@ -169,11 +169,11 @@ _FIRST_PERSON = {"haben": "habe", "wissen": "weiß"}
 
 
 class Verb(NamedTuple):
-    """A verb: what it governs and all its forms.
+    """A verb: the complements it takes, and all its forms.
 
     The German present has three forms (*ich*, singular, plural); `prefix` is
-    empty unless the verb is separable. English forms are lists of words, the
-    particle included.
+    empty unless the verb is separable. English forms are tuples of words,
+    including the particle.
     """
 
     frame: str
@@ -232,8 +232,33 @@ VERBS = {
     frame: tuple(_verb(frame, line) for line in table.strip().splitlines())
     for frame, table in _TABLES.items()
 }
-# Subjects that are animals go with the verbs that say so.
+# The verbs that can have an animal as subject.
 ANIMAL_VERBS = {
     frame: tuple(verb for verb in VERBS[frame] if "animal" in verb.kinds)
     for frame in ("intransitive", "motion")
 }
+
+
+class Modal(NamedTuple):
+    """A modal verb: three German forms, and its English in three parts.
+
+    `auxiliary` is inverted in questions and negated by *not*; the other two are
+    the words before the infinitive. If `auxiliary` is `"do"`, those words are
+    an ordinary verb, which is inflected unless the clause is negated or a
+    question.
+    """
+
+    present: tuple[str, str, str]
+    auxiliary: str
+    english_base: tuple[str, ...]
+    english_third: tuple[str, ...]
+
+
+MODALS = (
+    Modal(("kann", "kann", "können"), "can", (), ()),
+    Modal(("muss", "muss", "müssen"), "do", ("have", "to"), ("has", "to")),
+    Modal(("will", "will", "wollen"), "do", ("want", "to"), ("wants", "to")),
+    Modal(("soll", "soll", "sollen"), "should", (), ()),
+    Modal(("darf", "darf", "dürfen"), "may", (), ()),
+    Modal(("werde", "wird", "werden"), "will", (), ()),
+)

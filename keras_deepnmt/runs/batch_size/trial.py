@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_deepnmt.data.cells import Cell
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.batch_size.search import DOES_NOT_FIT
@@ -23,24 +23,28 @@ from keras_deepnmt.runs.build import (
 from keras_deepnmt.training.strategies import make_strategy
 
 
-def largest_cells(cells: Sequence[Cell]) -> list[Cell]:
+def largest_batch_shapes(
+    batch_shapes: Sequence[BatchShape],
+) -> list[BatchShape]:
     """Chooses the batch shapes, at most three, that may need the most memory.
 
     Activations grow with a batch's tokens, scores with its target tokens, and
     attention with its rows times the square of its length.
 
     Example:
-    >>> largest_cells([Cell(4, 9, 9), Cell(9, 4, 4), Cell(2, 4, 9)])
-    [Cell(batch_size=4, source_length=9, target_length=9)]
+    >>> shapes = [BatchShape(4, 9, 9), BatchShape(9, 4, 4), BatchShape(2, 4, 9)]
+    >>> largest_batch_shapes(shapes)
+    [BatchShape(batch_size=4, source_length=9, target_length=9)]
     """
     sizes = (
-        lambda cell: cell.num_tokens,
-        lambda cell: cell.batch_size * cell.target_length,
-        lambda cell: (
-            cell.batch_size * max(cell.source_length, cell.target_length) ** 2
+        lambda shape: shape.num_tokens,
+        lambda shape: shape.batch_size * shape.target_length,
+        lambda shape: (
+            shape.batch_size
+            * max(shape.source_length, shape.target_length) ** 2
         ),
     )
-    return sorted({max(cells, key=size) for size in sizes})
+    return sorted({max(batch_shapes, key=size) for size in sizes})
 
 
 def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
@@ -56,15 +60,15 @@ def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
     with strategy.scope():
         model = build_model(recipe, data.manifest)
         compile_model(recipe, model)
-        for cell in largest_cells(plan.cells):
-            batch = _full_batch(cell)
+        for batch_shape in largest_batch_shapes(plan.batch_shapes):
+            batch = _full_batch(batch_shape)
             endless = (batch for _ in itertools.count())
             model.fit(endless, steps_per_epoch=2, verbose=0)
 
 
-def _full_batch(cell):
-    source = np.full((cell.batch_size, cell.source_length), 3, "int32")
-    target = np.full((cell.batch_size, cell.target_length), 3, "int32")
+def _full_batch(shape):
+    source = np.full((shape.batch_size, shape.source_length), 3, "int32")
+    target = np.full((shape.batch_size, shape.target_length), 3, "int32")
     return {"source_ids": source, "target_ids": target}, target
 
 

@@ -1,20 +1,15 @@
-"""Normalised pairs on disk, between the two passes of `prepare`."""
+"""Temporary files of normalised pairs, between the passes of `prepare`."""
 
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-# A block per core is in memory at a time, as text and as ids.
+# One block per core is in memory at a time, as text and as ids.
 BLOCK_PAIRS = 1024
 
 
 class Spool:
-    """Normalised pairs on disk, between the two passes.
-
-    Args:
-        folder: Where its two files go.
-        split: Name of the split.
-    """
+    """Two temporary files in `folder` with the normalised pairs of a split."""
 
     def __init__(self, folder: Path, split: str):
         self.paths = folder / f"{split}.source", folder / f"{split}.target"
@@ -41,7 +36,7 @@ class Spool:
         self.pairs += len(pairs)
 
     def blocks(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Iterates over `(sources, targets)`, some thousand pairs at a time."""
+        """Iterates over `(sources, targets)` of `BLOCK_PAIRS` pairs each."""
         with (
             open(self.paths[0], encoding="utf-8", newline="\n") as sources,
             open(self.paths[1], encoding="utf-8", newline="\n") as targets,

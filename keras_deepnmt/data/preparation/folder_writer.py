@@ -1,4 +1,4 @@
-"""One run of `prepare` inside its staging folder."""
+"""Writes all files of a prepared folder."""
 
 import itertools
 import platform
@@ -12,33 +12,30 @@ import numpy as np
 from rich.progress import Progress
 
 from keras_deepnmt.data.corpora import CorpusFiles
-from keras_deepnmt.data.held_out_draw import HeldOutDraw
 from keras_deepnmt.data.manifest import (
     FORMAT,
     damaged_files,
     read_manifest,
     write_manifest,
 )
-from keras_deepnmt.data.pair_encoding import PairEncoder
-from keras_deepnmt.data.pair_reading import PairReader
-from keras_deepnmt.data.prepare_options import PrepareOptions
-from keras_deepnmt.data.spool import Spool
-from keras_deepnmt.data.text_filters import FILTERS, normalize_text
-from keras_deepnmt.data.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
+from keras_deepnmt.data.preparation.pair_reading import PairReader
+from keras_deepnmt.data.preparation.spool import Spool
+from keras_deepnmt.data.preparation.text_filters import FILTERS, normalize_text
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
 HELD_OUT = ("valid", "test")
 
 
-class Preparation:
-    """The steps of a run, and what they hand to each other.
+class FolderWriter:
+    """Runs the steps that write a prepared folder.
 
-    Args:
-        options: What to prepare.
-        corpora: The corpora of each split, with their files.
-        folder: Folder to write to.
-        bars: Where to show progress.
+    `corpora` gives the corpora of each split; `folder` must exist and be empty;
+    `bars` shows the progress.
     """
 
     def __init__(
@@ -56,22 +53,18 @@ class Preparation:
         self.entries: list[dict] = []
         self.filters: dict[str, dict] = {}
         self.held_out_rows = np.zeros(0, "int64")
-        self.work = folder / "spool"
+        self.spool_folder = folder / "spool"
 
-    def run(self) -> dict:
-        """Runs all steps.
-
-        Returns:
-            The manifest, written last.
-        """
-        self.work.mkdir()
+    def write(self) -> dict:
+        """Runs all steps and returns the manifest, which is written last."""
+        self.spool_folder.mkdir()
         for split in self.corpora:
-            self._read(split)
-        source, target = self._tokenizers()
-        splits, leakage = self._encode((source, target))
-        for path in self.work.iterdir():
+            self._read_split(split)
+        source, target = self._make_tokenizers()
+        splits, leakage = self._write_shards((source, target))
+        for path in self.spool_folder.iterdir():
             path.unlink()
-        self.work.rmdir()
+        self.spool_folder.rmdir()
         manifest = {
             "format": FORMAT,
             "joint": self.options.joint,
@@ -95,11 +88,15 @@ class Preparation:
         write_manifest(self.folder, manifest)
         return read_manifest(self.folder)
 
-    def _read(self, split: str):
+    def _read_split(self, split: str):
         options, corpora = self.options, self.corpora[split]
         train = split == "train"
-        cut = [getattr(options, f"{name}_pairs") for name in HELD_OUT]
-        draw = HeldOutDraw(sum(cut) if train else 0, options.seed)
+        held_out_pairs = [
+            getattr(options, f"{name}_pairs") for name in HELD_OUT
+        ]
+        sample = HeldOutSample(
+            sum(held_out_pairs) if train else 0, options.seed
+        )
         files = [f for c in corpora for f in (c.source, c.target)]
         task = self.bars.add_task(
             f"Reading {split}",
@@ -108,11 +105,11 @@ class Preparation:
         reader = PairReader(
             options.pair_filter() if train else None,
             train and options.drop_duplicates,
-            draw,
+            sample,
             lambda count: self.bars.advance(task, count),
         )
         with ExitStack() as stack:
-            spool = stack.enter_context(Spool(self.work, split))
+            spool = stack.enter_context(Spool(self.spool_folder, split))
             raw = () if train else self._open_texts(split, stack)
             for corpus in corpora:
                 entry = reader.read(corpus, spool, raw)
@@ -120,31 +117,31 @@ class Preparation:
         self.spools[split] = spool
         self.filters[split] = {**reader.counts, "kept": spool.pairs}
         if not spool.pairs:
-            raise UserError(_nothing_left(split, files, reader.counts))
+            raise UserError(_no_pairs_message(split, files, reader.counts))
         if train:
-            self._hold_out(draw, cut)
+            self._write_held_out(sample, held_out_pairs)
 
-    def _hold_out(self, draw: HeldOutDraw, cut: list[int]):
-        rows, texts = draw.draw()
+    def _write_held_out(self, sample: HeldOutSample, num_pairs: list[int]):
+        rows, texts = sample.draw()
         kept = self.filters["train"]["kept"]
-        if kept <= sum(cut):
+        if kept <= sum(num_pairs):
             raise UserError(
                 "The training text must hold more pairs than are held out of "
-                f"it. Received: valid_pairs={cut[0]}, test_pairs={cut[1]}, "
-                f"{kept} training pairs."
+                f"it. Received: valid_pairs={num_pairs[0]}, "
+                f"test_pairs={num_pairs[1]}, {kept} training pairs."
             )
         self.held_out_rows = rows
         self.filters["train"] |= {
             "held_out": len(rows),
             "kept": kept - len(rows),
         }
-        taken = iter(texts)
-        for split, count in zip(HELD_OUT, cut, strict=True):
+        remaining = iter(texts)
+        for split, count in zip(HELD_OUT, num_pairs, strict=True):
             if not count:
                 continue
-            raw = list(itertools.islice(taken, count))
+            raw = list(itertools.islice(remaining, count))
             with ExitStack() as stack:
-                spool = stack.enter_context(Spool(self.work, split))
+                spool = stack.enter_context(Spool(self.spool_folder, split))
                 spool.write([tuple(map(normalize_text, pair)) for pair in raw])
                 for file, side in zip(
                     self._open_texts(split, stack),
@@ -172,7 +169,7 @@ class Preparation:
             for side in ("source", "target")
         ]
 
-    def _tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+    def _make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         folder = self.folder / "tokenizer"
         folder.mkdir()
         given = {
@@ -225,7 +222,7 @@ class Preparation:
                     yield from (pair[side] for side in sides)
                 row += 1
 
-    def _encode(self, tokenizers) -> tuple[dict, dict]:
+    def _write_shards(self, tokenizers) -> tuple[dict, dict]:
         task = self.bars.add_task(
             "Tokenising", total=sum(s.pairs for s in self.spools.values())
         )
@@ -233,12 +230,12 @@ class Preparation:
             self.folder, tokenizers, lambda n: self.bars.advance(task, n)
         )
         held_out = {
-            split: encoder.held_out(split, self.spools[split])
+            split: encoder.encode_held_out(split, self.spools[split])
             for split in HELD_OUT
             if split in self.spools
         }
         entries = [e for e in self.entries if e["split"] == "train"]
-        train, written, too_long = encoder.train(
+        train, written, too_long = encoder.encode_train(
             self.spools["train"],
             [entry["pairs"] for entry in entries],
             self.held_out_rows,
@@ -248,8 +245,8 @@ class Preparation:
         counts["length"] += too_long
         counts["kept"] -= too_long
         if not train["pairs"]:
-            files = [f for c in self.corpora["train"] for f in (c.source,)]
-            raise UserError(_nothing_left("train", files, counts))
+            files = [corpus.source for corpus in self.corpora["train"]]
+            raise UserError(_no_pairs_message("train", files, counts))
         for entry in self.entries:
             if entry["split"] != "train":
                 entry["rows"] = [0, entry["pairs"]]
@@ -259,7 +256,7 @@ class Preparation:
         return {"train": train, **held_out}, encoder.leakage
 
 
-def _nothing_left(split: str, files: list[Path], counts: dict) -> str:
+def _no_pairs_message(split: str, files: list[Path], counts: dict) -> str:
     reasons = [f"{counts[name]} {name}" for name in FILTERS if counts[name]]
     return (
         f"No {split} pair is left of {counts['read']} in {files[0]} "

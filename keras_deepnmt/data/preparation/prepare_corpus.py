@@ -1,8 +1,9 @@
 """Turns aligned text files into a prepared folder, in two streaming passes.
 
-The first pass normalises, filters and spools the pairs to disk; the second
-cuts them into ids and writes shards. In memory stay at most 24 bytes a pair:
-8 for its hash (16 while the hashes are merged) and 4 for its two lengths.
+The first pass normalises and filters the pairs and writes them to temporary
+files; the second converts them to ids and writes shards. Memory holds at most
+24 bytes per pair: 8 for its hash (16 while hashes are merged) and 4 for its two
+lengths.
 """
 
 import logging
@@ -12,11 +13,11 @@ import rich.console
 import rich.progress
 
 from keras_deepnmt.data.corpora import CorpusFiles
-from keras_deepnmt.data.manifest import leakage_lines
-from keras_deepnmt.data.named_corpora import corpus_files
-from keras_deepnmt.data.preparation import Preparation
-from keras_deepnmt.data.prepare_options import PrepareOptions
-from keras_deepnmt.data.prepared_before import prepared_before
+from keras_deepnmt.data.manifest import leakage_warnings
+from keras_deepnmt.data.named_corpora import find_corpus_files
+from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
+from keras_deepnmt.data.preparation.folder_writer import FolderWriter
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.staging import StagedFolder
 
 _log = logging.getLogger(__name__)
@@ -32,17 +33,18 @@ def prepare_corpus(
 ) -> dict:
     r"""Writes a prepared folder: tokenizers, shards of ids and a manifest.
 
-    The folder appears under its name only when all of it is there. Where it
-    exists already, made with the same options from the same text, it is left
-    as it is. The same options and text give the same bytes, on any machine
-    with the same versions.
+    The folder gets its name only when it is complete. If it already exists and
+    was made with the same options from the same text, it is left unchanged. The
+    same options and text give the same bytes on any machine with the same
+    versions.
 
     Args:
         options: What to prepare.
         output_dir: The folder to write.
-        data_dir: Folder with copies of the named corpora; without it they are
-            fetched from their public addresses.
-        overwrite: Whether to replace a folder that was prepared otherwise.
+        data_dir: Folder with copies of the named corpora. Defaults to
+            downloading them from their public addresses.
+        overwrite: Whether to replace a folder that was prepared with other
+            options or from other text.
         progress: Whether to show progress bars on stderr.
 
     Returns:
@@ -51,10 +53,10 @@ def prepare_corpus(
     Raises:
         UserError: if a file is missing, empty, not UTF-8 or not aligned, if
             no pair is left or the vocabulary is larger than the text allows,
-            if the folder holds something else, or the disk is full.
+            if the folder has other content, or if the disk is full.
 
     Example:
-    >>> from keras_deepnmt.data.corpora import CorpusOptions
+    >>> from keras_deepnmt.data import CorpusOptions
     >>> written = Path("train.en").write_text("a dog\na cat\n")
     >>> written = Path("train.de").write_text("ein Hund\neine Katze\n")
     >>> train = CorpusOptions("train.en", "train.de")
@@ -63,11 +65,11 @@ def prepare_corpus(
     >>> manifest["splits"]["train"]["pairs"]
     2
     """
-    corpora = _resolve(options, data_dir, progress)
-    before = prepared_before(output_dir, options, corpora, overwrite)
-    if before is not None:
+    corpora = _find_corpora(options, data_dir, progress)
+    manifest = check_existing_folder(output_dir, options, corpora, overwrite)
+    if manifest is not None:
         _log.info("%s: already prepared.", output_dir)
-        return before
+        return manifest
     bars = rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         rich.progress.TimeElapsedColumn(),
@@ -75,18 +77,18 @@ def prepare_corpus(
         disable=not progress,
     )
     with StagedFolder(output_dir, replace=overwrite) as folder, bars:
-        manifest = Preparation(options, corpora, folder, bars).run()
-    for line in leakage_lines(manifest):
-        _log.warning("%s: %s", output_dir, line)
+        manifest = FolderWriter(options, corpora, folder, bars).write()
+    for warning in leakage_warnings(manifest):
+        _log.warning("%s: %s", output_dir, warning)
     return manifest
 
 
-def _resolve(
+def _find_corpora(
     options: PrepareOptions, data_dir, progress: bool
 ) -> dict[str, list[CorpusFiles]]:
     corpora = {
         split: [
-            corpus_files(
+            find_corpus_files(
                 getattr(options, split), split, data_dir, progress=progress
             )
         ]
@@ -94,7 +96,7 @@ def _resolve(
         if getattr(options, split) is not None
     }
     corpora["train"] = [
-        corpus_files(corpus, "train", data_dir, progress=progress)
+        find_corpus_files(corpus, "train", data_dir, progress=progress)
         for corpus in options.train
     ]
     return corpora

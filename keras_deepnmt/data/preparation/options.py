@@ -1,52 +1,54 @@
-"""What `prepare` can be told; the `data` section of a recipe is the same."""
+"""The options of `prepare`, which are also the `data` section of a recipe."""
 
 from dataclasses import dataclass, field
 
 from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.text_filters import PairFilter
-from keras_deepnmt.data.tokenizer_training import MODEL_TYPES
+from keras_deepnmt.data.preparation.text_filters import PairFilter
+from keras_deepnmt.data.preparation.tokenizer_training import MODEL_TYPES
 from keras_deepnmt.errors import UserError
 
 
 @dataclass(frozen=True)
 class PrepareOptions:
-    """Says which text to prepare, and how.
+    """Options of `prepare_corpus`: which text to prepare, and how.
 
-    The filters act on training pairs only. Of valid and test pairs only those
-    with an empty side are left out: a score must be over every sentence.
+    The filters apply to training pairs only. Of the valid and test pairs only
+    those with an empty side are left out, since a score must cover every
+    sentence.
 
     Args:
-        train: Training corpora. A pair that occurs in several of them belongs
-            to the first.
-        valid: Corpus to validate on. `None` for none, or see `valid_pairs`.
-        test: Corpus to test on. `None` for none, or see `test_pairs`.
-        valid_pairs: Pairs to take out of the training text for validation, at
-            random, where `valid` is not given.
+        train: Training corpora. A pair that occurs in several of them counts
+            for the first one.
+        valid: Corpus for validation. Defaults to none; see `valid_pairs`.
+        test: Corpus for testing. Defaults to none; see `test_pairs`.
+        valid_pairs: Number of pairs to draw at random from the training text
+            and hold out for validation, if `valid` is not given.
         test_pairs: The same for `test`.
-        source_language: Code of the source language, for the record.
-        target_language: Code of the target language, for the record.
-        vocabulary_size: Pieces of each tokenizer that is trained, the four
-            special ones included.
+        source_language: Code of the source language, stored in the manifest.
+        target_language: Code of the target language, stored in the manifest.
+        vocabulary_size: Number of pieces of each trained tokenizer, including
+            the four special ones.
         model_type: `"bpe"` or `"unigram"`.
         joint: Whether both languages share one tokenizer.
         tokenizer_source: Path of an existing SentencePiece model to use
-            instead of training one (of both languages with `joint`).
-        tokenizer_target: The same for the target language; without `joint`
-            both or none must be given.
+            instead of training one (for both languages if `joint`).
+        tokenizer_target: The same for the target language. Without `joint`,
+            give both tokenizers or none.
         character_coverage: Share of the characters of the training text that
             get a piece.
-        tokenizer_sentences: Sentences, drawn evenly, that a tokenizer is
-            trained on at most; it is what bounds the memory of its training.
-        min_length: Fewest words (between white space) of a side.
-        max_length: Most words (between white space) of a side.
-        max_tokens: Most pieces of a side; counted with `length`.
-        max_ratio: Most words of one side per word of the other.
-        drop_duplicates: Whether only the first of equal pairs is kept.
-        drop_identical: Whether pairs of two equal sides are left out.
-        seed: Seed of all draws.
+        tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
+            train a tokenizer on. It bounds the memory of that training.
+        min_length: Minimum number of words (between white space) of a side.
+        max_length: Maximum number of words (between white space) of a side.
+        max_tokens: Maximum number of pieces of a side. Longer pairs are
+            counted with those that `max_length` leaves out.
+        max_ratio: Maximum number of words of one side per word of the other.
+        drop_duplicates: Whether to keep only the first of equal pairs.
+        drop_identical: Whether to leave out pairs whose sides are equal.
+        seed: Seed of all random draws.
 
     Raises:
-        UserError: if options contradict each other.
+        UserError: if a value is out of range or options contradict each other.
 
     Example:
     >>> options = PrepareOptions(
@@ -131,10 +133,11 @@ class PrepareOptions:
                 )
 
     def pair_filter(self) -> PairFilter:
-        """Gives the filter of training pairs.
+        """Returns the filter of training pairs.
 
         Returns:
-            The filter, without the duplicates, which need a memory.
+            A `PairFilter`. It does not remove duplicates, which takes a set of
+            all pairs seen.
         """
         return PairFilter(
             min_length=self.min_length,

@@ -1,4 +1,4 @@
-"""Adjectives and the small words of the demo grammar."""
+"""Adjectives, adverbs, determiners and function words of the demo grammar."""
 
 from typing import NamedTuple
 
@@ -8,8 +8,8 @@ from keras_deepnmt.data.demo.german import (
     determiner_forms,
 )
 
-# German, English, which nouns: (a)nimate, (t)hings, (p)laces, (f)ood. A slash
-# gives the stem that takes the endings where it is another.
+# German, English, and the nouns it goes with: (a)nimate, (t)hings, (p)laces,
+# (f)ood. After a slash: the stem before endings, if it differs.
 _ADJECTIVES = """
     alt old atp
     jung young a
@@ -67,7 +67,7 @@ _KIND_LETTERS = {
 
 
 class Adjective(NamedTuple):
-    """An adjective: bare, with each ending, and in English."""
+    """An adjective: its base form, its form for each ending, its English."""
 
     german: str
     forms: dict[str, str]
@@ -90,7 +90,7 @@ ADJECTIVES_OF_KIND = {
 
 
 class Determiner(NamedTuple):
-    """A determiner: its forms, English, and the adjective endings after it."""
+    """A determiner: forms, English, and the adjective declension after it."""
 
     forms: tuple
     english: tuple[str, ...]
@@ -105,7 +105,7 @@ def _determiner(stem, english, family, paradigm, definite=False):
 
 
 THE = Determiner(DEFINITE, ("the",), "weak", True)
-# Its English depends on the next word and is chosen there.
+# Whether it is "a" or "an" depends on the next word and is chosen later.
 A = _determiner("ein", "a", "ein", "mixed")
 NONE = Determiner((("",) * 4,) * 4, (), "strong", False)
 THIS = _determiner("dies", "this", "dieser", "weak", True)
@@ -133,7 +133,7 @@ MANY = Determiner(
     False,
 )
 
-# German, English, and the tenses they go with: present, past, modal.
+# German, English, and the tenses it goes with: present, past, modal.
 TIMES = tuple(
     tuple(part.strip() for part in line.split(":"))
     for line in """

@@ -11,19 +11,24 @@
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, choose_cells
-from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.pipeline import (
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    choose_batch_shapes,
+)
+from keras_deepnmt.data.batches.batch_source import (
     BatchSource,
-    clear_data_errors,
     grain_batches,
     make_batch,
+)
+from keras_deepnmt.data.batches.datasets import (
+    clear_data_errors,
     training_dataset,
     validation_dataset,
     validation_plan,
 )
-from keras_deepnmt.data.shards import ShardWriter
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
 
@@ -43,7 +48,9 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plan(store):
-    return BatchPlan(store.lengths, choose_cells(store.lengths, 101, 4), 7)
+    return BatchPlan(
+        store.lengths, choose_batch_shapes(store.lengths, 101, 4), 7
+    )
 
 
 def assert_same_batch(batch, expected):
@@ -55,8 +62,8 @@ def assert_same_batch(batch, expected):
 
 
 def direct_batch(store, plan, step):
-    cell, rows = plan.batch(step)
-    return make_batch(cell, store.read(rows))
+    batch_shape, rows = plan.batch(step)
+    return make_batch(batch_shape, store.read(rows))
 
 
 def rows_seen(dataset):
@@ -70,7 +77,7 @@ def rows_seen(dataset):
 
 def test_a_batch_holds_begin_end_and_padding():
     inputs, labels = make_batch(
-        Cell(3, 5, 4), [([7, 8], [9]), ([5, 6, 7, 8], [11, 12, 13])]
+        BatchShape(3, 5, 4), [([7, 8], [9]), ([5, 6, 7, 8], [11, 12, 13])]
     )
     assert inputs["source_ids"].tolist() == [
         [7, 8, 3, 0, 0],
@@ -89,11 +96,11 @@ def test_a_batch_holds_begin_end_and_padding():
 
 def test_a_batch_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="2 pairs"):
-        make_batch(Cell(1, 5, 5), [([7], [7]), ([7], [7])])
+        make_batch(BatchShape(1, 5, 5), [([7], [7]), ([7], [7])])
     with pytest.raises(ValueError, match="5 and 1 ids"):
-        make_batch(Cell(1, 5, 5), [([7] * 5, [7])])
+        make_batch(BatchShape(1, 5, 5), [([7] * 5, [7])])
     with pytest.raises(ValueError, match="1 and 5 ids"):
-        make_batch(Cell(1, 5, 5), [([7], [7] * 5)])
+        make_batch(BatchShape(1, 5, 5), [([7], [7] * 5)])
 
 
 @pytest.mark.parametrize("start_step", [0, 5, 100_003])
@@ -145,7 +152,7 @@ def test_tensorflow_gets_the_same_batches_and_their_number(store, plan):
             shapes.add(batch[0]["source_ids"].shape)
             count += 1
         assert count == steps
-    assert len(shapes) == len(plan.cells)
+    assert len(shapes) == len(plan.batch_shapes)
 
 
 def test_tensorflow_takes_what_it_needs_of_endless_batches(store, plan):
@@ -157,26 +164,28 @@ def test_tensorflow_takes_what_it_needs_of_endless_batches(store, plan):
 
 
 def test_validation_gives_every_pair_once(store, plan):
-    dataset = validation_dataset(store, plan.cells)
+    dataset = validation_dataset(store, plan.batch_shapes)
     assert rows_seen(dataset.as_numpy_iterator()) == list(range(211))
     first, again = (list(dataset.as_numpy_iterator()) for _ in range(2))
     for batch, expected in zip(first, again, strict=True):
         assert_same_batch(batch, expected)
 
 
-def test_validation_keeps_pairs_longer_than_all_cells(store):
-    cells = (Cell(12, 5, 6), Cell(8, 7, 5))
-    dataset = validation_dataset(store, cells)
+def test_validation_keeps_pairs_longer_than_all_batch_shapes(store):
+    batch_shapes = (BatchShape(12, 5, 6), BatchShape(8, 7, 5))
+    dataset = validation_dataset(store, batch_shapes)
     assert rows_seen(dataset.as_numpy_iterator()) == list(range(211))
     longest = store.lengths.max(axis=0).tolist()
-    extra = validation_plan(store.lengths, cells).cells[2]
+    extra = validation_plan(store.lengths, batch_shapes).batch_shapes[2]
     assert [extra.source_length, extra.target_length] == longest
     assert extra.batch_size == 4  # 4 divides all, and 4 * 18 tokens fit 72
 
 
 def test_padding_rows_are_counted_nowhere(store, plan):
     real = 0
-    for _, labels in validation_dataset(store, plan.cells).as_numpy_iterator():
+    for _, labels in validation_dataset(
+        store, plan.batch_shapes
+    ).as_numpy_iterator():
         real += int((labels != 0).sum())
     assert real == int(store.lengths[:, 1].sum())
 

@@ -1,9 +1,10 @@
-"""What must be true of choose_cells and assign_cells.
+"""What must be true of choose_batch_shapes and assign_batch_shapes.
 
-* Every pair has a cell that contains it, the cheapest of those.
+* Every pair has a batch shape that contains it, the cheapest of those.
 * The token budget and the multiple hold.
-* Few cells: within 2 % of brute force; never worse than any partition by one
-  length; more cells never cost more; the same input gives the same cells.
+* Few batch shapes: within 2 % of brute force; never worse than any partition by
+  one length; more batch shapes never cost more; the same input gives the same
+  batch shapes.
 * Fast, and little padding, on a corpus of real shape.
 """
 
@@ -13,10 +14,10 @@ import time
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.cells import (
-    Cell,
-    assign_cells,
-    choose_cells,
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    assign_batch_shapes,
+    choose_batch_shapes,
     rows_for,
 )
 
@@ -30,52 +31,58 @@ def corpus(pairs, seed=0, spread=0.4, longest=120):
     return (both + 1).astype("uint16")
 
 
-def padded_tokens(lengths, cells):
-    assigned = assign_cells(lengths, cells)
-    if (assigned == len(cells)).any():
+def padded_tokens(lengths, batch_shapes):
+    assigned = assign_batch_shapes(lengths, batch_shapes)
+    if (assigned == len(batch_shapes)).any():
         return np.inf
-    rows = np.bincount(assigned, minlength=len(cells))
+    rows = np.bincount(assigned, minlength=len(batch_shapes))
     return sum(
-        cell.num_batches(n) * cell.num_tokens
-        for cell, n in zip(cells, rows.tolist(), strict=True)
+        batch_shape.num_batches(n) * batch_shape.num_tokens
+        for batch_shape, n in zip(batch_shapes, rows.tolist(), strict=True)
     )
 
 
 def cells_of(corners, batch_tokens):
-    return [Cell(rows_for(s, t, batch_tokens), s, t) for s, t in corners]
+    return [BatchShape(rows_for(s, t, batch_tokens), s, t) for s, t in corners]
 
 
-def test_every_pair_fits_its_cell_and_no_cheaper_one():
+def test_every_pair_fits_its_batch_shape_and_no_cheaper_one():
     lengths = corpus(2003)
-    cells = choose_cells(lengths, 1021, 7)
+    batch_shapes = choose_batch_shapes(lengths, 1021, 7)
     for (source, target), c in zip(
-        lengths.tolist(), assign_cells(lengths, cells).tolist(), strict=True
+        lengths.tolist(),
+        assign_batch_shapes(lengths, batch_shapes).tolist(),
+        strict=True,
     ):
         fits = [
-            cell.row_tokens
-            for cell in cells
-            if source <= cell.source_length and target <= cell.target_length
+            batch_shape.row_tokens
+            for batch_shape in batch_shapes
+            if source <= batch_shape.source_length
+            and target <= batch_shape.target_length
         ]
-        assert cells[c].row_tokens == min(fits)
-        assert source <= cells[c].source_length
-        assert target <= cells[c].target_length
+        assert batch_shapes[c].row_tokens == min(fits)
+        assert source <= batch_shapes[c].source_length
+        assert target <= batch_shapes[c].target_length
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 3])
 def test_budget_and_multiple_hold(multiple):
-    cells = choose_cells(corpus(2003), 509, 6, multiple)
-    assert 1 <= len(cells) <= 6
-    for cell in cells:
-        assert cell.batch_size % multiple == 0
-        longer = max(cell.source_length, cell.target_length)
-        assert cell.batch_size * longer <= 509 or cell.batch_size == multiple
-        assert (cell.batch_size + multiple) * longer > 509
+    batch_shapes = choose_batch_shapes(corpus(2003), 509, 6, multiple)
+    assert 1 <= len(batch_shapes) <= 6
+    for batch_shape in batch_shapes:
+        assert batch_shape.batch_size % multiple == 0
+        longer = max(batch_shape.source_length, batch_shape.target_length)
+        assert (
+            batch_shape.batch_size * longer <= 509
+            or batch_shape.batch_size == multiple
+        )
+        assert (batch_shape.batch_size + multiple) * longer > 509
 
 
 def test_a_pair_longer_than_the_budget_gets_the_smallest_batch():
     lengths = np.array([[300, 200], *[[3, 5]] * 211])
-    cells = choose_cells(lengths, 100, 2, 2)
-    assert cells == (Cell(20, 3, 5), Cell(2, 300, 200))
+    batch_shapes = choose_batch_shapes(lengths, 100, 2, 2)
+    assert batch_shapes == (BatchShape(20, 3, 5), BatchShape(2, 300, 200))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -88,7 +95,10 @@ def test_close_to_brute_force_on_tiny_corpora(seed):
             itertools.product(range(2, 8), range(2, 8)), 3
         )
     )
-    assert padded_tokens(lengths, choose_cells(lengths, 29, 3)) <= 1.02 * best
+    assert (
+        padded_tokens(lengths, choose_batch_shapes(lengths, 29, 3))
+        <= 1.02 * best
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -106,13 +116,15 @@ def test_never_worse_than_a_partition_by_one_length(seed, count):
     best = min(
         padded_tokens(lengths, cells_of(corners, 211)) for corners in partitions
     )
-    assert padded_tokens(lengths, choose_cells(lengths, 211, count)) <= best
+    assert (
+        padded_tokens(lengths, choose_batch_shapes(lengths, 211, count)) <= best
+    )
 
 
 def test_more_shapes_never_cost_more_and_padding_gets_small():
     lengths = corpus(50_021)
     costs = [
-        padded_tokens(lengths, choose_cells(lengths, 4096, shapes))
+        padded_tokens(lengths, choose_batch_shapes(lengths, 4096, shapes))
         for shapes in (1, 2, 4, 8, 12)
     ]
     assert costs == sorted(costs, reverse=True)
@@ -126,42 +138,44 @@ def test_padding_of_captions_is_below_twelve_percent(corpora_dir):
         lines = file.read_text("utf-8").split("\n")[:-1]
         sides.append([len(line.split()) + 1 for line in lines])
     lengths = np.array(sides).T
-    cells = choose_cells(lengths, 4096, 10)
-    assert 1 - lengths.sum() / padded_tokens(lengths, cells) < 0.12
+    batch_shapes = choose_batch_shapes(lengths, 4096, 10)
+    assert 1 - lengths.sum() / padded_tokens(lengths, batch_shapes) < 0.12
 
 
-def test_the_same_lengths_give_the_same_cells_in_any_order():
+def test_the_same_lengths_give_the_same_batch_shapes_in_any_order():
     lengths = corpus(2003)
     shuffled = np.random.default_rng(5).permutation(lengths)
-    assert choose_cells(lengths, 997, 5) == choose_cells(shuffled, 997, 5)
+    assert choose_batch_shapes(lengths, 997, 5) == choose_batch_shapes(
+        shuffled, 997, 5
+    )
 
 
 def test_lengths_of_very_many_kinds_are_binned():
     random = np.random.default_rng(3)
     lengths = random.integers(1, 3000, (20_011, 2))
-    cells = choose_cells(lengths, 65_536, 6)
-    assert padded_tokens(lengths, cells) < padded_tokens(
-        lengths, choose_cells(lengths, 65_536, 1)
+    batch_shapes = choose_batch_shapes(lengths, 65_536, 6)
+    assert padded_tokens(lengths, batch_shapes) < padded_tokens(
+        lengths, choose_batch_shapes(lengths, 65_536, 1)
     )
 
 
 def test_one_million_pairs_take_little_time():
     lengths = corpus(1_000_003)
     start = time.perf_counter()
-    choose_cells(lengths, 4096, 10)
+    choose_batch_shapes(lengths, 4096, 10)
     assert time.perf_counter() - start < 10  # about 1 s on an idle machine
 
 
-def test_pairs_without_a_cell_are_marked():
-    cells = (Cell(7, 5, 3), Cell(2, 3, 11))
+def test_pairs_without_a_batch_shape_are_marked():
+    batch_shapes = (BatchShape(7, 5, 3), BatchShape(2, 3, 11))
     lengths = np.array([[3, 3], [5, 4], [2, 11], [3, 12]])
-    assert assign_cells(lengths, cells).tolist() == [0, 2, 1, 2]
+    assert assign_batch_shapes(lengths, batch_shapes).tolist() == [0, 2, 1, 2]
 
 
 def test_refuses_nothing_to_choose_from():
     with pytest.raises(ValueError, match="at least one pair"):
-        choose_cells(np.zeros((0, 2), int), 100, 2)
+        choose_batch_shapes(np.zeros((0, 2), int), 100, 2)
     with pytest.raises(ValueError, match="max_shapes=0"):
-        choose_cells(np.array([[2, 2]]), 100, 0)
+        choose_batch_shapes(np.array([[2, 2]]), 100, 0)
     with pytest.raises(ValueError, match="1 to 255"):
-        assign_cells(np.array([[2, 2]]), [])
+        assign_batch_shapes(np.array([[2, 2]]), [])

@@ -1,12 +1,12 @@
-"""The one source of chance of the demo corpus."""
+"""The random choices of the demo corpus."""
 
 import random
 
 
 class Chooser:
-    """The one source of chance of a corpus.
+    """Makes all random choices of a corpus.
 
-    Built on `random.Random.random`, whose numbers for a seed are the same in
+    It uses `random.Random.random`, whose numbers for a seed are the same in
     every version of Python, unlike those of `choice` and `sample`.
     """
 
@@ -14,9 +14,9 @@ class Chooser:
         self._random = random.Random(seed).random
 
     def chance(self, probability: float) -> bool:
-        """Returns true with that probability."""
+        """Returns true with the given probability."""
         return self._random() < probability
 
     def pick(self, items):
-        """Returns one item of a sequence, each as likely as the others."""
+        """Returns one item of a sequence, all with the same probability."""
         return items[int(self._random() * len(items))]

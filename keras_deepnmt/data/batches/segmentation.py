@@ -1,7 +1,8 @@
-"""Random segmentations of a sentence, drawn from a tokenizer's pieces.
+"""Random segmentations of a sentence into pieces of its tokenizer.
 
-SentencePiece draws too, but its generator differs from process to process, so
-a run that goes on could not draw what one that never stopped has drawn.
+SentencePiece can sample segmentations too, but its random numbers differ from
+process to process, so a resumed run could not repeat the draws of an
+uninterrupted one.
 """
 
 import math
@@ -14,30 +15,30 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_deepnmt.data.tokenizers import Tokenizer
 
-# A word with the mark of the space before it.
+# A word with the mark of the preceding space.
 _WORD = re.compile("▁?[^▁]+|▁")
-_MOST_WORDS = 100_000
+_MAX_CACHED_WORDS = 100_000
 
 
 class RandomSegmentation:
-    """Cuts sentences into other pieces of the same tokenizer, word by word.
+    """Draws other segmentations of sentences, word by word.
 
-    BPE: while two neighbours can be merged, each such merge is left out with
-    the probability alpha, and the best of the others is made; where all are
-    left out, the word is done (Provilkov et al., 2020, Algorithm 1). Unigram:
-    exact sampling from all segmentations of a word, from its end, by the sums
-    over its beginnings (Kudo, 2018); a word's sums are kept for the next time.
+    BPE: while neighbouring symbols can be merged, each possible merge is
+    skipped with probability alpha and the best of the others is made; if all
+    are skipped, the word is finished (Provilkov et al., 2020, Algorithm 1).
+    Unigram: exact sampling from all segmentations of a word, from its last
+    piece to its first, with the forward sums over its prefixes (Kudo, 2018);
+    the sums of a word are cached.
 
-    Args:
-        tokenizer: The tokenizer, BPE or unigram.
-        alpha: For BPE, the probability of leaving out a merge; for unigram,
-            the exponent of a segmentation's probability.
+    `alpha` is the probability of skipping a merge for BPE, and the exponent of
+    a segmentation's probability for unigram.
 
     Example:
-    >>> from keras_deepnmt.data.tokenizer_training import train_tokenizer
+    >>> from keras_deepnmt.data import train_tokenizer
     >>> tokenizer = train_tokenizer(["ein Hund"] * 9, "rose.model", 14)
-    >>> cut = RandomSegmentation(tokenizer, alpha=1.0)
-    >>> tokenizer.pieces(cut.draw(tokenizer.encode(["ein Hund"])[0], seed=7))
+    >>> segmentation = RandomSegmentation(tokenizer, alpha=1.0)
+    >>> ids = segmentation.draw(tokenizer.encode(["ein Hund"])[0], seed=7)
+    >>> tokenizer.pieces(ids)
     ['▁', 'e', 'i', 'n', '▁', 'H', 'u', 'n', 'd']
     """
 
@@ -51,43 +52,38 @@ class RandomSegmentation:
             for number, piece in enumerate(proto.pieces)
             if piece.type == normal
         }
-        # Other pieces, as the unknown one and bytes, do not tell their text.
+        # Other pieces, such as unknown and byte pieces, do not give their text.
         self._normal = {number for number, _ in self._pieces.values()}
         self._longest = max(map(len, self._pieces), default=0)
         bpe = sentencepiece_model_pb2.TrainerSpec.BPE
-        self._cut = (
-            self._merge
+        self._segment_word = (
+            self._segment_bpe
             if proto.trainer_spec.model_type == bpe
-            else self._walk_back
+            else self._segment_unigram
         )
         self._tables: dict[str, list | None] = {}
 
     def draw(self, ids: np.ndarray, seed: int) -> np.ndarray | None:
-        """Cuts a sentence anew, as a function of the seed.
+        """Returns int32 ids of another segmentation, as a function of the seed.
 
-        Args:
-            ids: Its ids, without special ids.
-            seed: Non-negative integer.
-
-        Returns:
-            Other ids of the same text, int32; `None` where the text is not
-            known or not made of pieces.
+        Special ids are not included. Returns `None` if the text cannot be
+        recovered from `ids` (unknown words) or is not made of pieces.
         """
         ids = ids.tolist()
         if not self._normal.issuperset(ids):
             return None
-        # Python promises the numbers of `random` for all its versions.
+        # Python guarantees the numbers of `random` for all versions.
         uniform = random.Random(seed).random
-        names, found = self._names, []
+        names, drawn = self._names, []
         for word in _WORD.findall("".join([names[i] for i in ids])):
-            pieces = self._cut(word, uniform)
+            pieces = self._segment_word(word, uniform)
             if pieces is None:
                 return None
-            found += pieces
-        return np.array(found, "int32")
+            drawn += pieces
+        return np.array(drawn, "int32")
 
-    def _merge(self, word, uniform):
-        """BPE: at each step the best merge of those not left out."""
+    def _segment_bpe(self, word, uniform):
+        """BPE: repeatedly makes the best merge that is not skipped."""
         symbols, known = list(word), self._pieces
         while len(symbols) > 1:
             best, place = -math.inf, None
@@ -103,10 +99,10 @@ class RandomSegmentation:
         entries = [known.get(symbol) for symbol in symbols]
         return None if None in entries else [entry[0] for entry in entries]
 
-    def _walk_back(self, word, uniform):
-        """Unigram: draws the last piece, then the one before it, and so on."""
+    def _segment_unigram(self, word, uniform):
+        """Unigram: draws the pieces from the last one to the first."""
         if word not in self._tables:
-            if len(self._tables) >= _MOST_WORDS:
+            if len(self._tables) >= _MAX_CACHED_WORDS:
                 self._tables.clear()
             self._tables[word] = self._table(word)
         table = self._tables.get(word) or self._table(word)
@@ -114,17 +110,17 @@ class RandomSegmentation:
             return None
         ids, end = [], len(word)
         while end:
-            left = uniform()
+            remaining = uniform()
             for choice in table[end]:
-                left -= choice[2]
-                if left < 0:
+                remaining -= choice[2]
+                if remaining < 0:
                     break
             end, number, _ = choice
             ids.append(number)
         return ids[::-1]
 
     def _table(self, word):
-        """For each end: `(start, id, probability)` of the last piece."""
+        """Lists `(start, id, probability)` of each prefix's last piece."""
         total, table = [0.0] + [-math.inf] * len(word), [[]]
         for end in range(1, len(word) + 1):
             arcs = []

@@ -1,11 +1,11 @@
-"""Changes to training batches that are functions of (seed, update) alone."""
+"""Random changes to training batches, as functions of (seed, update) alone."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.data.cells import Cell
-from keras_deepnmt.data.epoch_order import raw_bits
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
+from keras_deepnmt.data.batches.epoch_order import draw_bits
 from keras_deepnmt.data.tokenizers import (
     BEGIN_ID,
     END_ID,
@@ -13,41 +13,43 @@ from keras_deepnmt.data.tokenizers import (
     UNKNOWN_ID,
 )
 
-# Names the bits of word dropout. Streams of four numbers are the transforms':
-# the order of batches has shorter ones.
+# The random stream of word dropout. Transforms use streams of four or more
+# numbers, the order of batches uses shorter ones.
 _STREAM = 101
 
 Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class BatchTransform:
-    """Base of what `training_dataset` may do to each batch.
+    """Base class of the changes that `training_dataset` can make to each batch.
 
-    Both methods must depend on their arguments and a seed alone: batches are
-    made by several threads, and any update may come first after a resume.
+    Both methods must depend on their arguments and a seed alone: several
+    threads make the batches, and after a resume any update may be the first.
 
     Example:
-    >>> BatchTransform().change_pairs([([7], [8])], Cell(1, 3, 3), step=5)
+    >>> BatchTransform().change_pairs([([7], [8])], BatchShape(1, 3, 3), step=5)
     [([7], [8])]
     """
 
-    def change_pairs(self, pairs: Pairs, cell: Cell, step: int) -> Pairs:
+    def change_pairs(
+        self, pairs: Pairs, batch_shape: BatchShape, step: int
+    ) -> Pairs:
         """Changes the pairs of ids before they are padded.
 
         Args:
             pairs: Pairs of ids without special ids.
-            cell: The shape they must fit in.
+            batch_shape: The shape they must fit.
             step: Number of the update.
 
         Returns:
-            As many pairs.
+            The changed pairs, the same number of them.
         """
         return pairs
 
     def change_inputs(
         self, inputs: dict[str, np.ndarray], step: int
     ) -> dict[str, np.ndarray]:
-        """Changes what the model reads; labels stay.
+        """Changes the inputs of the model; labels are not changed.
 
         Args:
             inputs: `{"source_ids", "target_ids"}`, `(B, S)` and `(B, T)`.
@@ -60,18 +62,18 @@ class BatchTransform:
 
 
 class WordDropout(BatchTransform):
-    """Replaces words that the model reads by the unknown word.
+    """Replaces random input tokens by the unknown token.
 
-    Each source token and each target input becomes id 1 with the probability
-    p, independently; begin, end and padding stay, and so do the labels. On the
-    target side a decoder that cannot see the last word must use the source and
-    its own plan (Bowman et al., 2016).
-    Differs from the paper: the source side is treated alike. Gal and Ghahramani
-    (2016) drop a word's embedding wherever it stands in a sentence; here every
-    place is drawn for itself.
+    Each source token and each target input becomes id 1 with probability p,
+    independently; begin, end and padding are kept, and so are the labels. On
+    the target side, a decoder that does not see the previous token must rely
+    more on the source (Bowman et al., 2016).
+    Differs from the paper: the source side is treated in the same way. Gal and
+    Ghahramani (2016) drop all occurrences of a word in a sentence together;
+    here each position is drawn independently.
 
     Args:
-        probability: The share p, in [0, 1).
+        probability: The probability p, in [0, 1).
         seed: Non-negative integer.
 
     Raises:
@@ -103,7 +105,7 @@ class WordDropout(BatchTransform):
         }
 
     def _drop(self, ids, step, side):
-        bits = raw_bits(ids.size, self.seed, _STREAM, side, step, 0)
+        bits = draw_bits(ids.size, self.seed, _STREAM, side, step, 0)
         dropped = (bits >> 11).reshape(ids.shape) < self.probability * 2**53
-        stays = np.isin(ids, (PADDING_ID, BEGIN_ID, END_ID))
-        return np.where(dropped & ~stays, ids.dtype.type(UNKNOWN_ID), ids)
+        is_special = np.isin(ids, (PADDING_ID, BEGIN_ID, END_ID))
+        return np.where(dropped & ~is_special, ids.dtype.type(UNKNOWN_ID), ids)

@@ -12,29 +12,28 @@ from array_record.python.array_record_module import (
     ArrayRecordWriter,
 )
 
-from keras_deepnmt.data.pair_store import PairStore as PairStore
 from keras_deepnmt.data.pair_store import lengths_path, shard_files
 from keras_deepnmt.errors import UserError
 
-# Records are 50 to 500 bytes: compressing them one by one saves nothing, and
-# groups of more than one record would be decoded whole for each row.
+# Records have 50 to 500 bytes: compressing each one saves nothing, and to read
+# one row of a larger group the whole group would be decoded.
 _WRITER_OPTIONS = "group_size:1,uncompressed"
 # The index stores len + 1 (one special id) as uint16.
 MAX_PAIR_LENGTH = 65_534
 
 
 class ShardWriter:
-    """Streams pairs into ArrayRecord shards that appear only when complete.
+    """Writes pairs to ArrayRecord shards that appear only when complete.
 
-    Shards are written under hidden temporary names and get their final names
-    in `close`; `SPLIT.lengths.npy` is renamed last and completes the set. A
-    killed writer leaves nothing that `PairStore` would open. As a context
-    manager it closes on success and removes what it wrote on an error.
+    Shards are written under hidden temporary names and get their final names in
+    `close`; `SPLIT.lengths.npy` is renamed last and completes the set, so
+    `PairStore` never opens what a killed writer left. As a context manager it
+    closes on success and removes its files on an error.
 
     Args:
         directory: Existing folder to write to.
         split: Name of the split, for instance `"train"`.
-        records_per_shard: Pairs per shard.
+        records_per_shard: Number of pairs per shard.
 
     Raises:
         ValueError: if `records_per_shard` is not positive.
@@ -61,7 +60,7 @@ class ShardWriter:
         self.split = split
         self.records_per_shard = records_per_shard
         self.summary: dict | None = None
-        self._lengths = array("H")  # 4 bytes a pair
+        self._lengths = array("H")  # 4 bytes per pair
         self._shards: list[dict] = []
         self._tokens = [0, 0]
         self._writer = None
@@ -76,7 +75,8 @@ class ShardWriter:
             target_ids: Ids of the target without special ids.
 
         Raises:
-            UserError: if a side is too long for the index, or the disk full.
+            UserError: if a side has more ids than the index can store, or if
+                the disk is full.
             ValueError: if an id is negative.
         """
         record = _encode(source_ids, target_ids)
@@ -99,11 +99,11 @@ class ShardWriter:
 
         Returns:
             `{"pairs", "source_tokens", "target_tokens", "shards"}`, where
-            shards is a list of `{"file", "records", "sha256"}` and tokens do
-            not count special ids.
+            `shards` is a list of `{"file", "records", "sha256"}`. The token
+            counts do not include special ids.
 
         Raises:
-            UserError: if a shard does not hold what was written to it.
+            UserError: if a shard does not have the records written to it.
         """
         if self.summary is not None:
             return self.summary
@@ -120,8 +120,8 @@ class ShardWriter:
                 os.fsync(file.fileno())
         except OSError as error:
             raise self._disk_error(error) from error
-        # An older set of this split: its index goes first, so that at no
-        # moment an index stands beside shards of another set.
+        # The index of an older set of this split is removed first, so that an
+        # index never lies beside the shards of another set.
         lengths_file.unlink(missing_ok=True)
         self._remove(shard_files(self.directory, self.split))
         for number, shard in enumerate(self._shards):
@@ -140,11 +140,11 @@ class ShardWriter:
         return self.summary
 
     def abort(self):
-        """Removes everything this writer has written."""
+        """Removes all files of this writer."""
         if self._writer is not None:
             try:
                 self._writer.close()
-            except RuntimeError:  # a full disk; the file goes anyway
+            except RuntimeError:  # a full disk; the file is removed anyway
                 pass
             self._writer = None
         self._remove(self._unfinished_files())

@@ -3,13 +3,8 @@
 import numpy as np
 
 
-class HeldOutDraw:
-    """Draws some of the kept pairs evenly while their number is unknown.
-
-    Args:
-        pairs: How many to draw.
-        seed: Seed of the draw.
-    """
+class HeldOutSample:
+    """Draws pairs uniformly from a stream by reservoir sampling."""
 
     def __init__(self, pairs: int, seed: int):
         self._random = np.random.default_rng(seed)
@@ -17,8 +12,8 @@ class HeldOutDraw:
         self._texts = [None] * pairs
         self._seen = 0
 
-    def offer(self, raw_pairs: list[tuple[str, str]]):
-        """Shows the next pairs, as they stand in their files."""
+    def add(self, raw_pairs: list[tuple[str, str]]):
+        """Adds the next unprocessed pairs of the stream."""
         size = len(self._texts)
         if not size:
             return
@@ -30,7 +25,7 @@ class HeldOutDraw:
         self._seen += len(raw_pairs)
 
     def draw(self) -> tuple[np.ndarray, list[tuple[str, str]]]:
-        """Gives the drawn rows, in a random order, and their texts."""
+        """Returns the drawn row numbers, in random order, and their texts."""
         count = min(self._seen, len(self._texts))
         order = self._random.permutation(count)
         return self._rows[order], [self._texts[i] for i in order.tolist()]

@@ -1,4 +1,4 @@
-"""The first pass of `prepare`: from text files to a spool of clean pairs."""
+"""The first pass of `prepare`: from text files to temporary files."""
 
 import itertools
 
@@ -10,60 +10,53 @@ from keras_deepnmt.data.corpora import (
     aligned_lines,
     decode_line,
 )
-from keras_deepnmt.data.held_out_draw import HeldOutDraw
-from keras_deepnmt.data.spool import BLOCK_PAIRS, Spool
-from keras_deepnmt.data.text_filters import (
+from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
+from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, Spool
+from keras_deepnmt.data.preparation.text_filters import (
     FILTERS,
     PairFilter,
     SeenHashes,
+    hash_text,
     normalize_text,
-    text_hash,
 )
 
 
 class PairReader:
-    """Reads corpora of one split into a spool.
+    """Reads the corpora of one split and spools the pairs that are kept.
 
-    Args:
-        pair_filter: Rules for training text; `None` refuses empty pairs only.
-        drop_duplicates: Whether only the first of equal pairs is kept.
-        draw: Told of every kept pair.
-        progress: Called with the number of bytes read since the last call.
+    `pair_filter=None` refuses pairs with an empty side only. `sample` receives
+    every kept pair. `progress` is called with the number of bytes read since
+    its last call.
     """
 
     def __init__(
         self,
         pair_filter: PairFilter | None,
         drop_duplicates: bool,
-        draw: HeldOutDraw,
+        sample: HeldOutSample,
         progress=lambda bytes: None,
     ):
         self.counts = {"read": 0, **dict.fromkeys(FILTERS, 0)}
         self._filter = pair_filter
         self._seen = SeenHashes() if drop_duplicates else None
-        self._draw = draw
+        self._sample = sample
         self._progress = progress
 
     def read(self, corpus: CorpusFiles, spool: Spool, raw_files=()) -> dict:
-        """Reads one corpus.
+        """Spools the pairs of a corpus and returns its manifest entry.
 
-        Args:
-            corpus: The corpus.
-            spool: Where kept pairs go, normalised.
-            raw_files: Two open text files for the kept pairs as they were.
-
-        Returns:
-            Its entry for the manifest.
+        Kept pairs are spooled in normalised form and also written, unprocessed,
+        to the two open text files in `raw_files`, if given.
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)
         lines = aligned_lines(*readers)
         before, number, position = spool.pairs, 1, 0
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            raw, pairs = self._keep(block, corpus, number)
+            raw, pairs = self._filter_block(block, corpus, number)
             number += len(block)
             if pairs:
                 spool.write(pairs)
-                self._draw.offer(raw)
+                self._sample.add(raw)
                 for file, side in zip(raw_files, (0, 1), strict=False):
                     file.writelines(pair[side] + "\n" for pair in raw)
             now = sum(reader.position for reader in readers)
@@ -82,7 +75,7 @@ class PairReader:
             "weight": corpus.weight,
         }
 
-    def _keep(self, block, corpus: CorpusFiles, number: int):
+    def _filter_block(self, block, corpus: CorpusFiles, number: int):
         raw, pairs = [], []
         for offset, (source, target) in enumerate(block):
             texts = (
@@ -100,7 +93,7 @@ class PairReader:
         if self._seen is None or not pairs:
             return raw, pairs
         new = self._seen.add(
-            np.array([text_hash(*pair) for pair in pairs], "uint64")
+            np.array([hash_text(*pair) for pair in pairs], "uint64")
         ).tolist()
         self.counts["duplicate"] += len(new) - sum(new)
         return (

@@ -1,4 +1,4 @@
-"""Trains a SentencePiece model with this library's special ids."""
+"""Trains a SentencePiece model with the special ids of `Tokenizer`."""
 
 import io
 import re
@@ -30,16 +30,16 @@ def train_tokenizer(
     """Trains a BPE or unigram tokenizer and writes its model.
 
     Args:
-        texts: Sentences, or a list of paths of text files, one sentence a
-            line. An iterable of sentences is read once, as a stream.
+        texts: Sentences, or a list of paths of text files with one sentence
+            per line. An iterable of sentences is read once, as a stream.
         output_file: The model file to write; it appears only when complete.
-        vocabulary_size: Number of pieces, the four special ones included.
+        vocabulary_size: Number of pieces, including the four special ones.
         model_type: `"bpe"` or `"unigram"`.
         character_coverage: Share of the characters of the text that get a
             piece. Lower it (0.9995) for large noisy corpora and for scripts
             with thousands of characters.
-        max_sentences: At most so many sentences, drawn evenly, are kept in
-            memory for training; more than 100.
+        max_sentences: Maximum number of sentences, drawn uniformly, that are
+            kept in memory for training. It must be more than 100.
         seed: Seed of that draw.
 
     Returns:
@@ -61,7 +61,7 @@ def train_tokenizer(
             f"`model_type` must be one of {', '.join(MODEL_TYPES)}. "
             f"Received: model_type={model_type!r}"
         )
-    if max_sentences <= 100:  # SentencePiece's own rule
+    if max_sentences <= 100:  # as SentencePiece demands
         raise ValueError(
             "`max_sentences` must be more than 100. "
             f"Received: max_sentences={max_sentences}"
@@ -85,7 +85,7 @@ def train_tokenizer(
             character_coverage=character_coverage,
             input_sentence_size=max_sentences,
             shuffle_input_sentence=True,
-            # A fixed number: unigram sums float counts thread by thread.
+            # Fixed: float sums of the unigram trainer depend on the threads.
             num_threads=16,
             minloglevel=2,
         )
@@ -100,7 +100,10 @@ def train_tokenizer(
 
 
 class _Sentences:
-    """Sentences for SentencePiece, which turns any exception into its own."""
+    """Iterates over sentences and keeps an exception for the caller.
+
+    SentencePiece replaces every exception by one of its own.
+    """
 
     def __init__(self, texts):
         self.texts = texts
@@ -114,7 +117,7 @@ class _Sentences:
                         yield from (line.rstrip("\n") for line in file)
                 else:
                     yield text
-        except BaseException as failure:  # Ctrl-C as well
+        except BaseException as failure:  # including Ctrl-C
             self.failure = failure
             raise
 

@@ -1,30 +1,28 @@
-"""The search behind `choose_cells`, on the two-dimensional length histogram.
+"""The search behind `choose_batch_shapes`, on the length histogram.
 
-A set of cells is a set of corners of one table of cumulated counts, so the
-cost of thousands of sets is a handful of NumPy look-ups. Starts: greedy
-selection and the exact best one-dimensional partition. Each start is improved
-by replacing one corner at a time by the best of all until nothing is gained.
+A set of batch shapes is a set of corners in a table of cumulative counts, so
+the cost of thousands of sets takes a few NumPy look-ups. The search starts from
+a greedy selection and from the exact best one-dimensional partitions. It
+improves each start by replacing one corner at a time by the best candidate,
+until the cost no longer falls.
 """
 
 import numpy as np
 
-# 256 different lengths a side are kept apart; a corpus with more is binned.
+# If a side has more than 256 different lengths, they are binned.
 _MAX_LENGTHS = 256
-# Corners tried everywhere (per side), and around a corner to refine it.
+# Number of candidate lengths per side in the coarse search, and how many
+# lengths around a corner are tried to refine it.
 _COARSE = 40
 _RADIUS = 6
 
 
 class LengthGrid:
-    """Counts of pairs under every corner, and the cost of sets of corners.
+    """Cumulative counts of pairs, and the costs of sets of corners.
 
     A corner is a pair of 1-based indices into `sources` and `targets`, the
-    lengths that occur (or the upper edges of their bins).
-
-    Args:
-        lengths: `(n, 2)` integers.
-        batch_tokens: Most tokens on either side of a batch.
-        batch_multiple: Rows of a batch are a multiple of this.
+    lengths that occur (or the upper edges of their bins). `lengths` are `(n,
+    2)` integers.
 
     Example:
     >>> grid = LengthGrid(np.array([[2, 3], [4, 3]]), 100, 1)
@@ -36,8 +34,8 @@ class LengthGrid:
         self, lengths: np.ndarray, batch_tokens: int, batch_multiple: int
     ):
         lengths = np.asarray(lengths)
-        self.sources, source_bins = _bins(lengths[:, 0])
-        self.targets, target_bins = _bins(lengths[:, 1])
+        self.sources, source_bins = _bin_lengths(lengths[:, 0])
+        self.targets, target_bins = _bin_lengths(lengths[:, 1])
         shape = len(self.sources), len(self.targets)
         flat = source_bins[lengths[:, 0]].astype("int64") * shape[1]
         flat += target_bins[lengths[:, 1]]
@@ -58,13 +56,11 @@ class LengthGrid:
         return self.counts[-1, -1]
 
     def costs(self, corners: np.ndarray) -> np.ndarray:
-        """Gives the padded tokens of many sets of corners.
+        """Returns the number of padded tokens of each set of corners.
 
-        Args:
-            corners: `(sets, cells, 2)` 1-based indices; `(0, 0)` is no cell.
-
-        Returns:
-            `(sets,)` float tokens; infinity where some pair has no cell.
+        `corners` has shape `(sets, batch_shapes, 2)`; `(0, 0)` stands for no
+        batch shape. The result is `(sets,)` floats, infinite if a pair fits no
+        shape of the set.
         """
         order = self._cheapest_first(corners)
         corners = np.take_along_axis(corners, order[..., None], axis=1)
@@ -76,13 +72,9 @@ class LengthGrid:
         return np.where(pairs.sum(axis=1) < self.total, np.inf, cost)
 
     def pairs_of(self, corners: np.ndarray) -> np.ndarray:
-        """Counts the pairs whose cheapest cell each corner is.
+        """Counts for each corner the pairs for which it is the cheapest.
 
-        Args:
-            corners: `(cells, 2)` 1-based indices.
-
-        Returns:
-            `(cells,)` counts.
+        `corners` has shape `(batch_shapes, 2)`, the result `(batch_shapes,)`.
         """
         order = self._cheapest_first(corners[None])[0]
         source, target = corners[order][None, :, 0], corners[order][None, :, 1]
@@ -95,8 +87,8 @@ class LengthGrid:
         return np.lexsort((source, self.row_tokens[source, target]))
 
     def _unions(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        # Pairs in the first cell, in the first two, ...: what a cell adds to
-        # the cheaper ones before it is what goes to it.
+        # Pairs that fit the first shape, the first two, ...: a shape gets the
+        # pairs that it adds to the cheaper shapes before it.
         return np.stack(
             [
                 self._union(source[:, : c + 1], target[:, : c + 1])
@@ -106,7 +98,8 @@ class LengthGrid:
         )
 
     def _union(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        # A union of rectangles with one common corner is a staircase.
+        # Rectangles that share the corner (0, 0) form a staircase, whose
+        # pairs are counted step by step.
         order = np.argsort(source, axis=1)
         source = np.take_along_axis(source, order, axis=1)
         target = np.take_along_axis(target, order, axis=1)
@@ -116,19 +109,17 @@ class LengthGrid:
         return steps.sum(axis=1)
 
 
-def search_cells(grid: LengthGrid, max_shapes: int) -> list[tuple[int, int]]:
-    """Finds the corners of a cheap set of cells.
+def search_batch_shapes(
+    grid: LengthGrid, max_shapes: int
+) -> list[tuple[int, int]]:
+    """Finds a set of at most `max_shapes` batch shapes with a low cost.
 
-    Args:
-        grid: The counts.
-        max_shapes: Most cells.
-
-    Returns:
-        `(source_length, target_length)` of each cell that holds a pair,
-        cheapest row first.
+    Returns `(source_length, target_length)` of each shape that has pairs,
+    cheapest row first.
     """
     coarse = _corners(
-        _spread(len(grid.sources), _COARSE), _spread(len(grid.targets), _COARSE)
+        _evenly_spaced(len(grid.sources), _COARSE),
+        _evenly_spaced(len(grid.targets), _COARSE),
     )
 
     def cost(corners):
@@ -137,14 +128,16 @@ def search_cells(grid: LengthGrid, max_shapes: int) -> list[tuple[int, int]]:
     starts = [
         _greedy(grid, max_shapes, coarse),
         *(
-            _partition(grid, max_shapes, side)
+            _best_partition(grid, max_shapes, side)
             for side in ("longer", "source", "target")
         ),
     ]
     results = []
     for corners in starts:
         corners = _improve(grid, corners, lambda corner: coarse)
-        corners = _improve(grid, corners, lambda corner: _around(grid, corner))
+        corners = _improve(
+            grid, corners, lambda corner: _neighbours(grid, corner)
+        )
         results.append(corners)
     corners = min(results, key=cost)
     used = corners[grid.pairs_of(corners) > 0]
@@ -154,23 +147,23 @@ def search_cells(grid: LengthGrid, max_shapes: int) -> list[tuple[int, int]]:
     return sorted(lengths, key=lambda pair: (sum(pair), pair))
 
 
-def _bins(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # Upper edges of the bins, and a table from a length to its bin.
+def _bin_lengths(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Returns the upper edges of the bins and a table from length to bin.
     counts = np.bincount(lengths)
     edges = np.flatnonzero(counts)
     if len(edges) > _MAX_LENGTHS:
-        # Half by rank of length, half by number of pairs: both a long thin
-        # tail and a dense middle keep their resolution.
+        # Half of the edges by rank of length, half by number of pairs, for
+        # resolution both in a long sparse tail and where most pairs are.
         shares = np.cumsum(counts[edges]) / len(lengths)
         wanted = np.linspace(0, 1, _MAX_LENGTHS // 2)
         by_pairs = np.searchsorted(shares, wanted).clip(max=len(edges) - 1)
-        by_rank = _spread(len(edges), _MAX_LENGTHS // 2) - 1
+        by_rank = _evenly_spaced(len(edges), _MAX_LENGTHS // 2) - 1
         edges = edges[np.union1d(by_pairs, by_rank)]
     return edges, np.searchsorted(edges, np.arange(len(counts)))
 
 
-def _spread(size: int, most: int) -> np.ndarray:
-    # Evenly spread 1-based indices, the last one included.
+def _evenly_spaced(size: int, most: int) -> np.ndarray:
+    # Evenly spaced 1-based indices, including the last one.
     return np.unique(np.linspace(1, size, min(size, most)).round()).astype(int)
 
 
@@ -179,7 +172,7 @@ def _corners(sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return np.stack(grid, axis=-1).reshape(-1, 2)
 
 
-def _around(grid: LengthGrid, corner: np.ndarray) -> np.ndarray:
+def _neighbours(grid: LengthGrid, corner: np.ndarray) -> np.ndarray:
     window = np.arange(-_RADIUS, _RADIUS + 1)
     sizes = len(grid.sources), len(grid.targets)
     sides = [
@@ -199,28 +192,28 @@ def _greedy(grid, max_shapes: int, candidates: np.ndarray) -> np.ndarray:
 
 def _best_replacement(grid, corners, c: int, candidates: np.ndarray):
     sets = np.repeat(corners[None], len(candidates) + 1, axis=0)
-    sets[1:, c] = candidates  # the first set keeps what is there
+    sets[1:, c] = candidates  # the first set stays unchanged
     costs = grid.costs(sets)
     best = np.argmin(costs)
     return sets[best], costs[best] < costs[0]
 
 
 def _improve(grid, corners: np.ndarray, candidates_of) -> np.ndarray:
-    gained = True
-    while gained:
-        gained = False
+    improved = True
+    while improved:
+        improved = False
         for c in range(len(corners)):
             corners, better = _best_replacement(
                 grid, corners, c, candidates_of(corners[c])
             )
-            gained |= better
+            improved |= better
     return corners
 
 
-def _partition(grid: LengthGrid, max_shapes: int, side: str) -> np.ndarray:
-    # The exact best cut of one length into at most `max_shapes` intervals, by
-    # dynamic programming over corners that lie inside one another.
-    chain = _chain(grid, side)
+def _best_partition(grid: LengthGrid, max_shapes: int, side: str) -> np.ndarray:
+    # The exact best partition of one length into at most `max_shapes`
+    # intervals, by dynamic programming over nested corners.
+    chain = _nested_corners(grid, side)
     counts = np.append(0, grid.counts[chain[:, 0], chain[:, 1]])
     rows = np.append(1, grid.rows[chain[:, 0], chain[:, 1]])
     tokens = np.append(0, grid.row_tokens[chain[:, 0], chain[:, 1]])
@@ -242,7 +235,7 @@ def _partition(grid: LengthGrid, max_shapes: int, side: str) -> np.ndarray:
     return corners
 
 
-def _chain(grid: LengthGrid, side: str) -> np.ndarray:
+def _nested_corners(grid: LengthGrid, side: str) -> np.ndarray:
     last_source, last_target = len(grid.sources), len(grid.targets)
     if side == "source":
         return _corners(np.arange(1, last_source + 1), np.array([last_target]))

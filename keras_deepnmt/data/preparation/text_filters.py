@@ -10,13 +10,7 @@ FILTERS = ("empty", "identical", "length", "ratio", "duplicate")
 
 
 def normalize_text(text: str) -> str:
-    """Brings text to NFKC with single spaces and none at the ends.
-
-    Args:
-        text: Any text of one line.
-
-    Returns:
-        The normalised text.
+    """Returns text in NFKC, with single spaces and without outer white space.
 
     Example:
     >>> normalize_text("  eﬃcient\u3000word ")
@@ -25,17 +19,13 @@ def normalize_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def text_hash(*texts: str) -> int:
-    """Hashes normalised texts to 64 bits, the same in every process.
+def hash_text(*texts: str) -> int:
+    """Hashes one text, or both sides of a pair, to an unsigned 64-bit integer.
 
-    Args:
-        *texts: One text, or the two sides of a pair.
-
-    Returns:
-        An unsigned 64-bit number.
+    The hash is the same in every process.
 
     Example:
-    >>> text_hash("a", "b") == text_hash("a b")
+    >>> hash_text("a", "b") == hash_text("a b")
     False
     """
     data = "\n".join(texts).encode()
@@ -44,15 +34,11 @@ def text_hash(*texts: str) -> int:
 
 @dataclass(frozen=True)
 class PairFilter:
-    """Refuses pairs that teach a translator nothing or something wrong.
+    """Names the rule by which a training pair is left out, if any.
 
-    Lengths are counted in words (between white space), before any tokenizer.
-
-    Args:
-        min_length: Fewest words of either side.
-        max_length: Most words of either side.
-        max_ratio: Most words of one side per word of the other.
-        drop_identical: Whether to refuse pairs whose sides are equal.
+    Lengths are numbers of words (between white space), before tokenisation;
+    `max_ratio` is the maximum number of words of one side per word of the
+    other.
 
     Example:
     >>> PairFilter(max_ratio=2.0).reason("one two three", "eins")
@@ -65,15 +51,10 @@ class PairFilter:
     drop_identical: bool = True
 
     def reason(self, source: str, target: str) -> str | None:
-        """Names the first rule a pair breaks.
+        """Names the first rule that a normalised pair breaks.
 
-        Args:
-            source: Normalised source text.
-            target: Normalised target text.
-
-        Returns:
-            `"empty"`, `"identical"`, `"length"`, `"ratio"`, or `None` for a
-            pair to keep.
+        It is one of `"empty"`, `"identical"`, `"length"` and `"ratio"`, or
+        `None` for a pair to keep.
         """
         if not source or not target:
             return "empty"
@@ -89,9 +70,8 @@ class PairFilter:
 class SeenHashes:
     """A growing set of 64-bit hashes in sorted arrays.
 
-    Blocks are merged like the digits of a binary number, so that a hash takes
-    8 bytes, and 16 for the moment of the largest merge; a Python set would
-    take 60 or more.
+    Arrays of similar size are merged, so a hash takes 8 bytes, and 16 during
+    the largest merge; in a Python set it would take 60 or more.
 
     Example:
     >>> seen = SeenHashes()
@@ -106,29 +86,18 @@ class SeenHashes:
         return sum(len(level) for level in self._levels)
 
     def contains(self, hashes: np.ndarray) -> np.ndarray:
-        """Tells which hashes are in the set.
-
-        Args:
-            hashes: uint64 array `(n,)`.
-
-        Returns:
-            Bool array `(n,)`.
-        """
-        found = np.zeros(len(hashes), bool)
+        """Returns for each uint64 hash whether it is in the set."""
+        contained = np.zeros(len(hashes), bool)
         for level in self._levels:
             places = np.searchsorted(level, hashes)
             places[places == len(level)] = 0
-            found |= level[places] == hashes
-        return found
+            contained |= level[places] == hashes
+        return contained
 
     def add(self, hashes: np.ndarray) -> np.ndarray:
-        """Adds hashes and tells which were new.
+        """Adds uint64 hashes and returns which were new.
 
-        Args:
-            hashes: uint64 array `(n,)`.
-
-        Returns:
-            Bool array `(n,)`, true at the first occurrence of a new hash.
+        Only the first of equal new hashes counts as new.
         """
         new = np.zeros(len(hashes), bool)
         new[np.unique(hashes, return_index=True)[1]] = True

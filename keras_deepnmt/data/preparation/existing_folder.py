@@ -1,4 +1,4 @@
-"""Decides what to do about an output folder that exists already."""
+"""Decides whether an existing output folder is used, replaced or refused."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,34 +9,26 @@ from keras_deepnmt.data.manifest import (
     damaged_files,
     read_manifest,
 )
-from keras_deepnmt.data.prepare_options import PrepareOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
 
-def prepared_before(
+def check_existing_folder(
     output_dir: str | Path,
     options: PrepareOptions,
     corpora: dict[str, list[CorpusFiles]],
     overwrite: bool,
 ) -> dict | None:
-    """Looks whether a folder holds just what would be prepared.
+    """Returns the manifest of a folder that was prepared from the same input.
 
-    Args:
-        output_dir: The folder.
-        options: What would be prepared.
-        corpora: The corpora of each split, with their files.
-        overwrite: Whether the folder may be replaced.
-
-    Returns:
-        Its manifest if it was made with the same options from the same text;
-        `None` if it has to be made.
-
-    Raises:
-        UserError: if the folder holds something else.
+    Returns `None` if the folder has to be made: it does not exist, is empty, or
+    `overwrite` is true. Raises a `UserError` if it was prepared with other
+    options or from other text, if its files were changed, or if it has other
+    content.
 
     Example:
-    >>> prepared_before("nothing_here", None, {}, False) is None
+    >>> check_existing_folder("nothing_here", None, {}, False) is None
     True
     """
     output_dir = Path(output_dir)
@@ -54,7 +46,7 @@ def prepared_before(
     if overwrite:
         return None
     manifest = read_manifest(output_dir)
-    difference = _difference(manifest, options, corpora)
+    difference = _find_difference(manifest, options, corpora)
     if difference is None:
         damaged = damaged_files(output_dir, manifest)
         if not damaged:
@@ -66,7 +58,7 @@ def prepared_before(
     )
 
 
-def _difference(manifest, options, corpora) -> str | None:
+def _find_difference(manifest, options, corpora) -> str | None:
     before, now = manifest["options"], asdict(options)
     for name in now:
         if name in ("train", "valid", "test"):
@@ -81,7 +73,7 @@ def _difference(manifest, options, corpora) -> str | None:
             changed = before.get(name) != now[name]
         if changed:
             return f"with {name}={before.get(name)}, not {now[name]}"
-    old = [_key(entry) for entry in manifest["corpora"]]
+    old = [_corpus_key(entry) for entry in manifest["corpora"]]
     new = []
     for split, files in corpora.items():
         for corpus in files:
@@ -97,7 +89,7 @@ def _difference(manifest, options, corpora) -> str | None:
     return None if new == old else "from other corpora"
 
 
-def _key(entry: dict) -> tuple:
+def _corpus_key(entry: dict) -> tuple:
     hashes = entry["sha256"]
     return entry["split"], entry["weight"], hashes["source"], hashes["target"]
 

@@ -1,10 +1,10 @@
 """What must be true of BatchPlan and of the orders under it.
 
-* An epoch holds every pair once, in a cell that contains it.
+* An epoch holds every pair once, in a batch shape that contains it.
 * A batch is a function of (seed, step): a fresh plan, a running one and one
   that jumps agree, also across the end of an epoch and from many threads.
 * Epochs and seeds differ; the order is the committed one on every machine.
-* Batches of a cell differ by at most one row.
+* Batches of a batch shape differ by at most one row.
 * Weights repeat rows as often as they say, and always the same number.
 * The expected padding is the one of the batches really made.
 """
@@ -14,11 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.batching import BatchPlan
-from keras_deepnmt.data.cells import Cell, choose_cells
-from keras_deepnmt.data.epoch_order import shuffled_order, weighted_repeats
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    choose_batch_shapes,
+)
+from keras_deepnmt.data.batches.epoch_order import (
+    shuffled_order,
+    weighted_repeats,
+)
 
-CELLS = (Cell(7, 5, 6), Cell(5, 11, 9), Cell(3, 13, 17))
+BATCH_SHAPES = (
+    BatchShape(7, 5, 6),
+    BatchShape(5, 11, 9),
+    BatchShape(3, 13, 17),
+)
 
 
 def corpus(pairs=211, seed=0):
@@ -38,32 +48,32 @@ def epoch_rows(plan, epoch):
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("epoch", [0, 1, 17])
 def test_an_epoch_holds_every_pair_once(epoch, shuffle):
-    plan = BatchPlan(LENGTHS, CELLS, seed=3, shuffle=shuffle)
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=3, shuffle=shuffle)
     assert sorted(epoch_rows(plan, epoch).tolist()) == list(range(211))
 
 
-def test_pairs_fit_their_cell_and_its_rows():
-    plan = BatchPlan(LENGTHS, CELLS, seed=3)
+def test_pairs_fit_their_batch_shape_and_its_rows():
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=3)
     for step in range(plan.batches_per_epoch):
-        cell, rows = plan.batch(step)
+        batch_shape, rows = plan.batch(step)
         assert rows.dtype == np.int64
-        assert 1 <= len(rows) <= cell.batch_size
-        assert LENGTHS[rows, 0].max() <= cell.source_length
-        assert LENGTHS[rows, 1].max() <= cell.target_length
+        assert 1 <= len(rows) <= batch_shape.batch_size
+        assert LENGTHS[rows, 0].max() <= batch_shape.source_length
+        assert LENGTHS[rows, 1].max() <= batch_shape.target_length
 
 
 def test_a_fresh_plan_continues_where_a_running_one_stands():
-    running = BatchPlan(LENGTHS, CELLS, seed=5)
+    running = BatchPlan(LENGTHS, BATCH_SHAPES, seed=5)
     steps = 3 * running.batches_per_epoch + 2
     batches = [running.batch(step) for step in range(steps)]
     for step in (0, 1, steps // 2, steps - 3, steps - 1):
-        cell, rows = BatchPlan(LENGTHS, CELLS, seed=5).batch(step)
-        assert cell == batches[step][0]
+        batch_shape, rows = BatchPlan(LENGTHS, BATCH_SHAPES, seed=5).batch(step)
+        assert batch_shape == batches[step][0]
         np.testing.assert_array_equal(rows, batches[step][1])
 
 
 def test_steps_may_be_asked_in_any_order_by_many_threads():
-    plan = BatchPlan(LENGTHS, CELLS, seed=5)
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=5)
     steps = np.random.default_rng(1).permutation(4 * plan.batches_per_epoch)
     with ThreadPoolExecutor(8) as pool:
         found = dict(
@@ -73,23 +83,27 @@ def test_steps_may_be_asked_in_any_order_by_many_threads():
                 strict=True,
             )
         )
-    other = BatchPlan(LENGTHS, CELLS, seed=5)
+    other = BatchPlan(LENGTHS, BATCH_SHAPES, seed=5)
     for step in range(len(steps)):
         assert found[step][0] == other.batch(step)[0]
         np.testing.assert_array_equal(found[step][1], other.batch(step)[1])
 
 
 def test_epochs_and_seeds_differ():
-    plan = BatchPlan(LENGTHS, CELLS, seed=1)
-    other = BatchPlan(LENGTHS, CELLS, seed=2)
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=1)
+    other = BatchPlan(LENGTHS, BATCH_SHAPES, seed=2)
     assert (epoch_rows(plan, 0) != epoch_rows(plan, 1)).any()
     assert (epoch_rows(plan, 0) != epoch_rows(other, 0)).any()
 
 
-def test_cells_come_mixed():
-    plan = BatchPlan(LENGTHS, CELLS, seed=1)
-    cells = [plan.batch(step)[0] for step in range(plan.batches_per_epoch)]
-    assert cells != sorted(cells) and cells != sorted(cells, reverse=True)
+def test_batch_shapes_come_mixed():
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=1)
+    batch_shapes = [
+        plan.batch(step)[0] for step in range(plan.batches_per_epoch)
+    ]
+    assert batch_shapes != sorted(batch_shapes) and batch_shapes != sorted(
+        batch_shapes, reverse=True
+    )
 
 
 def test_the_order_is_the_same_on_every_machine():
@@ -103,51 +117,53 @@ def test_every_order_of_three_is_about_as_likely():
     assert len(counts) == 6 and counts.min() > 140 and counts.max() < 260
 
 
-def test_batches_of_a_cell_are_of_even_size():
-    plan = BatchPlan(LENGTHS, CELLS, seed=3)
-    sizes = {cell: [] for cell in CELLS}
+def test_batches_of_a_batch_shape_are_of_even_size():
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=3)
+    sizes = {batch_shape: [] for batch_shape in BATCH_SHAPES}
     for step in range(plan.batches_per_epoch):
-        cell, rows = plan.batch(step)
-        sizes[cell].append(len(rows))
-    for c, cell in enumerate(CELLS):
-        assert max(sizes[cell]) - min(sizes[cell]) <= 1
-        assert len(sizes[cell]) == plan.batches_per_cell[c]
-        assert sum(sizes[cell]) == plan.rows_per_cell[c]
-        assert len(sizes[cell]) == cell.num_batches(sum(sizes[cell]))
+        batch_shape, rows = plan.batch(step)
+        sizes[batch_shape].append(len(rows))
+    for c, batch_shape in enumerate(BATCH_SHAPES):
+        assert max(sizes[batch_shape]) - min(sizes[batch_shape]) <= 1
+        assert len(sizes[batch_shape]) == plan.batches_per_shape[c]
+        assert sum(sizes[batch_shape]) == plan.rows_per_shape[c]
+        assert len(sizes[batch_shape]) == batch_shape.num_batches(
+            sum(sizes[batch_shape])
+        )
 
 
-def test_without_shuffling_rows_stay_in_order_within_a_cell():
-    plan = BatchPlan(LENGTHS, CELLS, shuffle=False)
-    seen = {cell: [] for cell in CELLS}
+def test_without_shuffling_rows_stay_in_order_within_a_batch_shape():
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, shuffle=False)
+    seen = {batch_shape: [] for batch_shape in BATCH_SHAPES}
     for step in range(plan.batches_per_epoch):
-        cell, rows = plan.batch(step)
-        seen[cell] += rows.tolist()
-    assert list(seen) == list(CELLS)
+        batch_shape, rows = plan.batch(step)
+        seen[batch_shape] += rows.tolist()
+    assert list(seen) == list(BATCH_SHAPES)
     assert all(rows == sorted(rows) for rows in seen.values())
 
 
-def test_a_cell_without_pairs_is_never_used():
-    cells = (Cell(2, 3, 3), *CELLS)
-    plan = BatchPlan(np.array([[13, 17], [4, 4]]), cells)
-    assert plan.batches_per_cell == (0, 1, 0, 1)
+def test_a_batch_shape_without_pairs_is_never_used():
+    batch_shapes = (BatchShape(2, 3, 3), *BATCH_SHAPES)
+    plan = BatchPlan(np.array([[13, 17], [4, 4]]), batch_shapes)
+    assert plan.batches_per_shape == (0, 1, 0, 1)
     assert sorted(epoch_rows(plan, 5).tolist()) == [0, 1]
 
 
 def test_whole_weights_repeat_rows_exactly():
     weights = np.arange(211) % 3
-    plan = BatchPlan(LENGTHS, CELLS, seed=3, weights=weights)
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=3, weights=weights)
     counts = np.bincount(epoch_rows(plan, 2), minlength=211)
     np.testing.assert_array_equal(counts, weights)
 
 
 def test_broken_weights_hold_on_average():
     weights = np.where(np.arange(211) < 100, 0.3, 1.6)
-    plan = BatchPlan(LENGTHS, CELLS, seed=3, weights=weights)
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=3, weights=weights)
     epochs = 300
     counts = np.zeros(211)
     for epoch in range(epochs):
         rows = np.bincount(epoch_rows(plan, epoch), minlength=211)
-        assert rows.sum() == sum(plan.rows_per_cell)
+        assert rows.sum() == sum(plan.rows_per_shape)
         assert ((rows <= np.ceil(1.05 * weights)) & (rows >= 0)).all()
         counts += rows
     np.testing.assert_allclose(counts / epochs, weights, atol=0.15)
@@ -166,14 +182,14 @@ def test_repeats_are_floor_or_ceiling_with_the_asked_sum():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_expected_padding_is_what_the_batches_have(weighted):
     weights = np.arange(211) % 4 if weighted else None
-    cells = choose_cells(LENGTHS, 101, 4)
-    plan = BatchPlan(LENGTHS, cells, seed=3, weights=weights)
+    batch_shapes = choose_batch_shapes(LENGTHS, 101, 4)
+    plan = BatchPlan(LENGTHS, batch_shapes, seed=3, weights=weights)
     real, padded = np.zeros(2), np.zeros(2)
     for step in range(plan.batches_per_epoch):
-        cell, rows = plan.batch(step)
+        batch_shape, rows = plan.batch(step)
         real += LENGTHS[rows].sum(axis=0)
-        padded += cell.batch_size * np.array(
-            [cell.source_length, cell.target_length]
+        padded += batch_shape.batch_size * np.array(
+            [batch_shape.source_length, batch_shape.target_length]
         )
     assert plan.padding_fraction == pytest.approx(1 - real.sum() / padded.sum())
     assert plan.target_padding_fraction == pytest.approx(
@@ -184,10 +200,10 @@ def test_expected_padding_is_what_the_batches_have(weighted):
     )
 
 
-def test_description_tells_cells_padding_and_compilations():
-    plan = BatchPlan(LENGTHS, CELLS, seed=3)
+def test_description_tells_batch_shapes_padding_and_compilations():
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=3)
     text = plan.describe()
-    assert len(text.splitlines()) == 1 + len(CELLS) + 4
+    assert len(text.splitlines()) == 1 + len(BATCH_SHAPES) + 4
     assert f"expected padding {100 * plan.padding_fraction:.1f}%" in text
     assert "3 compilations" in text
     assert "211 pairs" in text
@@ -195,14 +211,14 @@ def test_description_tells_cells_padding_and_compilations():
 
 def test_refuses_what_cannot_be_planned():
     with pytest.raises(ValueError, match="row 1 with lengths"):
-        BatchPlan(np.array([[2, 2], [14, 2]]), CELLS)
+        BatchPlan(np.array([[2, 2], [14, 2]]), BATCH_SHAPES)
     with pytest.raises(ValueError, match="at least one pair"):
-        BatchPlan(np.zeros((0, 2), int), CELLS)
+        BatchPlan(np.zeros((0, 2), int), BATCH_SHAPES)
     with pytest.raises(ValueError, match="`seed`"):
-        BatchPlan(LENGTHS, CELLS, seed=-1)
+        BatchPlan(LENGTHS, BATCH_SHAPES, seed=-1)
     with pytest.raises(ValueError, match="one non-negative number a row"):
-        BatchPlan(LENGTHS, CELLS, weights=np.ones(210))
+        BatchPlan(LENGTHS, BATCH_SHAPES, weights=np.ones(210))
     with pytest.raises(ValueError, match="all be zero"):
-        BatchPlan(LENGTHS, CELLS, weights=np.zeros(211))
+        BatchPlan(LENGTHS, BATCH_SHAPES, weights=np.zeros(211))
     with pytest.raises(IndexError, match="`step`"):
-        BatchPlan(LENGTHS, CELLS).batch(-1)
+        BatchPlan(LENGTHS, BATCH_SHAPES).batch(-1)

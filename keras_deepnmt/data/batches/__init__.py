@@ -1,0 +1,1 @@
+"""Turns a prepared folder into padded batches: shapes, order, datasets."""

@@ -1,0 +1,156 @@
+"""Chooses the few shapes that all batches of a corpus are padded to.
+
+Every shape costs one compilation and every padding token costs time:
+`choose_batch_shapes` looks for the shapes with the fewest padding tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_deepnmt.data.batches.batch_shape_search import (
+    LengthGrid,
+    search_batch_shapes,
+)
+
+_ROWS_AT_A_TIME = 1_000_000
+
+
+@dataclass(frozen=True, order=True)
+class BatchShape:
+    """The shape that the batches of similar sentence lengths are padded to.
+
+    Its public name is `keras_deepnmt.data.Cell`.
+
+    Args:
+        batch_size: Number of rows, including padding rows.
+        source_length: Tokens of a source row, including the end of sentence.
+        target_length: Tokens of a target row, including the begin of sentence.
+
+    Example:
+    >>> BatchShape(batch_size=64, source_length=16, target_length=18).num_tokens
+    2176
+    """
+
+    batch_size: int
+    source_length: int
+    target_length: int
+
+    @property
+    def row_tokens(self) -> int:
+        """Number of tokens of one row, both sides."""
+        return self.source_length + self.target_length
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of tokens of one batch, both sides, including padding."""
+        return self.batch_size * self.row_tokens
+
+    def num_batches(self, num_rows: int) -> int:
+        """Number of batches needed for `num_rows` rows."""
+        return -(-num_rows // self.batch_size)
+
+
+def rows_for(
+    source_length: int,
+    target_length: int,
+    batch_tokens: int,
+    batch_multiple: int = 1,
+) -> int:
+    """Returns the number of rows that keeps either side within `batch_tokens`.
+
+    It is a multiple of `batch_multiple` and at least `batch_multiple`, even if
+    that exceeds the limit.
+
+    Example:
+    >>> rows_for(10, 12, batch_tokens=100, batch_multiple=2)
+    8
+    """
+    rows = batch_tokens // max(source_length, target_length)
+    return max(batch_multiple, rows // batch_multiple * batch_multiple)
+
+
+def choose_batch_shapes(
+    lengths: np.ndarray,
+    batch_tokens: int,
+    max_shapes: int,
+    batch_multiple: int = 1,
+) -> tuple[BatchShape, ...]:
+    """Chooses at most `max_shapes` shapes that minimise the padded tokens.
+
+    Its public name is `keras_deepnmt.data.choose_cells`. Every pair goes to the
+    cheapest shape that contains it. The cost is the number of tokens in all
+    batches of one epoch, including padding rows, so a shape with few pairs
+    counts in full. The result is deterministic and never worse than the best
+    partition by source length, by target length or by the longer of the two
+    (exactly so for up to 256 different lengths).
+
+    Args:
+        lengths: `(n, 2)` integers, source and target length of each pair with
+            its special id.
+        batch_tokens: Maximum number of tokens on either side of a batch.
+        max_shapes: Maximum number of shapes, hence of compilations.
+        batch_multiple: The number of rows of a batch is a multiple of this;
+            give the number of replicas.
+
+    Returns:
+        The batch shapes, cheapest row first. Each has at least one pair.
+
+    Raises:
+        ValueError: if there are no pairs or an argument is not positive.
+
+    Example:
+    >>> lengths = np.array([[5, 6], [5, 5], [20, 22], [21, 20]])
+    >>> shapes = choose_batch_shapes(lengths, 44, max_shapes=2)
+    >>> [shape.source_length for shape in shapes]
+    [5, 21]
+    """
+    if min(batch_tokens, max_shapes, batch_multiple) < 1:
+        raise ValueError(
+            "`batch_tokens`, `max_shapes` and `batch_multiple` must be "
+            f"positive. Received: batch_tokens={batch_tokens}, "
+            f"max_shapes={max_shapes}, batch_multiple={batch_multiple}"
+        )
+    if len(lengths) == 0:
+        raise ValueError("`lengths` must hold at least one pair. Received: 0")
+    grid = LengthGrid(lengths, batch_tokens, batch_multiple)
+    return tuple(
+        BatchShape(rows_for(s, t, batch_tokens, batch_multiple), s, t)
+        for s, t in search_batch_shapes(grid, max_shapes)
+    )
+
+
+def assign_batch_shapes(
+    lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
+) -> np.ndarray:
+    """Returns the index of the cheapest batch shape for each pair.
+
+    `lengths` are `(n, 2)` integers; the result is `(n,)` uint8, with
+    `len(batch_shapes)` for a pair that is too long for all shapes. There may be
+    255 shapes at most.
+
+    Example:
+    >>> batch_shapes = (BatchShape(8, 5, 5), BatchShape(4, 9, 9))
+    >>> assign_batch_shapes(np.array([[3, 6], [4, 5], [9, 10]]), batch_shapes)
+    array([1, 0, 2], dtype=uint8)
+    """
+    if not 1 <= len(batch_shapes) <= 255:
+        raise ValueError(
+            "`batch_shapes` must have 1 to 255 entries. "
+            f"Received: {len(batch_shapes)}"
+        )
+    assigned = np.full(len(lengths), len(batch_shapes), "uint8")
+    costliest_first = sorted(
+        enumerate(batch_shapes),
+        key=lambda item: (item[1].row_tokens, item[1].source_length, item[0]),
+        reverse=True,
+    )
+    for start in range(0, len(lengths), _ROWS_AT_A_TIME):
+        part = slice(start, start + _ROWS_AT_A_TIME)
+        source, target = np.asarray(lengths[part]).T
+        for index, shape in costliest_first:
+            fits = source <= shape.source_length
+            fits &= target <= shape.target_length
+            assigned[part][fits] = index
+    return assigned

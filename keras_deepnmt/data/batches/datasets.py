@@ -1,0 +1,128 @@
+"""Datasets for `fit`: `tf.data` on TensorFlow, Grain on other backends."""
+
+import contextlib
+import math
+import re
+from collections.abc import Sequence
+
+import grain.python as grain
+import numpy as np
+
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import (
+    BatchShape,
+    assign_batch_shapes,
+    rows_for,
+)
+from keras_deepnmt.data.batches.batch_source import grain_batches
+from keras_deepnmt.data.batches.batch_transforms import BatchTransform
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.errors import UserError
+
+
+@contextlib.contextmanager
+def clear_data_errors():
+    """Restores a `UserError` that TensorFlow wrapped while reading a dataset.
+
+    TensorFlow turns an error in a dataset into an `InvalidArgumentError` with
+    the whole traceback; this raises the `UserError` quoted in it.
+
+    Example:
+    >>> with clear_data_errors():
+    ...     model.fit(training_dataset(store, plan, num_steps=100))
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        quoted = re.search(r"\.UserError: (.+)", str(error))
+        if quoted is None:
+            raise
+        raise UserError(quoted[1]) from None
+
+
+def training_dataset(
+    store: PairStore,
+    plan: BatchPlan,
+    start_step: int = 0,
+    num_steps: int | None = None,
+    transforms: Sequence[BatchTransform] = (),
+):
+    """Returns a dataset of the training batches from a step on.
+
+    Args:
+        store: The pairs.
+        plan: The plan that tells which rows are in which batch.
+        start_step: Step of the first batch.
+        num_steps: Number of batches. Defaults to no end.
+        transforms: Changes made to each batch, in this order, for instance
+            `SubwordSampling` and `WordDropout`.
+
+    Returns:
+        A `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
+
+    Example:
+    >>> model.fit(training_dataset(store, plan, start_step=500, num_steps=100))
+    """
+    batches = grain_batches(
+        store, plan, start_step, num_steps, transforms=transforms
+    )
+    return _to_backend_dataset(batches, num_steps)
+
+
+def validation_dataset(store: PairStore, batch_shapes: Sequence[BatchShape]):
+    """Returns a dataset with each pair of a split once, in a fixed order.
+
+    Args:
+        store: The pairs.
+        batch_shapes: The batch shapes of training. One more shape is added
+            for pairs too long for all of them.
+
+    Returns:
+        A `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
+
+    Example:
+    >>> valid = validation_dataset(store, batch_shapes)
+    >>> model.fit(dataset, validation_data=valid)
+    """
+    plan = validation_plan(store.lengths, batch_shapes)
+    batches = grain_batches(store, plan, 0, plan.batches_per_epoch)
+    return _to_backend_dataset(batches, plan.batches_per_epoch)
+
+
+def validation_plan(
+    lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
+) -> BatchPlan:
+    """Plans one epoch with each pair in order, in the batch shapes of training.
+
+    One more shape is added for pairs too long for all of them.
+
+    Example:
+    >>> plan = validation_plan(np.array([[9, 9]]), [BatchShape(6, 4, 4)])
+    >>> plan.batch_shapes[-1]
+    BatchShape(batch_size=6, source_length=9, target_length=9)
+    """
+    batch_shapes = tuple(batch_shapes)
+    outside = assign_batch_shapes(lengths, batch_shapes) == len(batch_shapes)
+    if outside.any():
+        source, target = np.asarray(lengths)[outside].max(axis=0).tolist()
+        batch_tokens = max(
+            shape.batch_size * max(shape.source_length, shape.target_length)
+            for shape in batch_shapes
+        )
+        # The number of replicas divides all batch sizes, hence this too.
+        multiple = math.gcd(*(shape.batch_size for shape in batch_shapes))
+        rows = rows_for(source, target, batch_tokens, multiple)
+        batch_shapes += (BatchShape(rows, source, target),)
+    return BatchPlan(lengths, batch_shapes, shuffle=False)
+
+
+def _to_backend_dataset(batches: grain.IterDataset, num_steps: int | None):
+    import keras
+
+    if keras.config.backend() != "tensorflow":
+        return batches
+    from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
+
+    return open_shape_dataset(batches, num_steps)

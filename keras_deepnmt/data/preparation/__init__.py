@@ -1,0 +1,1 @@
+"""Turns corpora into a prepared folder: filters, tokenizers, id shards."""

@@ -1,0 +1,67 @@
+"""Counts held-out pairs that also occur in other splits."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from keras_deepnmt.data.preparation.text_filters import hash_text
+
+
+def hash_pairs(
+    sources: Iterable[str], targets: Iterable[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the uint64 hashes of normalised pairs and of their sources."""
+    sources = list(sources)
+    pairs = [hash_text(*pair) for pair in zip(sources, targets, strict=True)]
+    source_hashes = [hash_text(source) for source in sources]
+    return np.array(pairs, "uint64"), np.array(source_hashes, "uint64")
+
+
+class _HashMatches:
+    """Records which of some hashes occur in other data."""
+
+    def __init__(self, hashes: np.ndarray):
+        self.keys, self.rows = np.unique(hashes, return_inverse=True)
+        self.matched = np.zeros(len(self.keys), bool)
+
+    def add(self, hashes: np.ndarray):
+        if len(self.keys):
+            places = np.searchsorted(self.keys, hashes)
+            places[places == len(self.keys)] = 0
+            self.matched[places[self.keys[places] == hashes]] = True
+
+    def count(self) -> int:
+        return int(self.matched[self.rows].sum())
+
+
+class LeakageCounter:
+    """Counts the rows of a held-out split that occur in other text.
+
+    `pairs` and `sources` are the hashes of the split, as `hash_pairs` returns
+    them.
+
+    Example:
+    >>> counter = LeakageCounter(*hash_pairs(["a", "a"], ["b", "c"]))
+    >>> counter.add(*hash_pairs(["a"], ["c"]))
+    >>> counter.pairs, counter.sources
+    (1, 2)
+    """
+
+    def __init__(self, pairs: np.ndarray, sources: np.ndarray):
+        self._pairs = _HashMatches(pairs)
+        self._sources = _HashMatches(sources)
+
+    def add(self, pairs: np.ndarray, sources: np.ndarray):
+        """Compares a block of the other text, given by its hashes."""
+        self._pairs.add(pairs)
+        self._sources.add(sources)
+
+    @property
+    def pairs(self) -> int:
+        """Number of rows whose pair occurs in the other text."""
+        return self._pairs.count()
+
+    @property
+    def sources(self) -> int:
+        """Number of rows whose source occurs in the other text."""
+        return self._sources.count()
