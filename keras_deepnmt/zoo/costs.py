@@ -7,7 +7,7 @@ TABLE = "measured_costs.csv"
 
 
 def measured_costs():
-    """Reads the table that `benchmarks/preset_cost.py` measured.
+    """Reads the table that `benchmarks/speed/preset_cost.py` measured.
 
     Returns:
         Dict of presets' names to dicts of strings, by column: `parameters` and

@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 from digit_run import environment
 
-SCRIPTS = sorted(Path(__file__).parents[2].glob("benchmarks/*.py"))
+REPOSITORY = Path(__file__).parents[2]
+MODULES = [
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    for path in sorted(REPOSITORY.glob("benchmarks/**/*.py"))
+]
 
 
 @pytest.fixture(scope="module")
 def imported():
-    names = [script.stem for script in SCRIPTS]
     code = (
         "import importlib\n"
-        f"for name in {names}:\n"
+        f"for name in {MODULES}:\n"
         "    try:\n"
         "        importlib.import_module(name)\n"
         "    except Exception as error:\n"
@@ -25,7 +28,7 @@ def imported():
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=SCRIPTS[0].parent,
+        cwd=REPOSITORY,
         env=environment(),
         capture_output=True,
         text=True,
@@ -34,6 +37,6 @@ def imported():
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("name", [script.stem for script in SCRIPTS])
+@pytest.mark.parametrize("name", MODULES)
 def test_a_script_finds_what_it_imports(imported, name):
     assert imported[name] == "imports"

@@ -8,11 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from dense_memory import STACKS, add_fits
-from depth_fit import growth_exponent, growth_terms
-from preset_counts import plain_of, timed_beside
-from published_sizes import DATA, MODELS, make_row, preset_name
 
+from benchmarks.memory.dense_memory import STACKS, add_fits
+from benchmarks.memory.measuring.depth_fit import growth_exponent, growth_terms
+from benchmarks.memory.published_sizes import (
+    DATA,
+    MODELS,
+    make_row,
+    preset_name,
+)
+from benchmarks.shared.parameter_counts import plain_of, timed_beside
 from keras_deepnmt.zoo import list_models
 
 REPOSITORY = Path(__file__).parents[2]
@@ -89,7 +94,8 @@ def test_memory_is_read_from_what_xla_plans(tmp_path):
     name = list(STACKS)[1]
     subprocess.run(
         [
-            *(sys.executable, "benchmarks/dense_memory.py", "--size", "smoke"),
+            *(sys.executable, "benchmarks/memory/dense_memory.py"),
+            *("--size", "smoke"),
             *("--only", name, "--output", output),
         ],
         cwd=REPOSITORY,

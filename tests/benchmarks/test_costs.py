@@ -9,15 +9,15 @@ from pathlib import Path
 
 import keras
 import numpy as np
-import preset_cost
 import pytest
-from compiled_programs import count_multiply_adds
-from layer_case import SIZES, Case
-from layer_cases import CASES
-from layer_speed import make_row
-from results_table import replace_row
 
 import keras_deepnmt
+from benchmarks.shared.compiled_programs import count_multiply_adds
+from benchmarks.shared.result_rows import replace_row
+from benchmarks.speed import preset_cost
+from benchmarks.speed.layer_speed import make_row
+from benchmarks.speed.measuring.layer_case import SIZES, Case
+from benchmarks.speed.measuring.layer_cases import CASES
 from keras_deepnmt.decoding import beam_search
 from keras_deepnmt.masks import END_ID
 
@@ -123,7 +123,8 @@ def test_a_layer_is_timed_beside_what_it_replaces(tmp_path):
     output = tmp_path / "speed.csv"
     subprocess.run(
         [
-            *(sys.executable, "benchmarks/layer_speed.py", "--size", "tiny"),
+            *(sys.executable, "benchmarks/speed/layer_speed.py"),
+            *("--size", "tiny"),
             *("--rounds", "1", "--output", output),
             *("--only", "HybridSelfAttention, concat*against 1 branch"),
         ],

@@ -7,9 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from joeynmt_process import joeynmt_configuration, joeynmt_round
-from results_table import append_row, append_rows
-from worker_process import WorkerProcess, answer_questions
+
+from benchmarks.shared.result_rows import append_row, append_rows
+from benchmarks.shared.worker_process import WorkerProcess, answer_questions
+from benchmarks.speed.measuring.joeynmt_process import (
+    joeynmt_configuration,
+    joeynmt_round,
+)
 
 LINE = "INFO - Epoch 1, Step: 10, Tokens per Sec:    {}, Lr: 0.1"
 
@@ -102,11 +106,11 @@ def test_joeynmt_logs_the_counted_updates_and_no_validation(tmp_path):
 
 def test_a_worker_answers_in_order_and_tells_why_it_died(tmp_path):
     script = tmp_path / "script.py"
-    folder = Path(inspect.getfile(answer_questions)).parent
+    repository = Path(inspect.getfile(answer_questions)).parents[2]
     script.write_text(
         "import sys\n"
-        f"sys.path.insert(0, {str(folder)!r})\n"
-        "from worker_process import answer_questions\n"
+        f"sys.path.insert(0, {str(repository)!r})\n"
+        "from benchmarks.shared.worker_process import answer_questions\n"
         "def divide(a, b):\n"
         "    print('this is no answer')\n"
         "    return a / b\n"

@@ -1,9 +1,9 @@
 """The formula of an update on n workers, its fit, and the page made of it."""
 
 import pytest
-from results_table import append_rows
-from scaling import fit
-from scaling_model import (
+
+from benchmarks.scaling.forecast.report import END, START, section
+from benchmarks.scaling.forecast.update_time import (
     Assumptions,
     Compute,
     Network,
@@ -13,7 +13,8 @@ from scaling_model import (
     predict,
     step_seconds,
 )
-from scaling_section import END, START, section
+from benchmarks.scaling.scaling import fit
+from benchmarks.shared.result_rows import append_rows
 
 COMPUTE = Compute(overhead=0.011, per_token=3e-5)
 NETWORK = Network(latency=7e-4, bandwidth=3e8)

@@ -1,0 +1,239 @@
+"""What the papers claim, on small models of the embedded corpus.
+
+    python benchmarks/quality/claims.py
+    python benchmarks/quality/claims.py --only positions --seeds 5
+
+Every claim compares variants of one small model that are trained on the same
+batches in the same order, with the same seeds:
+
+*   `positions` (Song et al., 2018): without position encodings an encoder is
+    blind to order. Hybrid self-attention with all four branches, its outputs
+    gated or summed, against plain attention; and plain attention with
+    positions, for scale. The decoder is plain throughout: its causal mask
+    tells it the order.
+*   `roles` (Weissenborn et al., 2019): roles follow what a word does. The
+    V-measure of the likeliest role of each German "der" with its function in
+    the sentence, which the corpus knows: of soft roles, of one-hot roles
+    fine-tuned from them, and of a model before training, whose LSTM sees the
+    context as well. `chance` is the same roles shuffled; the token alone has
+    a V-measure of 0, since every "der" has one embedding.
+*   `diversity` (Dou et al., 2018): with the diversity loss the layers of a
+    hierarchically aggregated model differ more.
+
+One row a seed, variant and number goes to `results/claims.csv`; rows that are
+there already, of the same commit and length, are not measured again. Means over
+the seeds, and over the paired differences from a claim's first variant, go to
+`results/claims_summary.csv`, with 95 % intervals by Student's t.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.quality.measuring.claims_summary import summarize
+from benchmarks.quality.measuring.seed_statistics import (
+    v_measure,
+    v_measure_by_chance,
+)
+from benchmarks.shared.result_rows import (
+    append_rows,
+    git_commit,
+    origin,
+    read_rows,
+)
+
+UPDATES = 300
+NUM_ROLES = 16
+# How often one-hot roles are fine-tuned for each update of soft ones.
+FINE_TUNING = 0.5
+
+
+def measure_positions(corpus, variant, seed, updates):
+    """Trains one way of telling the order of a sentence."""
+    from benchmarks.quality.measuring import claim_models as small
+
+    options = {"position_encoding": None}
+    if variant == "plain, positions":
+        options = {}
+    elif variant != "plain":
+        from keras_deepnmt.layers import HybridSelfAttention
+
+        options["encoder_self_attention"] = HybridSelfAttention(
+            small.DIMENSIONS["num_heads"],
+            fusion=variant.removeprefix("hybrid, "),
+            gate_reduction=8,
+        )
+    model = small.make_model(corpus, seed, **options)
+    seconds = small.train(corpus, model, seed, updates)
+    yield variant, model, seconds, small.scores(corpus, model)
+
+
+def measure_roles(corpus, variant, seed, updates):
+    """Trains soft roles and goes on with one-hot ones: all variants."""
+    from benchmarks.quality.measuring import claim_models as small
+    from keras_deepnmt.training import (
+        Constant,
+        TemperatureDecay,
+        copy_shared_weights,
+    )
+
+    soft = small.make_model(corpus, seed, **_roles("softmax"))
+    yield "untrained", soft, 0.0, _agreement(corpus, soft, seed)
+    seconds = small.train(corpus, soft, seed, updates)
+    found = _agreement(corpus, soft, seed) | small.scores(corpus, soft)
+    yield "softmax", soft, seconds, found
+    hard = small.make_model(corpus, seed, **_roles("onehot"))
+    copy_shared_weights(soft, hard)
+    updates = round(FINE_TUNING * updates)
+    # From 5 to 0.5, as in the paper, in three quarters of the updates.
+    decay = TemperatureDecay(5.0, 0.1 ** (1 / (0.75 * updates)), 0.5)
+    rate = Constant(small.PEAK_RATE / 5)
+    seconds += small.train(corpus, hard, seed + 1_000, updates, rate, [decay])
+    found = _agreement(corpus, hard, seed) | small.scores(corpus, hard)
+    yield "onehot", hard, seconds, found
+
+
+def _roles(assignment):
+    from keras_deepnmt.layers import RoleInteraction
+
+    return {
+        "source_embedding_layer": RoleInteraction(
+            NUM_ROLES, assignment, dropout=0.1
+        ),
+        "target_embedding_layer": RoleInteraction(
+            NUM_ROLES, assignment, dropout=0.1, bidirectional=False
+        ),
+    }
+
+
+def _agreement(corpus, model, seed):
+    from benchmarks.quality.measuring import claim_models as small
+
+    functions, roles = small.roles_of_der(corpus, model)
+    found = v_measure(functions, roles)
+    chance = v_measure_by_chance(functions, roles, seed)
+    return {
+        "v_measure": found,
+        "v_measure_chance": chance,
+        "v_measure_over_chance": found - chance,
+        "v_measure_token": v_measure(functions, ["der"] * len(functions)),
+        "roles_played": len(set(roles)),
+        "der_tokens": len(functions),
+    }
+
+
+def measure_diversity(corpus, variant, seed, updates):
+    """Trains an aggregated model with one weight of the diversity loss."""
+    from benchmarks.quality.measuring import claim_models as small
+    from keras_deepnmt.layers import LayerAggregation, LayerDiversity
+
+    model = small.make_model(
+        corpus,
+        seed,
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        encoder_aggregation=LayerAggregation("hierarchical", dropout=0.0),
+        decoder_aggregation=LayerAggregation("hierarchical", dropout=0.0),
+        layer_diversity=LayerDiversity(float(variant.removeprefix("weight "))),
+    )
+    seconds = small.train(corpus, model, seed, updates)
+    found = small.diversity_of_layers(corpus, model)
+    yield variant, model, seconds, found | small.scores(corpus, model)
+
+
+# Variants of each claim; the first is what the others are compared with.
+CLAIMS = {
+    "positions": (
+        measure_positions,
+        ["plain", "hybrid, gated_sum", "hybrid, sum", "plain, positions"],
+    ),
+    "roles": (measure_roles, ["untrained", "softmax", "onehot"]),
+    "diversity": (measure_diversity, ["weight 0", "weight 1"]),
+}
+KEY = ("commit", "claim", "variant", "seed", "updates")
+
+
+def missing_variants(rows, commit, claim, seed, updates):
+    """Lists the variants of which a table has no row yet."""
+    done = {tuple(row[name] for name in KEY) for row in rows}
+    return [
+        variant
+        for variant in CLAIMS[claim][1]
+        if (commit, claim, variant, str(seed), str(updates)) not in done
+    ]
+
+
+def measure(corpus, claim, seed, updates, output):
+    """Measures what is missing of one claim and seed, and appends it."""
+    import keras
+
+    function, variants = CLAIMS[claim]
+    missing = missing_variants(
+        read_rows(output), git_commit(), claim, seed, updates
+    )
+    # All variants of roles come from one training.
+    begun = missing if claim != "roles" else missing[:1]
+    for variant in begun:
+        for name, model, seconds, numbers in function(
+            corpus, variant, seed, updates
+        ):
+            if name not in missing:
+                continue
+            append_rows(
+                output,
+                [
+                    {
+                        **origin("tensorflow", "keras"),
+                        "claim": claim,
+                        "variant": name,
+                        "seed": seed,
+                        "updates": updates,
+                        "parameters": model.count_params(),
+                        "seconds": round(seconds, 1),
+                        "metric": metric,
+                        "value": round(value, 5),
+                    }
+                    for metric, value in numbers.items()
+                ],
+            )
+            told = ", ".join(f"{k} {v:.4g}" for k, v in numbers.items())
+            print(f"{claim}, {name}, seed {seed}, {seconds:.0f} s: {told}")
+        keras.backend.clear_session()
+
+
+def main():
+    """Measures what is missing, and sums up."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=CLAIMS)
+    parser.add_argument("--seeds", type=int, default=3, help="1, 2, ... N")
+    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument(
+        "--folder", type=Path, help="where to keep the prepared corpus"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(__file__).parent / "results" / "claims.csv",
+    )
+    options = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from benchmarks.quality.measuring.claim_models import DemoCorpus
+
+    with tempfile.TemporaryDirectory() as temporary:
+        corpus = DemoCorpus(options.folder or Path(temporary))
+        for seed in range(1, options.seeds + 1):
+            for claim in options.only or CLAIMS:
+                measure(corpus, claim, seed, options.updates, options.output)
+    summary = options.output.with_name(f"{options.output.stem}_summary.csv")
+    summary.unlink(missing_ok=True)
+    variants_of = {claim: variants for claim, (_, variants) in CLAIMS.items()}
+    rows = summarize(read_rows(options.output), variants_of)
+    append_rows(summary, rows)
+
+
+if __name__ == "__main__":
+    main()

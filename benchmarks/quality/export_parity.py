@@ -1,0 +1,123 @@
+"""Counts the sentences that an export translates as Python does.
+
+    python benchmarks/quality/export_parity.py RUN SAVED_MODEL --source FILE
+
+Prints every difference and appends a row to results/export_parity.csv. The
+exit code is 1 unless the SavedModel gives the strings of its own graph in
+Python for all sentences, those of the compiled search for 99.5 % of them, and
+every difference from the latter is a near tie.
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+RESULTS = Path(__file__).parent / "results" / "export_parity.csv"
+COLUMNS = (
+    "commit",
+    "date",
+    "device",
+    "versions",
+    "run",
+    "sentences",
+    "identical_to_graph",
+    "identical_to_compiled",
+    "near_ties",
+    "other_differences",
+)
+SMALLEST_SHARE = 0.995
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the comparison.
+
+    Args:
+        arguments: of the command line.
+
+    Returns:
+        The exit code.
+    """
+    options = _parse(arguments)
+    from keras_deepnmt.commands.quiet_import import import_backend
+
+    import_backend()
+    from keras_deepnmt.serving import compare_translations
+    from keras_deepnmt.translator import Translator
+
+    sentences = options.source.read_text(encoding="utf-8").splitlines()
+    sentences = sentences[: options.sentences]
+    translator = Translator.load(options.run, batch_size=options.batch_size)
+    with _progress(len(sentences)) as advance:
+        report = compare_translations(
+            options.saved_model, translator, sentences, advance
+        )
+    print(report)
+    _append_row(options.run, report)
+    passed = (
+        report.identical_to_graph == report.num_sentences
+        and report.identical_to_compiled
+        >= SMALLEST_SHARE * report.num_sentences
+        and report.other_differences == 0
+    )
+    return 0 if passed else 1
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument("saved_model", type=Path, help="what export wrote")
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--sentences", type=int, help="only the first N")
+    parser.add_argument("--batch-size", type=int, default=32)
+    return parser.parse_args(arguments)
+
+
+class _progress:
+    def __init__(self, total):
+        from rich.progress import Progress
+
+        self.bar = Progress(disable=not sys.stderr.isatty())
+        self.task = self.bar.add_task("sentences", total=total)
+
+    def __enter__(self):
+        self.bar.start()
+        return lambda done: self.bar.advance(self.task, done)
+
+    def __exit__(self, *error):
+        self.bar.stop()
+
+
+def _append_row(run, report):
+    from importlib.metadata import version
+
+    from keras_deepnmt.recipes.provenance import commit, device, versions
+
+    text_version = {"tensorflow-text": version("tensorflow-text")}
+    row = {
+        "commit": commit(),
+        "date": datetime.date.today().isoformat(),
+        "device": json.dumps(device()),
+        "versions": json.dumps({**versions(), **text_version}),
+        "run": run.resolve().name,
+        "sentences": report.num_sentences,
+        "identical_to_graph": report.identical_to_graph,
+        "identical_to_compiled": report.identical_to_compiled,
+        "near_ties": report.near_ties,
+        "other_differences": report.other_differences,
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    is_new = not RESULTS.exists()
+    with open(RESULTS, "a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

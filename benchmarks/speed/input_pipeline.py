@@ -1,0 +1,187 @@
+"""Step time with prepared data against the same step with cached batches.
+
+    python benchmarks/speed/input_pipeline.py
+    python benchmarks/speed/input_pipeline.py --rounds 15
+
+One model under XLA is trained in turns on the recipe's real input pipeline and
+on one cached batch of each shape, given in the same order of shapes and held
+by TensorFlow as tensors: what the first takes longer is the input pipeline's.
+The clock runs from update to update, waiting for data included; compilation
+and each round's first updates are left out. The median ratio of the rounds
+goes to `results/input_pipeline.csv`.
+
+The recipe `transformer_tiny.demo_de_en` needs no files. Named corpora are
+looked for in `DEEPNMT_DATA`, else in `shared/data` beside the repository.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.shared.result_rows import append_row, origin
+
+REPOSITORY = Path(__file__).parents[2]
+DEMO = "transformer_tiny.demo_de_en"
+LEFT_OUT = 5
+
+
+def prepared_demo(folder):
+    """Prepares the embedded corpus; gives the recipe and its data."""
+    from keras_deepnmt.data.demo import write_demo_corpus
+    from keras_deepnmt.recipes.loading import load_recipe
+
+    write_demo_corpus(folder / "corpus", num_train=40_000, num_test=50)
+    train, test = (
+        {
+            "source": str(folder / "corpus" / f"{split}.de"),
+            "target": str(folder / "corpus" / f"{split}.en"),
+        }
+        for split in ("train", "test")
+    )
+    return load_recipe(DEMO, {"data.train": [train], "data.test": test}), None
+
+
+def prepared_named(name):
+    """Finds a named recipe's corpora, or ends with the reason."""
+    from keras_deepnmt.recipes.loading import load_recipe
+
+    default = REPOSITORY.parent / "shared" / "data"
+    data_dir = Path(os.environ.get("DEEPNMT_DATA", default))
+    if not data_dir.is_dir():
+        raise SystemExit(f"No corpora at {data_dir}; set DEEPNMT_DATA.")
+    return load_recipe(name), data_dir
+
+
+def cached_batches(store, plan, start, steps):
+    """Gives TensorFlow one batch a shape, in the order of the plan's shapes."""
+    import tensorflow as tf
+
+    from keras_deepnmt.data.pipeline import make_batch
+
+    cells = [plan.batch(step)[0] for step in range(start, start + steps)]
+    known = sorted(set(cells))
+    batches = []
+    for cell in known:
+        step = start + cells.index(cell)
+        batches.append(make_batch(cell, store.read(plan.batch(step)[1])))
+    order = tf.data.Dataset.from_tensor_slices(
+        [known.index(cell) for cell in cells]
+    )
+    dataset = tf.data.Dataset.choose_from_datasets(
+        [tf.data.Dataset.from_tensors(batch).repeat() for batch in batches],
+        order.map(lambda number: tf.cast(number, tf.int64)),
+        stop_on_empty_dataset=False,
+    )
+    return dataset.apply(tf.data.experimental.assert_cardinality(steps))
+
+
+def make_measure(recipe, data):
+    """Makes the function that times updates, and the plan's batches."""
+    import keras
+
+    from keras_deepnmt.data.pipeline import training_dataset
+    from keras_deepnmt.recipes.building import (
+        build_model,
+        compile_model,
+        plan_batches,
+    )
+
+    class Clock(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.times = []
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.times.append(time.perf_counter())
+
+    store, plan = data.store("train"), plan_batches(recipe, data)
+    model = build_model(recipe, data.manifest)
+    compile_model(recipe, model)
+    clock = Clock()
+
+    def seconds(kind, start, steps):
+        """Mean seconds of an update of one round."""
+        if kind == "cached":
+            dataset = cached_batches(store, plan, start, steps)
+        else:
+            dataset = training_dataset(store, plan, start, steps)
+        model.fit(dataset, steps_per_epoch=steps, callbacks=[clock], verbose=0)
+        times = clock.times[LEFT_OUT - 1 :]
+        return (times[-1] - times[0]) / (len(times) - 1)
+
+    return model, plan, seconds
+
+
+def measure(recipe, data, rounds, steps):
+    """Times both in turns; gives the seconds of an update in each round."""
+    model, plan, seconds = make_measure(recipe, data)
+    start = 0
+    while len(model.training_shapes) < len(plan.cells):
+        seconds("real", start, steps)
+        start += steps
+    found = {"real": [], "cached": []}
+    for number in range(rounds):
+        # Whoever comes second finds warmer caches.
+        kinds = ("real", "cached") if number % 2 else ("cached", "real")
+        for kind in kinds:
+            found[kind].append(seconds(kind, start, steps))
+        start += steps
+    assert len(model.training_shapes) == len(plan.cells)
+    return found, plan
+
+
+def main():
+    """Measures and reports."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--recipe", default=DEMO)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(__file__).parent / "results" / "input_pipeline.csv",
+    )
+    options = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from keras_deepnmt.data.prepare import prepare_corpus
+    from keras_deepnmt.data.prepared_data import PreparedData
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.recipe == DEMO:
+            recipe, data_dir = prepared_demo(folder)
+        else:
+            recipe, data_dir = prepared_named(options.recipe)
+        prepared = folder / "prepared"
+        prepare_corpus(recipe.data, prepared, data_dir=data_dir, progress=False)
+        found, plan = measure(
+            recipe, PreparedData(prepared), options.rounds, options.steps
+        )
+    ratios = [
+        real / cached
+        for real, cached in zip(found["real"], found["cached"], strict=True)
+    ]
+    row = {
+        **origin("tensorflow", "grain"),
+        "recipe": options.recipe,
+        "shapes": len(plan.cells),
+        "rounds": options.rounds,
+        "steps": options.steps,
+        "real_ms_median": round(1e3 * statistics.median(found["real"]), 2),
+        "cached_ms_median": round(1e3 * statistics.median(found["cached"]), 2),
+        "ratio_median": round(statistics.median(ratios), 4),
+        "ratio_min": round(min(ratios), 4),
+        "ratio_max": round(max(ratios), 4),
+    }
+    append_row(options.output, row)
+    print(json.dumps(row, indent=2))
+
+
+if __name__ == "__main__":
+    main()
