@@ -1,18 +1,20 @@
-"""Memory a token of the training step, for residual and dense stacks.
+"""Memory per token of a training step, for residual and dense stacks.
 
     python benchmarks/memory/dense_memory.py
 
-A dense layer reads everything below it, so what a training step keeps for its
-backward pass may grow with the square of the depth, unless summaries let the
-stack forget. Models of width 256 that grow by 128, with as many layers in the
-encoder as in the decoder, are compiled for a large batch and never run: the
-forward pass with dropout, the loss, and the gradients of all weights, which is
-what the training step of a replica compiles. What XLA then reserves as scratch
-(not arguments, weights and gradients) over the target tokens of the batch goes
-to `results/dense_memory.csv`, a row a stack and depth; in every row of a stack
-are the exponent e of `c depth^e` and the terms of `a + b depth + c depth^2`,
-fitted to all its depths. The weights' share of the scratch (normalised kernels)
-does not grow with the batch, which is why the batch is large.
+A dense layer reads the outputs of all layers below it, so that the memory which
+a training step keeps for its backward pass may grow with the square of the
+depth, unless summary layers replace those outputs. Models of width 256 that
+grow by 128 per layer, with equally many layers in encoder and decoder, are
+compiled for a large batch and never run: the forward pass with dropout, the
+loss, and the gradients of all weights, which is what a replica's training step
+compiles. The scratch space that XLA reserves (without arguments, weights and
+gradients), divided by the target tokens of the batch, is appended to
+`results/dense_memory.csv`, one row per stack and depth. Every row of a stack
+also has the exponent e of `c depth^e` and the terms of `a + b depth + c
+depth^2`, fitted to all its depths. A part of the scratch space holds normalized
+kernels and does not grow with the batch; the batch is large so that this part
+matters little.
 """
 
 import argparse
@@ -26,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.memory.measuring.depth_fit import growth_exponent, growth_terms
 from benchmarks.shared.compiled_programs import CompiledPrograms
-from benchmarks.shared.result_rows import append_rows, origin
+from benchmarks.shared.result_rows import append_rows, provenance
 
 DENSE = dict(encoder_connection="dense", decoder_connection="dense")
 STACKS = {
@@ -56,15 +58,10 @@ DROPOUT = 0.2
 
 
 def compile_step(options, num_layers, size):
-    """Compiles forward and backward pass of a model; runs nothing.
+    """Compiles forward and backward pass of a model, without running them.
 
-    Args:
-        options: dict of arguments of `models.ConvSeq2Seq`.
-        num_layers: int. Of each stack.
-        size: one of `SIZES`.
-
-    Returns:
-        Int, the number of parameters.
+    `options` are arguments of `models.ConvSeq2Seq`. Returns the number of
+    parameters.
     """
     import tensorflow as tf
 
@@ -82,17 +79,17 @@ def compile_step(options, num_layers, size):
     )
     model.compile("sgd", loss=LabelSmoothedCrossEntropy(0.0))
 
-    def gradients(source_ids, target_ids, labels):
+    def loss_and_gradients(source_ids, target_ids, labels):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         with tf.GradientTape() as tape:
             scores = model(inputs, training=True)
             loss, tokens = model.sum_token_losses(labels, scores, True)
             loss = loss / tokens
-        found = tape.gradient(loss, model.trainable_variables)
-        # An embedding's are sparse.
-        return loss, [tf.convert_to_tensor(each) for each in found]
+        gradients = tape.gradient(loss, model.trainable_variables)
+        # Gradients of embeddings are sparse.
+        return loss, [tf.convert_to_tensor(each) for each in gradients]
 
-    step = tf.function(gradients, jit_compile=True, autograph=False)
+    step = tf.function(loss_and_gradients, jit_compile=True, autograph=False)
     shape = (size["batch_size"], size["length"])
     ids = [tf.TensorSpec(shape, tf.int32)] * 3
     step.experimental_get_compiler_ir(*ids)(stage="optimized_hlo")
@@ -100,26 +97,20 @@ def compile_step(options, num_layers, size):
 
 
 def measure(name, size, programs):
-    """Compiles one stack at all depths; gives its rows.
-
-    Args:
-        name: one of `STACKS`.
-        size: one of `SIZES`.
-        programs: `CompiledPrograms`.
-    """
+    """Compiles one stack at all depths; returns its rows."""
     import keras
 
     tokens = size["batch_size"] * size["length"]
     rows = []
     for num_layers in size["depths"]:
         start = time.monotonic()
-        programs.take()  # what was compiled before
+        programs.describe_new()  # discards programs compiled before
         parameters = compile_step(STACKS[name], num_layers, size)
-        scratch = programs.take()["scratch_bytes"]
+        scratch = programs.describe_new()["scratch_bytes"]
         assert scratch
         rows.append(
             {
-                **origin("tensorflow", "keras"),
+                **provenance("tensorflow", "keras"),
                 "stack": name,
                 "layers": num_layers,
                 **{key: size[key] for key in size if key != "depths"},
@@ -132,7 +123,7 @@ def measure(name, size, programs):
         )
         print(
             f"{name}, {num_layers} + {num_layers} layers: "
-            f"{rows[-1]['kib_per_token']} KiB a token "
+            f"{rows[-1]['kib_per_token']} KiB per token "
             f"({time.monotonic() - start:.0f} s)",
             flush=True,
         )
@@ -141,23 +132,19 @@ def measure(name, size, programs):
     last = rows[-1]
     print(
         f"{name}: exponent {last['exponent']}; {last['fit_constant']} "
-        f"+ {last['fit_linear']} L + {last['fit_quadratic']} L^2 KiB a token"
+        f"+ {last['fit_linear']} L + {last['fit_quadratic']} L^2 KiB per token"
     )
     return rows
 
 
 def add_fits(rows):
-    """Puts into the rows of one stack how its memory grows.
-
-    Args:
-        rows: list of dicts with `layers` and `kib_per_token`.
-    """
+    """Adds the fitted growth of the memory to all rows of one stack."""
     depths, values = (
         [row[name] for row in rows] for name in ("layers", "kib_per_token")
     )
     exponent = round(growth_exponent(depths, values), 3)
     names = ("fit_constant", "fit_linear", "fit_quadratic")
-    # Plus zero: none is a negative zero.
+    # Adding 0.0 turns -0.0 into 0.0.
     terms = [round(term, 3) + 0.0 for term in growth_terms(depths, values)]
     for row in rows:
         row["exponent"] = exponent
@@ -167,7 +154,7 @@ def add_fits(rows):
 def main():
     """Compiles every stack at every depth."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=STACKS, help="one stack")
+    parser.add_argument("--only", choices=STACKS, help="measure one stack only")
     parser.add_argument("--size", choices=SIZES, default="full")
     parser.add_argument(
         "--output",

@@ -1,12 +1,13 @@
-"""Measures the memory and time of `prepare` on synthetic pairs.
+"""Peak memory and time of `deepnmt prepare` on synthetic sentence pairs.
 
     python benchmarks/memory/prepare_memory.py --pairs 1000000
 
-Each preparation runs in a process of its own; its peak is the kernel's
-high-water mark (VmHWM, Linux). The bytes a pair are the growth of the peak
-over a run of 10,000 pairs, divided by the further pairs. The tokenizer learns
-from the same number of sentences in both runs, so that the memory of its
-training is the same. One CSV row is printed, and appended to `--output`.
+Each preparation runs in its own process, whose peak memory is the kernel's
+high-water mark (VmHWM, Linux). The bytes per pair are the difference from the
+peak of a preparation of 10,000 pairs, divided by the number of additional
+pairs. The tokenizer is trained on the same number of sentences in both, so that
+its training takes the same memory. One CSV row is printed, and appended to
+`results/prepare_memory.csv`.
 """
 
 import argparse
@@ -21,52 +22,24 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.shared.synthetic_pairs import prepare_pairs, write_pairs
 
 BASELINE_PAIRS = 10_000
 REPOSITORY = Path(__file__).parents[2]
 
 
-def write_pairs(folder: Path, pairs: int, seed: int = 0) -> tuple[Path, Path]:
-    """Writes pairs of random words, 3 to 25 a side, drawn as words are."""
-    random = np.random.default_rng(seed)
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyzäöü"))
-    words = np.array(
-        [
-            "".join(random.choice(letters, length))
-            for length in random.integers(2, 12, 20_000)
-        ]
-    )
-    paths = folder / "synthetic.en", folder / "synthetic.de"
-    with open(paths[0], "w") as source, open(paths[1], "w") as target:
-        for _ in range(pairs):
-            for file in (source, target):
-                ranks = random.zipf(1.3, random.integers(3, 26)) % len(words)
-                file.write(" ".join(words[ranks]) + "\n")
-    return paths
-
-
 def prepare(source: str, target: str, output: str):
-    """Prepares, and prints seconds and the peak in bytes."""
-    from keras_deepnmt.data.corpora import CorpusOptions
-    from keras_deepnmt.data.prepare import prepare_corpus
-    from keras_deepnmt.data.prepare_options import PrepareOptions
-
-    options = PrepareOptions(
-        train=[CorpusOptions(source, target)],
-        vocabulary_size=8_000,
-        tokenizer_sentences=2 * BASELINE_PAIRS,
-    )
-    start = time.perf_counter()
-    prepare_corpus(options, output, progress=False)
-    seconds = time.perf_counter() - start
+    """Prepares; prints wall seconds, CPU seconds and peak memory in bytes."""
+    seconds = prepare_pairs(source, target, output)
     status = Path("/proc/self/status").read_text()
     peak = int(status.split("VmHWM:")[1].split()[0]) * 1024
     print(seconds, time.process_time(), peak)
 
 
 def measure(folder: Path, pairs: int) -> tuple[float, float, int]:
-    """Runs one preparation; gives wall seconds, CPU seconds, peak bytes."""
+    """Runs one preparation; returns wall seconds, CPU seconds, peak bytes."""
     paths = write_pairs(folder, pairs)
     arguments = [*map(str, paths), str(folder / f"prepared-{pairs}")]
     done = subprocess.run(
@@ -81,7 +54,7 @@ def measure(folder: Path, pairs: int) -> tuple[float, float, int]:
 
 
 def commit() -> str:
-    """Names the commit that is measured."""
+    """Returns the short hash of the measured commit."""
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=REPOSITORY,
@@ -92,9 +65,14 @@ def commit() -> str:
 
 
 def main():
-    """Measures and reports."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=1_000_000)
+    """Measures and appends the row."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=1_000_000,
+        help="number of synthetic sentence pairs",
+    )
     parser.add_argument(
         "--output",
         type=Path,
@@ -125,11 +103,11 @@ def main():
         "pairs_per_second": round(arguments.pairs / seconds),
     }
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    new = not arguments.output.exists()
+    is_new = not arguments.output.exists()
     with open(arguments.output, "a", newline="") as file:
         for stream in (file, sys.stdout):
             writer = csv.DictWriter(stream, row)
-            if new or stream is sys.stdout:
+            if is_new or stream is sys.stdout:
                 writer.writeheader()
             writer.writerow(row)
 

@@ -1,16 +1,16 @@
-"""Our numbers of parameters beside those that Shen et al. (2018) print.
+"""Parameter counts, compared with the sizes published by Shen et al. (2018).
 
     python benchmarks/memory/published_sizes.py
 
-Table 1 of the paper has one size, in millions and give or take one, for all
-models of an embedding width; ours are counted in a TensorFlow graph, model by
-model. The paper does not say how many entries the vocabularies have, but two
-follow from its sizes: an embedding of width E costs (Vs + 2 Vt) E numbers, so
-that the sizes at widths 64 and 256 give Vs + 2 Vt of about 47,000 for
+Table 1 of the paper gives one size per embedding width, in millions and
+accurate to a million, for all of its models. Here every model is counted in a
+TensorFlow graph. The paper does not give vocabulary sizes, but they follow from
+its model sizes: an embedding of width E has (Vs + 2 Vt) E parameters, so that
+the sizes for widths 64 and 256 give a Vs + 2 Vt of about 47,000 for
 German-English (25,000 joint merges) and 88,500 for Turkish-English (30,000
-merges a side). Here they are 3 times 16,667, and 3 times 30,000. The counts go
-to `results/published_sizes.csv`, which is written anew; `within` says whether
-one is within a million of the printed size.
+merges per side). This script uses 3 times 16,667 and 3 times 30,000. The counts
+are written to `results/published_sizes.csv`, replacing its rows; the column
+`within` says whether a count is within a million of the published size.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.parameter_counts import count_parameters
-from benchmarks.shared.result_rows import append_rows, origin
+from benchmarks.shared.result_rows import append_rows, provenance
 
-# Embedding widths, and the paper's sizes in millions; our entries a side.
+# Published sizes in millions by embedding width, and our vocabulary size.
 DATA = {
     "De-En": ({64: 8, 128: 11, 256: 17}, 16_667),
     "Tr-En": ({64: 11, 128: 17, 256: 28}, 30_000),
@@ -36,27 +36,17 @@ MODELS = {
     "DenseNMT-8L-1": "dense_nmt_1_8l",
     "DenseNMT-8L-2": "dense_nmt_2_8l",
 }
-TOLERANCE = 1.0
+TOLERANCE = 1.0  # million parameters
 
 
 def preset_name(preset, embedding_dim):
-    """Names the preset of a size with embeddings of some width."""
+    """Returns the name of a model's preset with the given embedding width."""
     is_widest = embedding_dim == 256
     return preset if is_widest else f"{preset}_embed_{embedding_dim}"
 
 
 def make_row(data, model, embedding_dim, parameters):
-    """Puts a count beside what is printed.
-
-    Args:
-        data: one of `DATA`.
-        model: one of `MODELS`.
-        embedding_dim: int.
-        parameters: int, what was counted.
-
-    Returns:
-        Dict of columns.
-    """
+    """Returns the columns that compare a count with the published size."""
     printed, vocabulary_size = DATA[data]
     millions = round(parameters / 1e6, 2)
     difference = round(millions - printed[embedding_dim], 2)
@@ -76,7 +66,7 @@ def make_row(data, model, embedding_dim, parameters):
 
 
 def main():
-    """Counts every model of the table."""
+    """Counts every model of the paper's table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--output",
@@ -93,7 +83,7 @@ def main():
                     preset_name(preset, embedding_dim), [vocabulary_size] * 2
                 )
                 row = make_row(data, model, embedding_dim, parameters)
-                rows.append(origin("tensorflow", "keras") | row)
+                rows.append(provenance("tensorflow", "keras") | row)
                 print(", ".join(f"{k} {v}" for k, v in row.items()), flush=True)
     options.output.unlink(missing_ok=True)
     append_rows(options.output, rows)

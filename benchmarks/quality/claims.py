@@ -1,29 +1,31 @@
-"""What the papers claim, on small models of the embedded corpus.
+"""Tests what the papers claim, on small models of the embedded corpus.
 
     python benchmarks/quality/claims.py
     python benchmarks/quality/claims.py --only positions --seeds 5
 
-Every claim compares variants of one small model that are trained on the same
-batches in the same order, with the same seeds:
+For every claim, variants of one small model are trained on the same batches in
+the same order, with the same seeds:
 
-*   `positions` (Song et al., 2018): without position encodings an encoder is
-    blind to order. Hybrid self-attention with all four branches, its outputs
-    gated or summed, against plain attention; and plain attention with
-    positions, for scale. The decoder is plain throughout: its causal mask
-    tells it the order.
-*   `roles` (Weissenborn et al., 2019): roles follow what a word does. The
-    V-measure of the likeliest role of each German "der" with its function in
-    the sentence, which the corpus knows: of soft roles, of one-hot roles
-    fine-tuned from them, and of a model before training, whose LSTM sees the
-    context as well. `chance` is the same roles shuffled; the token alone has
-    a V-measure of 0, since every "der" has one embedding.
-*   `diversity` (Dou et al., 2018): with the diversity loss the layers of a
+*   `positions` (Song et al., 2018): an encoder without position encodings
+    does not know the order of words. Hybrid self-attention with all four
+    branches, whose outputs are summed with or without gates, is compared with
+    plain attention, and with plain attention with positions. The decoder is
+    plain in all variants; its causal mask shows it the order.
+*   `roles` (Weissenborn et al., 2019): roles represent what a word does in a
+    sentence. Measured is the V-measure of the most probable role of each
+    German "der" and its grammatical function, which the corpus knows: for soft
+    roles, for one-hot roles fine-tuned from them, and for a model before
+    training, whose LSTM sees the context as well. `chance` is the V-measure of
+    shuffled roles; that of the token alone is 0, because all "der" have one
+    embedding.
+*   `diversity` (Dou et al., 2018): with the diversity loss, the layers of a
     hierarchically aggregated model differ more.
 
-One row a seed, variant and number goes to `results/claims.csv`; rows that are
-there already, of the same commit and length, are not measured again. Means over
-the seeds, and over the paired differences from a claim's first variant, go to
-`results/claims_summary.csv`, with 95 % intervals by Student's t.
+One row per seed, variant and metric is appended to `results/claims.csv`;
+variants that have rows of the same commit and number of updates are skipped.
+Means over the seeds, and means of the paired differences from a claim's first
+variant, are written to `results/claims_summary.csv`, with 95 % intervals by
+Student's t.
 """
 
 import argparse
@@ -42,19 +44,19 @@ from benchmarks.quality.measuring.seed_statistics import (
 from benchmarks.shared.result_rows import (
     append_rows,
     git_commit,
-    origin,
+    provenance,
     read_rows,
 )
 
 UPDATES = 300
 NUM_ROLES = 16
-# How often one-hot roles are fine-tuned for each update of soft ones.
+# Updates of fine-tuning one-hot roles, per update of training soft roles.
 FINE_TUNING = 0.5
 
 
 def measure_positions(corpus, variant, seed, updates):
-    """Trains one way of telling the order of a sentence."""
-    from benchmarks.quality.measuring import claim_models as small
+    """Trains one variant of the claim on positions."""
+    from benchmarks.quality.measuring import claim_models
 
     options = {"position_encoding": None}
     if variant == "plain, positions":
@@ -63,38 +65,41 @@ def measure_positions(corpus, variant, seed, updates):
         from keras_deepnmt.layers import HybridSelfAttention
 
         options["encoder_self_attention"] = HybridSelfAttention(
-            small.DIMENSIONS["num_heads"],
+            claim_models.DIMENSIONS["num_heads"],
             fusion=variant.removeprefix("hybrid, "),
             gate_reduction=8,
         )
-    model = small.make_model(corpus, seed, **options)
-    seconds = small.train(corpus, model, seed, updates)
-    yield variant, model, seconds, small.scores(corpus, model)
+    model = claim_models.make_model(corpus, seed, **options)
+    seconds = claim_models.train(corpus, model, seed, updates)
+    yield variant, model, seconds, claim_models.scores(corpus, model)
 
 
 def measure_roles(corpus, variant, seed, updates):
-    """Trains soft roles and goes on with one-hot ones: all variants."""
-    from benchmarks.quality.measuring import claim_models as small
+    """Trains soft roles, then one-hot roles from them: all variants."""
+    from benchmarks.quality.measuring import claim_models
     from keras_deepnmt.training import (
         Constant,
         TemperatureDecay,
         copy_shared_weights,
     )
 
-    soft = small.make_model(corpus, seed, **_roles("softmax"))
+    soft = claim_models.make_model(corpus, seed, **_roles("softmax"))
     yield "untrained", soft, 0.0, _agreement(corpus, soft, seed)
-    seconds = small.train(corpus, soft, seed, updates)
-    found = _agreement(corpus, soft, seed) | small.scores(corpus, soft)
-    yield "softmax", soft, seconds, found
-    hard = small.make_model(corpus, seed, **_roles("onehot"))
+    seconds = claim_models.train(corpus, soft, seed, updates)
+    values = _agreement(corpus, soft, seed) | claim_models.scores(corpus, soft)
+    yield "softmax", soft, seconds, values
+    hard = claim_models.make_model(corpus, seed, **_roles("onehot"))
     copy_shared_weights(soft, hard)
     updates = round(FINE_TUNING * updates)
-    # From 5 to 0.5, as in the paper, in three quarters of the updates.
+    # The temperature falls from 5 to 0.5, as in the paper, in three quarters
+    # of the updates.
     decay = TemperatureDecay(5.0, 0.1 ** (1 / (0.75 * updates)), 0.5)
-    rate = Constant(small.PEAK_RATE / 5)
-    seconds += small.train(corpus, hard, seed + 1_000, updates, rate, [decay])
-    found = _agreement(corpus, hard, seed) | small.scores(corpus, hard)
-    yield "onehot", hard, seconds, found
+    rate = Constant(claim_models.PEAK_RATE / 5)
+    seconds += claim_models.train(
+        corpus, hard, seed + 1_000, updates, rate, [decay]
+    )
+    values = _agreement(corpus, hard, seed) | claim_models.scores(corpus, hard)
+    yield "onehot", hard, seconds, values
 
 
 def _roles(assignment):
@@ -111,15 +116,15 @@ def _roles(assignment):
 
 
 def _agreement(corpus, model, seed):
-    from benchmarks.quality.measuring import claim_models as small
+    from benchmarks.quality.measuring import claim_models
 
-    functions, roles = small.roles_of_der(corpus, model)
-    found = v_measure(functions, roles)
+    functions, roles = claim_models.roles_of_der(corpus, model)
+    agreement = v_measure(functions, roles)
     chance = v_measure_by_chance(functions, roles, seed)
     return {
-        "v_measure": found,
+        "v_measure": agreement,
         "v_measure_chance": chance,
-        "v_measure_over_chance": found - chance,
+        "v_measure_over_chance": agreement - chance,
         "v_measure_token": v_measure(functions, ["der"] * len(functions)),
         "roles_played": len(set(roles)),
         "der_tokens": len(functions),
@@ -128,10 +133,10 @@ def _agreement(corpus, model, seed):
 
 def measure_diversity(corpus, variant, seed, updates):
     """Trains an aggregated model with one weight of the diversity loss."""
-    from benchmarks.quality.measuring import claim_models as small
+    from benchmarks.quality.measuring import claim_models
     from keras_deepnmt.layers import LayerAggregation, LayerDiversity
 
-    model = small.make_model(
+    model = claim_models.make_model(
         corpus,
         seed,
         num_encoder_layers=4,
@@ -140,12 +145,13 @@ def measure_diversity(corpus, variant, seed, updates):
         decoder_aggregation=LayerAggregation("hierarchical", dropout=0.0),
         layer_diversity=LayerDiversity(float(variant.removeprefix("weight "))),
     )
-    seconds = small.train(corpus, model, seed, updates)
-    found = small.diversity_of_layers(corpus, model)
-    yield variant, model, seconds, found | small.scores(corpus, model)
+    seconds = claim_models.train(corpus, model, seed, updates)
+    diversity = claim_models.diversity_of_layers(corpus, model)
+    values = diversity | claim_models.scores(corpus, model)
+    yield variant, model, seconds, values
 
 
-# Variants of each claim; the first is what the others are compared with.
+# Variants of each claim; the others are compared with the first.
 CLAIMS = {
     "positions": (
         measure_positions,
@@ -158,7 +164,7 @@ KEY = ("commit", "claim", "variant", "seed", "updates")
 
 
 def missing_variants(rows, commit, claim, seed, updates):
-    """Lists the variants of which a table has no row yet."""
+    """Returns the variants of a claim that have no row yet."""
     done = {tuple(row[name] for name in KEY) for row in rows}
     return [
         variant
@@ -168,16 +174,16 @@ def missing_variants(rows, commit, claim, seed, updates):
 
 
 def measure(corpus, claim, seed, updates, output):
-    """Measures what is missing of one claim and seed, and appends it."""
+    """Measures the missing variants of a claim and seed, and appends them."""
     import keras
 
     function, variants = CLAIMS[claim]
     missing = missing_variants(
         read_rows(output), git_commit(), claim, seed, updates
     )
-    # All variants of roles come from one training.
-    begun = missing if claim != "roles" else missing[:1]
-    for variant in begun:
+    # One call measures all variants of roles.
+    to_train = missing if claim != "roles" else missing[:1]
+    for variant in to_train:
         for name, model, seconds, numbers in function(
             corpus, variant, seed, updates
         ):
@@ -187,7 +193,7 @@ def measure(corpus, claim, seed, updates, output):
                 output,
                 [
                     {
-                        **origin("tensorflow", "keras"),
+                        **provenance("tensorflow", "keras"),
                         "claim": claim,
                         "variant": name,
                         "seed": seed,
@@ -200,19 +206,23 @@ def measure(corpus, claim, seed, updates, output):
                     for metric, value in numbers.items()
                 ],
             )
-            told = ", ".join(f"{k} {v:.4g}" for k, v in numbers.items())
-            print(f"{claim}, {name}, seed {seed}, {seconds:.0f} s: {told}")
+            values = ", ".join(f"{k} {v:.4g}" for k, v in numbers.items())
+            print(f"{claim}, {name}, seed {seed}, {seconds:.0f} s: {values}")
         keras.backend.clear_session()
 
 
 def main():
-    """Measures what is missing, and sums up."""
+    """Measures what is missing, and writes the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=CLAIMS)
-    parser.add_argument("--seeds", type=int, default=3, help="1, 2, ... N")
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="number of seeds: 1, 2, ... N"
+    )
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument(
-        "--folder", type=Path, help="where to keep the prepared corpus"
+        "--folder",
+        type=Path,
+        help="where to keep the prepared corpus (default: a temporary folder)",
     )
     parser.add_argument(
         "--output",

@@ -1,11 +1,11 @@
-"""Counts the sentences that an export translates as Python does.
+"""Compares the translations of a SavedModel with those of Python.
 
     python benchmarks/quality/export_parity.py RUN SAVED_MODEL --source FILE
 
-Prints every difference and appends a row to results/export_parity.csv. The
-exit code is 1 unless the SavedModel gives the strings of its own graph in
-Python for all sentences, those of the compiled search for 99.5 % of them, and
-every difference from the latter is a near tie.
+Prints every difference, and appends a row to `results/export_parity.csv`. The
+exit code is 0 if the SavedModel translates all sentences as the same graph in
+Python does and 99.5 % of them as the compiled search does, and if all
+differences from the latter are near ties; otherwise it is 1.
 """
 
 import argparse
@@ -30,18 +30,11 @@ COLUMNS = (
     "near_ties",
     "other_differences",
 )
-SMALLEST_SHARE = 0.995
+MIN_IDENTICAL_FRACTION = 0.995
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the comparison.
-
-    Args:
-        arguments: of the command line.
-
-    Returns:
-        The exit code.
-    """
+    """Compares and appends the row; returns the exit code."""
     options = _parse(arguments)
     from keras_deepnmt.commands.quiet_import import import_backend
 
@@ -61,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     passed = (
         report.identical_to_graph == report.num_sentences
         and report.identical_to_compiled
-        >= SMALLEST_SHARE * report.num_sentences
+        >= MIN_IDENTICAL_FRACTION * report.num_sentences
         and report.other_differences == 0
     )
     return 0 if passed else 1
@@ -70,9 +63,15 @@ def main(arguments: list[str] | None = None) -> int:
 def _parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="run folder")
-    parser.add_argument("saved_model", type=Path, help="what export wrote")
-    parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--sentences", type=int, help="only the first N")
+    parser.add_argument(
+        "saved_model", type=Path, help="SavedModel that deepnmt export wrote"
+    )
+    parser.add_argument(
+        "--source", type=Path, required=True, help="text file to translate"
+    )
+    parser.add_argument(
+        "--sentences", type=int, help="translate only the first N sentences"
+    )
     parser.add_argument("--batch-size", type=int, default=32)
     return parser.parse_args(arguments)
 

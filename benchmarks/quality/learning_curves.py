@@ -1,22 +1,24 @@
-"""Validation loss over updates: dense connections against residual ones.
+"""Validation loss over updates: dense compared with residual connections.
 
     python benchmarks/quality/learning_curves.py --corpus demo
     python benchmarks/quality/learning_curves.py --corpus multi30k --seeds 3
 
-Shen et al. (2018) say that with dense connections a convolutional model needs
-fewer updates to come as low. Here `conv_seq2seq_tiny`, the residual baseline,
-and both dense models of its size are trained on the same batches in the same
-order, as the paper does before it lowers the rate: Nesterov's momentum 0.99,
-rate 0.25, gradients clipped to 0.1, labels not smoothed. The sizes are near,
-not equal: rows have the numbers of parameters, which differ by a few percent.
+Shen et al. (2018) report that a convolutional model with dense connections
+needs fewer updates to reach a given loss. Here `conv_seq2seq_tiny`, the
+residual baseline, and both dense models of its size are trained on the same
+batches in the same order, with the paper's settings before it lowers the
+learning rate: Nesterov momentum 0.99, learning rate 0.25, gradients clipped to
+norm 0.1, no label smoothing. The models' sizes differ by a few percent; the
+rows contain the numbers of parameters.
 
-One row a validation goes to `results/learning_curves.csv` when a training is
-done; those that are there already, of the same commit and settings, are not
-repeated. From all rows come `results/updates_saved.csv`, the share of updates
-that each dense model needs less than the baseline to reach levels of the
-baseline's loss (paired by seed, mean and 95 % interval by Student's t; where a
-seed never reaches a level, that is said and nothing is averaged), and the plot
-`results/learning_curves_CORPUS.svg`, for which matplotlib is needed.
+When a training ends, its curve is appended to `results/learning_curves.csv`,
+one row per validation. Trainings whose rows are already there, with the same
+commit and settings, are skipped. From all rows the script computes
+`results/updates_saved.csv`: the fraction of updates that each dense model needs
+less than the baseline to reach certain losses of the baseline (paired by seed;
+mean and 95 % interval by Student's t; if a seed never reaches a loss, the table
+says so and has no mean). It also draws `results/learning_curves_CORPUS.svg`,
+which needs matplotlib.
 """
 
 import argparse
@@ -32,7 +34,7 @@ from benchmarks.quality.measuring.updates_saved import SETTINGS, summarize
 from benchmarks.shared.result_rows import (
     append_rows,
     git_commit,
-    origin,
+    provenance,
     read_rows,
 )
 
@@ -69,35 +71,30 @@ SIZES = {
         ),
     },
 }
-# A curve is known by these.
+# The columns that identify a curve.
 KEY = ("commit", "preset", "seed", *SETTINGS)
 
 
-def done_before(rows, commit):
-    """Lists the curves of this very commit, by `KEY`."""
-    # Files that differ from the commit may have changed since.
+def measured_curves(rows, commit):
+    """Returns the curves that have rows of this commit, as tuples of `KEY`."""
+    # With `+`, files differ from the commit and may have changed since.
     if commit.endswith("+"):
         return set()
     return {tuple(row[name] for name in KEY) for row in rows}
 
 
 def measure(corpus, settings, presets, seeds, overrides, output):
-    """Trains what is missing, and appends its rows.
+    """Trains the models that have no rows yet, and appends their rows.
 
-    Args:
-        corpus: a `SmallCorpus`.
-        settings: dict of the settings, which are columns.
-        presets: names of presets.
-        seeds: int.
-        overrides: dict of arguments that replace the presets'.
-        output: the table.
+    `settings` become columns, `overrides` are arguments that override the
+    presets', and `output` is the CSV file.
     """
     import keras
 
     from benchmarks.quality.measuring.curve_training import train_curve
 
     commit = git_commit()
-    done = done_before(read_rows(output), commit)
+    done = measured_curves(read_rows(output), commit)
     for seed in range(1, seeds + 1):
         for preset in presets:
             values = {"commit": commit, "preset": preset, "seed": seed}
@@ -108,7 +105,7 @@ def measure(corpus, settings, presets, seeds, overrides, output):
                 corpus, preset, seed, settings, overrides
             )
             row = {
-                **origin("tensorflow", "keras"),
+                **provenance("tensorflow", "keras"),
                 **settings,
                 "preset": preset,
                 "parameters": parameters,
@@ -124,24 +121,24 @@ def measure(corpus, settings, presets, seeds, overrides, output):
             print(
                 f"{preset}, seed {seed}, {parameters:,} parameters, "
                 f"{seconds:.0f} s: {curve[0][1]:.3f} to {curve[-1][1]:.3f}, "
-                f"least {min(loss for _, loss in curve):.3f} nats a token",
+                f"lowest {min(loss for _, loss in curve):.3f} nats per token",
                 flush=True,
             )
 
 
 def prepare(name, folder, size, batch_tokens):
-    """Prepares a corpus, or ends with the reason."""
+    """Prepares a corpus, or exits with a message."""
     from benchmarks.quality.measuring import small_corpora
     from keras_deepnmt.errors import UserError
 
-    of_corpus = size[name]
+    corpus_options = size[name]
     try:
         function = getattr(small_corpora, f"prepare_{name}")
-        function(folder, **of_corpus["data"])
+        function(folder, **corpus_options["data"])
     except UserError as error:
         sys.exit(str(error))
     return small_corpora.SmallCorpus(
-        folder, batch_tokens, of_corpus["max_shapes"]
+        folder, batch_tokens, corpus_options["max_shapes"]
     )
 
 
@@ -150,13 +147,13 @@ def report(output, settings):
     rows = read_rows(output)
     summary = output.with_name("updates_saved.csv")
     summary.unlink(missing_ok=True)
-    found = summarize(rows, BASELINE)
-    if found:
-        append_rows(summary, found)
-    for row in found:
+    comparisons = summarize(rows, BASELINE)
+    if comparisons:
+        append_rows(summary, comparisons)
+    for row in comparisons:
         print(
             f"{row['corpus']}, {row['model']}, {row['level']} "
-            f"({row['val_loss']}): {row['updates_needed']} updates against "
+            f"({row['val_loss']}): {row['updates_needed']} updates, baseline "
             f"{row['updates_against']}, saved {row['saved']} "
             f"± {row['saved_interval']}"
         )
@@ -170,20 +167,28 @@ def report(output, settings):
 
 
 def parse():
-    """Reads the options."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", choices=CORPORA, default="demo")
     parser.add_argument("--only", nargs="+", choices=PRESETS, default=PRESETS)
     parser.add_argument("--size", choices=SIZES, default="full")
-    parser.add_argument("--seeds", type=int, help="1, 2, ... N")
+    parser.add_argument(
+        "--seeds", type=int, help="number of seeds: 1, 2, ... N"
+    )
     parser.add_argument("--updates", type=int)
     parser.add_argument("--validate-every", type=int, metavar="UPDATES")
     parser.add_argument(
-        "--batch-tokens", type=int, help="padded, on a batch's longer side"
+        "--batch-tokens",
+        type=int,
+        help="padded tokens on the longer side of a batch",
     )
-    parser.add_argument("--rate", type=float, default=0.25)
     parser.add_argument(
-        "--folder", type=Path, help="where to keep the prepared corpus"
+        "--rate", type=float, default=0.25, help="learning rate"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where to keep the prepared corpus (default: a temporary folder)",
     )
     parser.add_argument(
         "--output",
@@ -202,7 +207,7 @@ def parse():
 
 
 def main():
-    """Measures what is missing, sums up and draws."""
+    """Trains what is missing, then writes the summary and the plot."""
     options = parse()
     size = SIZES[options.size]
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

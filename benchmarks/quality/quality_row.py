@@ -1,9 +1,10 @@
-"""Adds a run's test scores to the table of translation quality.
+"""Adds the test scores of a run to the table of translation quality.
 
     python benchmarks/quality/quality_row.py RUN
 
-Every figure is read from the run folder: `scores.json` (the newest row) and
-`run.json`; nothing is measured or typed here.
+All values are read from the run folder: the newest row of `scores.json`, and
+`run.json`. Nothing is measured here. The row is appended to
+`results/quality.csv`.
 """
 
 import argparse
@@ -17,13 +18,9 @@ from benchmarks.shared.result_rows import append_row
 
 
 def quality_row(run_dir):
-    """Gives one row from a run folder.
+    """Returns the row of a run folder.
 
-    Args:
-        run_dir: folder that `deepnmt train` and `deepnmt evaluate` wrote.
-
-    Returns:
-        Dict of the columns.
+    `deepnmt train` and `deepnmt evaluate` must have written to the folder.
     """
     run = json.loads((Path(run_dir) / "run.json").read_text("utf-8"))
     scores = json.loads((Path(run_dir) / "scores.json").read_text("utf-8"))
@@ -60,7 +57,7 @@ def quality_row(run_dir):
 def main():
     """Appends the row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run")
+    parser.add_argument("run", help="run folder with scores.json and run.json")
     row = quality_row(parser.parse_args().run)
     append_row(Path(__file__).parent / "results" / "quality.csv", row)
     print(json.dumps(row, indent=2))

@@ -1,13 +1,14 @@
-"""Measures updates on 1, 2 and 4 local workers, and forecasts many GPUs.
+"""Training on 1, 2 and 4 local workers, and a forecast for many GPUs.
 
     python benchmarks/scaling/scaling.py
 
-Every worker is a process of a `MultiWorkerMirroredStrategy` on loopback, with
-one thread on one core; where there are more workers than cores they share
-them. Clusters wait for their turns: 1, 2, 4, 1, 2, 4, ... Rows of what was
-measured, with what the fitted formula says of them, go to
-`results/scaling_measured.csv`, rows of what is forecast from assumptions to
-`results/scaling_predicted.csv`; `scaling_model.py` has the formula.
+Every worker is a process of a `MultiWorkerMirroredStrategy` over the loopback
+interface, with one thread on one core; if there are more workers than cores,
+they share cores. The clusters alternate: 1, 2, 4, 1, 2, 4, ... workers. What is
+measured, and what the fitted formula predicts for it, is appended to
+`results/scaling_measured.csv`; the forecast, which rests on assumptions, is
+appended to `results/scaling_predicted.csv`. The formula is in
+`forecast/update_time.py`.
 """
 
 import argparse
@@ -30,19 +31,19 @@ from benchmarks.scaling.forecast.update_time import (
     step_seconds,
 )
 from benchmarks.scaling.measuring.cluster import WORKER, Cluster
-from benchmarks.shared.result_rows import append_rows, origin
+from benchmarks.shared.result_rows import append_rows, provenance
+from benchmarks.shared.step_flops import step_flops
 from benchmarks.shared.worker_process import WorkerProcess
-from benchmarks.speed.measuring.training_steps import step_flops
 
 FOLDER = Path(__file__).parent
-# Bytes of an all-reduce beside those of the gradients.
+# Sizes of the measured all-reduces, besides that of the gradients.
 REDUCED_BYTES = (2**10, 2**18, 2**20, 2**22)
 PRESETS = ("transformer_base", "transformer_big")
 VOCABULARY_SIZE = 32_000
 
 
 def measure(options):
-    """Takes turns; gives rows without what the fit says of them."""
+    """Measures the clusters alternately; returns rows without predictions."""
     with contextlib.ExitStack() as stack:
         clusters = {
             n: stack.enter_context(Cluster(n, options.length, options.seed))
@@ -53,36 +54,36 @@ def measure(options):
             n: cluster("collectives", options.rows[0])[0]
             for n, cluster in clusters.items()
         }
-        steps, reduces = _take_turns(clusters, parameters, options)
+        steps, all_reduces = _measure_alternately(clusters, parameters, options)
     rows = [
-        _step_row(n, rows * options.length, found, parameters, collectives[n])
-        for (n, rows), found in steps.items()
+        _step_row(n, rows * options.length, answers, parameters, collectives[n])
+        for (n, rows), answers in steps.items()
     ]
-    for (n, num_bytes), found in reduces.items():
-        row = _row("all_reduce", n, [seconds for seconds, _ in found])
+    for (n, num_bytes), answers in all_reduces.items():
+        row = _row("all_reduce", n, [seconds for seconds, _ in answers])
         rows.append(row | {"bytes": num_bytes})
     for row in rows:
         row["workers_per_core"] = clusters[row["workers"]].workers_per_core
     return rows, parameters, max(collectives.values())
 
 
-def _take_turns(clusters, parameters, options):
-    """Gives what the clusters answered in all rounds."""
-    for cluster in clusters.values():  # compiled before anything is timed
+def _measure_alternately(clusters, parameters, options):
+    """Returns the answers of the clusters in all rounds."""
+    for cluster in clusters.values():  # compiles before anything is timed
         for rows in options.rows:
             cluster("step", rows, 1)
-    steps, reduces = {}, {}
+    steps, all_reduces = {}, {}
     for _ in range(options.rounds):
         for rows in options.rows:
             for n, cluster in clusters.items():
-                found = cluster("step", rows, options.updates)
-                steps.setdefault((n, rows), []).append(found)
+                answer = cluster("step", rows, options.updates)
+                steps.setdefault((n, rows), []).append(answer)
         for num_bytes in (*REDUCED_BYTES, 4 * parameters):
             for n, cluster in clusters.items():
                 if n > 1:
-                    found = cluster("reduce", num_bytes, 2)
-                    reduces.setdefault((n, num_bytes), []).append(found)
-    return steps, reduces
+                    answer = cluster("reduce", num_bytes, 2)
+                    all_reduces.setdefault((n, num_bytes), []).append(answer)
+    return steps, all_reduces
 
 
 def _row(quantity, workers, seconds):
@@ -103,12 +104,12 @@ def _row(quantity, workers, seconds):
     }
 
 
-def _step_row(n, tokens, found, parameters, collectives):
-    means = [statistics.fmean(updates) for updates, _ in found]
-    traffic = [sent / len(updates) for updates, sent in found]
+def _step_row(n, tokens, answers, parameters, collectives):
+    means = [statistics.fmean(updates) for updates, _ in answers]
+    traffic = [sent / len(updates) for updates, sent in answers]
     deviations = [
         statistics.stdev(updates) / mean
-        for (updates, _), mean in zip(found, means, strict=True)
+        for (updates, _), mean in zip(answers, means, strict=True)
     ]
     return _row("step", n, means) | {
         "tokens_per_replica": tokens,
@@ -117,13 +118,13 @@ def _step_row(n, tokens, found, parameters, collectives):
         "deviation": statistics.median(deviations),
         "tokens_per_second": n * tokens / statistics.median(means),
         "loopback_bytes": round(statistics.median(traffic)),
-        # Of all workers together: n times 2 (n - 1) / n.
+        # The bytes that all n workers send: n times 2 (n - 1) / n.
         "ring_bytes": 2 * (n - 1) * 4 * parameters,
     }
 
 
 def measure_reading():
-    """Measures how fast one process reads global batches; gives its row."""
+    """Measures how fast one process reads global batches; returns its row."""
     with WorkerProcess(WORKER) as worker:
         speed = worker("reading", 20_000, 32_768, 8, 100)
     row = _row("reading", 1, [0.0]) | {"tokens_per_second": speed}
@@ -131,13 +132,11 @@ def measure_reading():
 
 
 def fit(rows):
-    """Fits the formula to rows, and adds to each what it says of it.
+    """Fits the formula, and adds its parameters and predictions to the rows.
 
-    Compute is fitted to the steps of one worker, the network to the
-    all-reduces alone; the steps of several workers are not fitted.
-
-    Args:
-        rows: list of dicts from `measure`; changed.
+    The compute time is fitted to the updates of one worker, the network to the
+    separate all-reduces; the updates of several workers are not used for the
+    fit.
     """
     steps = [row for row in rows if row["quantity"] == "step"]
     alone = [row for row in steps if row["workers"] == 1]
@@ -152,7 +151,7 @@ def fit(rows):
         [row["ms_median"] / 1e3 for row in reduces],
     )
     for row in rows:
-        n, fitted, seconds = row["workers"], row in alone + reduces, None
+        n, is_fitted, seconds = row["workers"], row in alone + reduces, None
         if row["quantity"] == "all_reduce":
             seconds = all_reduce_seconds(n, row["bytes"], network)
         elif row["quantity"] == "step":
@@ -160,10 +159,10 @@ def fit(rows):
             seconds = step_seconds(
                 n, tokens, row["bytes"], compute, network, max(small, 1)
             )
-            # Workers that share a core compute one after another.
-            more = row["workers_per_core"] - 1
-            seconds += more * compute.seconds(tokens)
-        row["is_fitted"] = fitted
+            # Workers that share a core compute one after the other.
+            others = row["workers_per_core"] - 1
+            seconds += others * compute.seconds(tokens)
+        row["is_fitted"] = is_fitted
         row["model_ms"] = "" if seconds is None else 1e3 * seconds
         row["fit_overhead_ms"] = 1e3 * compute.overhead
         row["fit_us_per_token"] = 1e6 * compute.per_token
@@ -172,7 +171,7 @@ def fit(rows):
 
 
 def predictions(options, collectives):
-    """Forecasts each preset on each number of GPUs and network."""
+    """Forecasts each preset for each number of GPUs and each network."""
     import keras_deepnmt
 
     assumptions = Assumptions(
@@ -196,7 +195,7 @@ def predictions(options, collectives):
                 "length": options.predicted_length,
             }
         )
-        same = {
+        common = {
             "flops_per_token": flops / options.predicted_length,
             "parameters": model.count_params(),
             "collectives": collectives,
@@ -217,32 +216,50 @@ def predictions(options, collectives):
                             bytes_per_gradient=size,
                             tokens=tokens,
                             parts=parts,
-                            **same,
+                            **common,
                         )
                         named = {"preset": preset, "scaling": kind}
-                        rows.append(named | same | row)
+                        rows.append(named | common | row)
     return rows
 
 
 def arguments():
-    """Reads the command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--rounds", type=int, default=5)
-    add("--updates", type=int, default=10, help="updates of a turn")
+    add("--updates", type=int, default=10, help="updates per measurement")
     add("--workers", type=int, nargs="+", default=[1, 2, 4])
-    add("--rows", type=int, nargs="+", default=[16, 32, 64])
-    add("--length", type=int, default=24, help="tokens of a row")
+    add(
+        "--rows",
+        type=int,
+        nargs="+",
+        default=[16, 32, 64],
+        help="rows per worker",
+    )
+    add("--length", type=int, default=24, help="tokens per row")
     add("--seed", type=int, default=0)
     add("--output", type=Path, default=FOLDER / "results")
     forecast = parser.add_argument_group("assumptions of the forecast")
     add = forecast.add_argument
     add("--gpus", type=int, nargs="+", default=[2**k for k in range(3, 11)])
     add("--network-gbit", type=float, nargs="+", default=[10, 100, 1_600])
-    add("--tokens", type=int, default=4_096, help="a GPU and part (weak)")
-    add("--parts", type=int, nargs="+", default=[1, 8])
-    add("--global-tokens", type=int, default=524_288, help="(strong)")
-    add("--predicted-length", type=int, default=32, help="tokens of a row")
+    add(
+        "--tokens",
+        type=int,
+        default=4_096,
+        help="tokens per GPU and part",
+    )
+    add(
+        "--parts", type=int, nargs="+", default=[1, 8], help="accumulated parts"
+    )
+    add(
+        "--global-tokens",
+        type=int,
+        default=524_288,
+        help="tokens of a fixed global batch",
+    )
+    add("--predicted-length", type=int, default=32, help="tokens per row")
     for name, value in asdict(Assumptions()).items():
         add(f"--{name.replace('_', '-')}", type=type(value), default=value)
     return parser.parse_args()
@@ -256,13 +273,13 @@ def _rounded(row):
 
 
 def main():
-    """Measures, fits, forecasts."""
+    """Measures, fits and forecasts."""
     options = arguments()
     rows, parameters, collectives = measure(options)
     fit(rows)
     common = {
         "run": datetime.datetime.now().isoformat(timespec="seconds"),
-        **origin("tensorflow", "keras"),
+        **provenance("tensorflow", "keras"),
         "seed": options.seed,
     }
     how = {

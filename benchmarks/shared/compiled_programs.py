@@ -1,4 +1,4 @@
-"""What XLA says of the programs it compiled: multiply-adds and memory."""
+"""Multiply-adds and memory of compiled programs, read from XLA's dump files."""
 
 import math
 import os
@@ -19,12 +19,10 @@ SCRATCH = re.compile(r"^allocation \d+: size (\d+), preallocated-temp", re.M)
 
 
 class CompiledPrograms:
-    """Reads what XLA writes about each program that it compiles.
+    """Reads the files that XLA dumps for each program that it compiles.
 
-    Make one before TensorFlow starts: XLA reads its flags once.
-
-    Args:
-        folder: an empty folder for what XLA writes.
+    Create it before TensorFlow starts, because XLA reads its flags only once.
+    `folder` must be an empty folder; XLA writes its files there.
     """
 
     def __init__(self, folder):
@@ -36,15 +34,14 @@ class CompiledPrograms:
         ]
         os.environ["XLA_FLAGS"] = " ".join(flags).strip()
 
-    def take(self):
-        """Describes what was compiled since the last call.
+    def describe_new(self):
+        """Describes the programs that were compiled since the last call.
 
-        Returns:
-            Dict `{"programs", "multiply_adds", "bytes", "scratch_bytes"}`: how
-            many there are; the multiply-adds of their products and
-            convolutions, or `None` if some may stand in a loop; the memory of
-            the largest program: arguments, results and scratch; and the
-            largest scratch alone.
+        Returns `{"programs", "multiply_adds", "bytes", "scratch_bytes"}`: the
+        number of programs; the multiply-adds of their matrix products and
+        convolutions, or `None` if some of them may be inside a loop; the memory
+        of the largest program (arguments, results and scratch space); and the
+        largest scratch space.
         """
         written = sorted(self._folder.iterdir())
         graphs = [
@@ -74,15 +71,11 @@ class CompiledPrograms:
 
 
 def count_multiply_adds(graph):
-    """Counts the multiply-adds of a program's products and convolutions.
+    """Counts the multiply-adds of a program's matrix products and convolutions.
 
-    Those of a convolution with padding count too.
-
-    Args:
-        graph: str, the text of a program before XLA rewrites it.
-
-    Returns:
-        int, or `None` where there is a loop: how often it runs is not said.
+    `graph` is the text of a program before XLA's optimizations. The positions
+    of a convolution's padding are counted too. Returns `None` if the program
+    has a loop, because the text does not say how often a loop runs.
     """
     shapes, total = {}, 0
     for line in graph.splitlines():
@@ -100,10 +93,10 @@ def count_multiply_adds(graph):
             convolution = CONVOLUTION.search(line)
             if convolution:
                 kernel, letters = shapes[convolution[1]], convolution[2]
-                # All that leads to one output: but for the axis of outputs.
-                outputs = kernel[letters.index("o")]
-                each = math.prod(kernel) // outputs
-                total += math.prod(shapes[name]) * each
+                # Multiply-adds per output: all axes but that of the outputs.
+                num_outputs = kernel[letters.index("o")]
+                per_output = math.prod(kernel) // num_outputs
+                total += math.prod(shapes[name]) * per_output
     return total
 
 

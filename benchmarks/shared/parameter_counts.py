@@ -1,76 +1,69 @@
-"""Presets' numbers of parameters, and the plain models they stand beside."""
+"""Parameter counts of presets, and the plain models to compare them with."""
 
 
 def count_parameters(name, vocabulary_sizes, **arguments):
-    """Counts the numbers of one preset without making any.
+    """Counts the parameters of a preset without allocating its weights.
 
-    Args:
-        name: str.
-        vocabulary_sizes: two ints, of source and target.
-        **arguments: of the model, which replace the preset's.
-
-    Returns:
-        Int.
+    `vocabulary_sizes` are those of source and target; `arguments` override the
+    preset's arguments.
     """
     import tensorflow as tf
 
     from keras_deepnmt.zoo import create_model
 
-    # In a graph a variable has a shape and, until it runs, no value.
+    # In a graph that is not run, variables have a shape but no value.
     with tf.Graph().as_default():
         model = create_model(name, *vocabulary_sizes, **arguments)
     return model.count_params()
 
 
-class Counter:
-    """Counts presets' numbers, those of one model once.
+class ParameterCounter:
+    """Counts the parameters of presets, each distinct model only once.
 
-    Args:
-        overrides: dict of arguments that replace the presets'.
+    `overrides` are arguments that override those of every preset.
     """
 
     def __init__(self, overrides):
         self._overrides = overrides
-        self._found = {}
+        self._counts = {}
 
     def __call__(self, name, **slots):
-        """Counts the numbers of one preset, with other slots if any."""
+        """Counts the parameters of a preset; `slots` override its slots."""
         from keras_deepnmt.zoo.registry import get_preset
 
         sizes = [vocabulary_size(name)] * 2
-        # Many presets are one model once their slots are empty.
+        # With empty slots, many presets are the same model.
         arguments = get_preset(name).arguments(*sizes, **slots)
         key = repr((sizes, sorted(arguments.items()))) if slots else name
-        if key not in self._found:
-            self._found[key] = count_parameters(
+        if key not in self._counts:
+            self._counts[key] = count_parameters(
                 name, sizes, **self._overrides, **slots
             )
-        return self._found[key]
+        return self._counts[key]
 
 
 def vocabulary_size(name):
-    """Gives the vocabulary with which a preset is measured or counted."""
+    """Returns the vocabulary size for measuring or counting a preset."""
     return 8_000 if is_measured(name) else 32_000
 
 
 def is_measured(name):
-    """Says whether a preset is small enough to be timed."""
+    """Returns whether a preset is small enough to be timed."""
     return "_tiny" in name
 
 
-def timed_beside(name):
-    """Names the plain model that a tiny preset is timed beside."""
+def timing_baseline(name):
+    """Returns the plain model with which a tiny preset is compared in time."""
     return (
         "conv_seq2seq_tiny" if _is_convolutional(name) else "transformer_tiny"
     )
 
 
-def plain_of(name):
-    """Gives the plain model of a preset's backbone and size.
+def plain_model_of(name):
+    """Returns the plain model of a preset's backbone and size.
 
-    Returns:
-        Tuple of a preset's name and a dict of overrides: a Transformer's slots
-        are left empty; of convolutional models the residual one is plain.
+    Returns a preset's name and a dict of overrides: a plain Transformer has
+    empty slots; the plain convolutional model is the residual one.
     """
     from keras_deepnmt.models.transformer_layers import SLOTS
     from keras_deepnmt.zoo.registry import get_preset
@@ -79,7 +72,8 @@ def plain_of(name):
         size = name.removeprefix(get_preset(name).variant)
         return f"conv_seq2seq{size}", {}
     if name.endswith("_matched"):
-        # Wider than what it is compared with, which the roles widened.
+        # This plain model is wider, so that it has as many parameters as the
+        # model with roles; it is compared with that one's plain model.
         size = name.split("_")[1]
         name = f"role_interaction_dense_{size}"
     return name, dict.fromkeys(SLOTS)

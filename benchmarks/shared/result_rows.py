@@ -1,4 +1,4 @@
-"""Rows of measurements: appended to a CSV, never typed."""
+"""Rows of measurements: read from and appended to CSV files."""
 
 import csv
 import datetime
@@ -8,13 +8,17 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+REPOSITORY = Path(__file__).parents[2]
+
 
 def git_commit():
-    """Gives the commit that is measured, with `+` if files differ from it."""
-    folder = Path(__file__).parents[2]
+    """Returns the short hash of the measured commit.
+
+    A `+` is appended if files of `keras_deepnmt` differ from that commit.
+    """
     commit = subprocess.run(
         ["git", "rev-parse", "--short=10", "HEAD"],
-        cwd=folder,
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=True,
@@ -22,10 +26,10 @@ def git_commit():
     changed = subprocess.run(
         [
             *("git", "status", "--porcelain", "--", "keras_deepnmt"),
-            # Measurements themselves, carried by the package.
+            # This file holds measurements, so that it changes while measuring.
             ":(exclude)keras_deepnmt/zoo/measured_costs.csv",
         ],
-        cwd=folder,
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=True,
@@ -34,25 +38,24 @@ def git_commit():
 
 
 def machine():
-    """Names the processor: its family decides how wide its arithmetic is."""
+    """Describes the machine: architecture, processor and number of cores.
+
+    The processor's family determines the width of its vector instructions.
+    """
     names = ("model name", "cpu family", "model")
-    found = {}
+    fields = {}
     info = Path("/proc/cpuinfo")
     for line in info.read_text().splitlines() if info.exists() else []:
         name, _, value = line.partition(":")
-        found.setdefault(name.strip(), value.strip())
-    words = [f"{name} {found[name]}" for name in names if name in found]
-    return ", ".join([platform.machine(), *words, f"{os.cpu_count()} cores"])
+        fields.setdefault(name.strip(), value.strip())
+    parts = [f"{name} {fields[name]}" for name in names if name in fields]
+    return ", ".join([platform.machine(), *parts, f"{os.cpu_count()} cores"])
 
 
-def origin(*packages):
-    """Says when, of what, where and with what a row was measured.
+def provenance(*packages):
+    """Returns the first columns of a row: date, commit, machine, versions.
 
-    Args:
-        *packages: installed packages whose versions matter.
-
-    Returns:
-        Dict of the first columns of a row.
+    `packages` are the installed packages whose versions become columns.
     """
     return {
         "date": datetime.date.today().isoformat(),
@@ -64,14 +67,7 @@ def origin(*packages):
 
 
 def read_rows(path):
-    """Reads the rows of a table, none if there is no such file.
-
-    Args:
-        path: the CSV file.
-
-    Returns:
-        List of dicts of strings.
-    """
+    """Returns the rows of a CSV file; an empty list if there is no file."""
     path = Path(path)
     if not path.exists():
         return []
@@ -80,54 +76,35 @@ def read_rows(path):
 
 
 def append_row(path, row):
-    """Adds one row to a CSV, and its header if it is new.
-
-    Args:
-        path: the CSV file.
-        row: dict of the columns.
-
-    Raises:
-        ValueError: if the file has other columns.
-    """
+    """Appends one row to a CSV file; see `append_rows`."""
     append_rows(path, [row])
 
 
 def append_rows(path, rows):
-    """Adds rows to a CSV, and its header if it is new.
+    """Appends rows with the same columns to a CSV file.
 
-    Columns that the file does not have yet stay empty in its old rows.
-
-    Args:
-        path: the CSV file.
-        rows: list of dicts of the same columns.
-
-    Raises:
-        ValueError: if the file has a column that the rows do not have.
+    Columns that are new to the file stay empty in its old rows. Raises a
+    `ValueError` if the file has a column that the rows do not have.
     """
     path = Path(path)
     columns = list(rows[0])
-    _write(path, columns, [*_read(path, columns), *rows])
+    _write(path, columns, [*_read_with_columns(path, columns), *rows])
 
 
 def replace_row(path, row, key):
-    """Puts one row into a CSV that has one row for each value of a column.
+    """Writes a row to a CSV file, replacing the row with the same key.
 
-    Args:
-        path: the CSV file.
-        row: dict of the columns.
-        key: str. The column.
-
-    Raises:
-        ValueError: if the file has a column that the row does not have.
+    `key` is the column that identifies a row. Raises a `ValueError` if the file
+    has a column that the row does not have.
     """
     path = Path(path)
     columns = list(row)
-    rows = {old[key]: old for old in _read(path, columns)}
+    rows = {old[key]: old for old in _read_with_columns(path, columns)}
     rows[row[key]] = row
     _write(path, columns, rows.values())
 
 
-def _read(path, columns):
+def _read_with_columns(path, columns):
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -135,8 +112,9 @@ def _read(path, columns):
         old = list(reader)
     if not set(reader.fieldnames) <= set(columns):
         raise ValueError(
-            f"{path} has other columns than the row. Received: "
-            f"{columns}, the file has {reader.fieldnames}."
+            f"The row must have every column of the file. {path} has other "
+            f"columns than the row. Received: columns={columns}, the file "
+            f"has {reader.fieldnames}."
         )
     return old
 

@@ -1,4 +1,4 @@
-"""Processes that measure when asked to, so that several can take turns."""
+"""Processes that run measurements on request, so that several can alternate."""
 
 import contextlib
 import json
@@ -12,11 +12,10 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 class WorkerProcess:
-    """Asks a process that runs `answer_questions`; ends it as a context.
+    """Starts a script that calls `answer_questions`, and sends it requests.
 
-    Args:
-        *arguments: the script and its arguments.
-        **environment: more variables of its environment.
+    `arguments` are the script and its arguments, `environment` more environment
+    variables. Use it as a context manager: leaving it ends the process.
     """
 
     def __init__(self, *arguments, **environment):
@@ -36,16 +35,15 @@ class WorkerProcess:
         )
 
     def ask(self, *question):
-        """Sends a question without waiting for its answer."""
-        with contextlib.suppress(BrokenPipeError):  # `answer` tells why
+        """Sends a request without waiting for its answer."""
+        with contextlib.suppress(BrokenPipeError):  # `answer` raises the reason
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
 
     def answer(self):
-        """Waits for the answer to the oldest question.
+        """Waits for the answer to the oldest request.
 
-        Raises:
-            RuntimeError: if the process has ended, with what it said.
+        Raises a `RuntimeError` with the process's error output if it has ended.
         """
         line = self._process.stdout.readline()
         if not line:
@@ -55,7 +53,7 @@ class WorkerProcess:
         return json.loads(line)
 
     def __call__(self, *question):
-        """Asks and waits."""
+        """Sends a request and waits for the answer."""
         self.ask(*question)
         return self.answer()
 
@@ -63,19 +61,20 @@ class WorkerProcess:
         return self
 
     def __exit__(self, *_):
-        """Kills the process: it has nothing to save."""
+        """Kills the process, which has nothing to save."""
         self._process.kill()
         self._process.communicate()
         self._errors.close()
 
 
 def answer_questions(functions):
-    """Answers `[name, *arguments]` on standard input, one line each.
+    """Answers requests `[name, *arguments]` from standard input.
 
-    Args:
-        functions: dict of the functions; what they return must fit in JSON.
+    Each request and each answer is one line of JSON. `functions` maps names to
+    functions, whose results must be serializable as JSON.
     """
-    # Whatever a library prints must not be taken for an answer.
+    # Answers use a copy of standard output; what libraries print goes to
+    # standard error.
     output = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:

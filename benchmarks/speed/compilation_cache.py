@@ -1,13 +1,13 @@
-"""Measures what the cache of compilations saves at the second start of a run.
+"""How much the compilation cache saves when a run is started again.
 
     python benchmarks/speed/compilation_cache.py
 
-The quickstart's recipe on the embedded corpus starts twice in fresh processes,
-the second time with nothing left of the first but the run folder's cache. The
-seconds are TensorFlow's own: what it logs for each executable that it compiled
-or took from the cache (turning graphs into XLA's language included, tracing in
-Python not), over training, validation and search together. The median ratio of
-a few rounds goes to `results/compilation_cache.csv`.
+The quickstart's recipe on the embedded corpus is started twice in new
+processes; the second start has only the cache from the first run's folder. The
+seconds are those that TensorFlow logs for each executable that it compiles or
+reads from the cache, over training, validation and search together. They
+include converting graphs to XLA's language but not tracing in Python. The
+median ratio of a few rounds is appended to `results/compilation_cache.csv`.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_row, origin
+from benchmarks.shared.result_rows import append_row, provenance
 
 REPOSITORY = Path(__file__).parents[2]
 RECIPE = "transformer_tiny.demo_de_en"
@@ -31,16 +31,17 @@ LOGGED = re.compile(r"Compilation of XLA executable time: .*?\((\d+) us\)")
 
 
 def environment():
-    """Lets TensorFlow log what it compiles, and nothing keep it elsewhere."""
-    found = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    found.pop("TF_XLA_FLAGS", None)
-    found["TF_CPP_MIN_LOG_LEVEL"] = "0"
-    found["TF_CPP_VMODULE"] = "device_compiler=1"
-    return found
+    """Returns an environment in which TensorFlow logs what it compiles."""
+    variables = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    # No other cache of compilations may be used.
+    variables.pop("TF_XLA_FLAGS", None)
+    variables["TF_CPP_MIN_LOG_LEVEL"] = "0"
+    variables["TF_CPP_VMODULE"] = "device_compiler=1"
+    return variables
 
 
-def overrides(corpus, steps):
-    """Puts the corpus and the number of updates into the recipe."""
+def recipe_overrides(corpus, steps):
+    """Returns recipe overrides: the corpus and the number of updates."""
     pairs = {
         split: {
             "source": str(corpus / f"{split}.de"),
@@ -59,8 +60,8 @@ def overrides(corpus, steps):
     }
 
 
-def start(run_dir, prepared, changes):
-    """Trains once; gives seconds of each executable, and `run.json`."""
+def train_once(run_dir, prepared, changes):
+    """Trains once; returns the seconds of each executable, and `run.json`."""
     words = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     done = subprocess.run(
         [
@@ -78,12 +79,12 @@ def start(run_dir, prepared, changes):
 
 
 def measure(folder, changes, number):
-    """Starts a run twice; gives the compile seconds of each start."""
+    """Starts a run twice; returns the seconds of both, and the cache's size."""
     run_dir, again = folder / f"run-{number}", folder / f"again-{number}"
-    first, run = start(run_dir, folder / "prepared", changes)
+    first, run = train_once(run_dir, folder / "prepared", changes)
     again.mkdir()
     (run_dir / "xla_cache").rename(again / "xla_cache")
-    second, repeated = start(again, folder / "prepared", changes)
+    second, repeated = train_once(again, folder / "prepared", changes)
     assert run["weights_sha256"] == repeated["weights_sha256"]
     assert len(first) == len(second) > 0
     shutil.rmtree(run_dir)
@@ -92,7 +93,7 @@ def measure(folder, changes, number):
 
 
 def main():
-    """Measures and reports."""
+    """Measures and appends the row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=30)
@@ -109,7 +110,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_demo_corpus(folder / "corpus", num_train=20_000, num_test=50)
-        changes = overrides(folder / "corpus", options.steps)
+        changes = recipe_overrides(folder / "corpus", options.steps)
         recipe = load_recipe(RECIPE, changes)
         prepare_corpus(recipe.data, folder / "prepared", progress=False)
         rounds = [
@@ -118,7 +119,7 @@ def main():
     firsts, seconds = ([sum(r[i]) for r in rounds] for i in (0, 1))
     ratios = [b / a for a, b in zip(firsts, seconds, strict=True)]
     row = {
-        **origin("tensorflow", "keras"),
+        **provenance("tensorflow", "keras"),
         "recipe": RECIPE,
         "executables": len(rounds[0][0]),
         "cache_mib": round(rounds[0][2] / 2**20, 1),

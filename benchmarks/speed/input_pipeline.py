@@ -1,17 +1,20 @@
-"""Step time with prepared data against the same step with cached batches.
+r"""How much the input pipeline slows down training.
 
     python benchmarks/speed/input_pipeline.py
-    python benchmarks/speed/input_pipeline.py --rounds 15
+    python benchmarks/speed/input_pipeline.py \
+        --recipe transformer_tiny.multi30k_en_de
 
-One model under XLA is trained in turns on the recipe's real input pipeline and
-on one cached batch of each shape, given in the same order of shapes and held
-by TensorFlow as tensors: what the first takes longer is the input pipeline's.
-The clock runs from update to update, waiting for data included; compilation
-and each round's first updates are left out. The median ratio of the rounds
-goes to `results/input_pipeline.csv`.
+One model is trained under XLA, alternately on the recipe's input pipeline with
+prepared data, and on cached batches: one batch of each shape, held in memory by
+TensorFlow and repeated in the same order of shapes. The difference in time is
+the cost of the input pipeline. Times are from the end of one update to the end
+of the next, waiting for data included; compilation and the first updates of
+each round are excluded. The median ratio of the rounds is appended to
+`results/input_pipeline.csv`.
 
-The recipe `transformer_tiny.demo_de_en` needs no files. Named corpora are
-looked for in `DEEPNMT_DATA`, else in `shared/data` beside the repository.
+The recipe `transformer_tiny.demo_de_en` needs no files. Named corpora are read
+from the folder that the environment variable DEEPNMT_DATA names, or from
+`shared/data` beside the repository.
 """
 
 import argparse
@@ -25,15 +28,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_row, origin
+from benchmarks.shared.result_rows import append_row, provenance
 
 REPOSITORY = Path(__file__).parents[2]
 DEMO = "transformer_tiny.demo_de_en"
-LEFT_OUT = 5
+WARM_UP = 5
 
 
-def prepared_demo(folder):
-    """Prepares the embedded corpus; gives the recipe and its data."""
+def load_demo(folder):
+    """Writes the embedded corpus; returns the recipe and no data folder."""
     from keras_deepnmt.data.demo import write_demo_corpus
     from keras_deepnmt.recipes.loading import load_recipe
 
@@ -48,8 +51,8 @@ def prepared_demo(folder):
     return load_recipe(DEMO, {"data.train": [train], "data.test": test}), None
 
 
-def prepared_named(name):
-    """Finds a named recipe's corpora, or ends with the reason."""
+def load_named(name):
+    """Returns a named recipe and the folder of its corpora, or exits."""
     from keras_deepnmt.recipes.loading import load_recipe
 
     default = REPOSITORY.parent / "shared" / "data"
@@ -60,19 +63,19 @@ def prepared_named(name):
 
 
 def cached_batches(store, plan, start, steps):
-    """Gives TensorFlow one batch a shape, in the order of the plan's shapes."""
+    """Returns a dataset of one batch per shape, in the plan's shape order."""
     import tensorflow as tf
 
     from keras_deepnmt.data.pipeline import make_batch
 
     cells = [plan.batch(step)[0] for step in range(start, start + steps)]
-    known = sorted(set(cells))
+    shapes = sorted(set(cells))
     batches = []
-    for cell in known:
+    for cell in shapes:
         step = start + cells.index(cell)
         batches.append(make_batch(cell, store.read(plan.batch(step)[1])))
     order = tf.data.Dataset.from_tensor_slices(
-        [known.index(cell) for cell in cells]
+        [shapes.index(cell) for cell in cells]
     )
     dataset = tf.data.Dataset.choose_from_datasets(
         [tf.data.Dataset.from_tensors(batch).repeat() for batch in batches],
@@ -82,8 +85,8 @@ def cached_batches(store, plan, start, steps):
     return dataset.apply(tf.data.experimental.assert_cardinality(steps))
 
 
-def make_measure(recipe, data):
-    """Makes the function that times updates, and the plan's batches."""
+def make_timer(recipe, data):
+    """Returns the model, the batch plan, and a function that times updates."""
     import keras
 
     from keras_deepnmt.data.pipeline import training_dataset
@@ -106,38 +109,42 @@ def make_measure(recipe, data):
     clock = Clock()
 
     def seconds(kind, start, steps):
-        """Mean seconds of an update of one round."""
+        """Returns the mean seconds per update of one round."""
         if kind == "cached":
             dataset = cached_batches(store, plan, start, steps)
         else:
             dataset = training_dataset(store, plan, start, steps)
         model.fit(dataset, steps_per_epoch=steps, callbacks=[clock], verbose=0)
-        times = clock.times[LEFT_OUT - 1 :]
+        times = clock.times[WARM_UP - 1 :]
         return (times[-1] - times[0]) / (len(times) - 1)
 
     return model, plan, seconds
 
 
 def measure(recipe, data, rounds, steps):
-    """Times both in turns; gives the seconds of an update in each round."""
-    model, plan, seconds = make_measure(recipe, data)
+    """Times both alternately; returns the seconds per update of each round."""
+    model, plan, seconds = make_timer(recipe, data)
     start = 0
     while len(model.training_shapes) < len(plan.cells):
         seconds("real", start, steps)
         start += steps
-    found = {"real": [], "cached": []}
+    seconds_of = {"real": [], "cached": []}
     for number in range(rounds):
-        # Whoever comes second finds warmer caches.
+        # The second one profits from warm caches, so the order alternates.
         kinds = ("real", "cached") if number % 2 else ("cached", "real")
         for kind in kinds:
-            found[kind].append(seconds(kind, start, steps))
+            seconds_of[kind].append(seconds(kind, start, steps))
         start += steps
     assert len(model.training_shapes) == len(plan.cells)
-    return found, plan
+    return seconds_of, plan
+
+
+def _median_ms(seconds):
+    return round(1e3 * statistics.median(seconds), 2)
 
 
 def main():
-    """Measures and reports."""
+    """Measures and appends the row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--recipe", default=DEMO)
     parser.add_argument("--rounds", type=int, default=9)
@@ -155,26 +162,28 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.recipe == DEMO:
-            recipe, data_dir = prepared_demo(folder)
+            recipe, data_dir = load_demo(folder)
         else:
-            recipe, data_dir = prepared_named(options.recipe)
+            recipe, data_dir = load_named(options.recipe)
         prepared = folder / "prepared"
         prepare_corpus(recipe.data, prepared, data_dir=data_dir, progress=False)
-        found, plan = measure(
+        seconds_of, plan = measure(
             recipe, PreparedData(prepared), options.rounds, options.steps
         )
     ratios = [
         real / cached
-        for real, cached in zip(found["real"], found["cached"], strict=True)
+        for real, cached in zip(
+            seconds_of["real"], seconds_of["cached"], strict=True
+        )
     ]
     row = {
-        **origin("tensorflow", "grain"),
+        **provenance("tensorflow", "grain"),
         "recipe": options.recipe,
         "shapes": len(plan.cells),
         "rounds": options.rounds,
         "steps": options.steps,
-        "real_ms_median": round(1e3 * statistics.median(found["real"]), 2),
-        "cached_ms_median": round(1e3 * statistics.median(found["cached"]), 2),
+        "real_ms_median": _median_ms(seconds_of["real"]),
+        "cached_ms_median": _median_ms(seconds_of["cached"]),
         "ratio_median": round(statistics.median(ratios), 4),
         "ratio_min": round(min(ratios), 4),
         "ratio_max": round(max(ratios), 4),

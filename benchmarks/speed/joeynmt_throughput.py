@@ -1,24 +1,25 @@
-"""Target tokens per second of our training against JoeyNMT's.
+r"""Training speed: target tokens per second, compared with JoeyNMT.
 
     python benchmarks/speed/joeynmt_throughput.py --joeynmt JOEY/bin/python
 
-Both train a Transformer of the same dimensions on the same prepared Multi30k
-(the same subwords, and the same number of padded tokens on the longer side of
-a batch) on all cores, in turns: ours, JoeyNMT, ours, JoeyNMT, ... Ours is
-`fit` on the recipe's data in one process that waits meanwhile; its shapes are
-compiled before the first round. JoeyNMT is started anew each round, reads the
-subwords as ready words, and tells its own tokens per second; what it says of
-its first updates is not counted, nor is the first update of each `fit`.
-JoeyNMT does not sort sentences by length, so that fewer tokens of its batches
-are real; the row has how many an update has.
+Both train a Transformer of the same dimensions on all cores, on the same
+prepared Multi30k: the same subwords, and the same number of padded tokens on
+the longer side of a batch. They alternate: ours, JoeyNMT, ours, JoeyNMT, ...
+Ours is `fit` on the recipe's data, in one process that waits in between; it
+compiles its batch shapes before the first round. JoeyNMT is started again for
+each round, reads the subwords as words, and logs its own tokens per second. The
+first log line of JoeyNMT and the first update of each `fit` are excluded.
+JoeyNMT does not sort sentences by length, so that its batches contain more
+padding; the row has the number of real tokens per update.
 
-JoeyNMT 2.3 wants packages of its own; `JOEY` is an environment made by
+JoeyNMT 2.3 needs other packages than ours. `JOEY` is a virtual environment:
 
     python -m venv JOEY
     JOEY/bin/python -m pip install joeynmt==2.3.0 sentencepiece==0.2.0 \
         importlib_metadata
 
-Multi30k is read from the folder that DEEPNMT_DATA names, or `../shared/data`.
+Multi30k is read from the folder that the environment variable DEEPNMT_DATA
+names, or from `../shared/data`.
 """
 
 import argparse
@@ -35,11 +36,11 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_row, origin
+from benchmarks.shared.result_rows import append_row, provenance
 from benchmarks.shared.worker_process import WorkerProcess, answer_questions
 from benchmarks.speed.measuring.joeynmt_process import (
     joeynmt_configuration,
-    joeynmt_round,
+    train_joeynmt,
 )
 
 RECIPE = "transformer_tiny.multi30k_en_de"
@@ -57,7 +58,7 @@ LANGUAGES = ("en", "de")
 
 
 class Round(NamedTuple):
-    """Target tokens a second and an update, of ours and of JoeyNMT."""
+    """Target tokens per second and per update, ours and JoeyNMT's."""
 
     ours: float
     theirs: float
@@ -66,13 +67,13 @@ class Round(NamedTuple):
 
 
 def prepare(folder):
-    """Prepares Multi30k, and writes it as subwords for JoeyNMT too."""
-    from benchmarks.quality.measuring.small_corpora import folder_of_multi30k
+    """Prepares Multi30k, and writes it as subwords for JoeyNMT."""
+    from benchmarks.shared.multi30k import find_multi30k
     from keras_deepnmt.data.prepare import prepare_corpus
     from keras_deepnmt.data.prepared_data import PreparedData
     from keras_deepnmt.recipes.loading import load_recipe
 
-    data_dir = folder_of_multi30k()
+    data_dir = find_multi30k()
     recipe = load_recipe(RECIPE)
     prepare_corpus(
         recipe.data, folder / "prepared", data_dir=data_dir, progress=False
@@ -94,8 +95,8 @@ def prepare(folder):
     )
 
 
-def work(folder, batch_tokens, max_shapes, seed):
-    """Trains ours, a number of updates at a time, when asked to."""
+def run_worker(folder, batch_tokens, max_shapes, seed):
+    """Trains our model for a number of updates on each request."""
     import keras
 
     from keras_deepnmt.data.batch_source import make_batch
@@ -123,11 +124,11 @@ def work(folder, batch_tokens, max_shapes, seed):
 
     def train(updates):
         nonlocal done
-        clock = [None, 0.0]  # when the first update ended, and its tokens
+        first = [None, 0.0]  # end of the first update, and its tokens
 
         def on_train_batch_end(batch, logs):
             if batch == 0:
-                clock[:] = time.perf_counter(), float(logs["tokens"])
+                first[:] = time.perf_counter(), float(logs["tokens"])
 
         history = model.fit(
             training_dataset(store, plan, done, updates + 1),
@@ -139,20 +140,20 @@ def work(folder, batch_tokens, max_shapes, seed):
             ],
             verbose=0,
         )
-        seconds = time.perf_counter() - clock[0]
+        seconds = time.perf_counter() - first[0]
         done += updates + 1
-        tokens = history.history["tokens"][0] - clock[1]
+        tokens = history.history["tokens"][0] - first[1]
         return [tokens, seconds, model.count_params()]
 
     answer_questions({"train": train})
 
 
 def measure(options):
-    """Takes turns; gives the row."""
+    """Measures both alternately; returns the row."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        # JSON is YAML.
+        # JoeyNMT reads YAML, of which JSON is a subset.
         file = folder / "joeynmt.yaml"
         configuration = joeynmt_configuration(
             folder,
@@ -173,7 +174,7 @@ def measure(options):
             ours("train", 2)
             for _ in range(options.rounds):
                 tokens, seconds, parameters = ours("train", options.updates)
-                speed, their_tokens, their_parameters = joeynmt_round(
+                speed, their_tokens, their_parameters = train_joeynmt(
                     options.joeynmt, file, options.updates
                 )
                 rounds.append(
@@ -189,7 +190,7 @@ def measure(options):
 
 
 def _row(options, rounds, parameters, their_parameters):
-    ratios = [found.ours / found.theirs for found in rounds]
+    ratios = [each.ours / each.theirs for each in rounds]
     medians = Round(*map(statistics.median, zip(*rounds, strict=True)))
     versions = subprocess.run(
         [
@@ -202,7 +203,7 @@ def _row(options, rounds, parameters, their_parameters):
         check=True,
     ).stdout.split()
     return {
-        **origin("tensorflow", "keras"),
+        **provenance("tensorflow", "keras"),
         "joeynmt": versions[0],
         "torch": versions[1],
         "dtype": "float32",
@@ -227,13 +228,27 @@ def _row(options, rounds, parameters, their_parameters):
 
 
 def main():
-    """Measures, or does the worker's job."""
+    """Measures, or runs as the worker process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--joeynmt", help="Python with JoeyNMT 2.3")
+    parser.add_argument(
+        "--joeynmt", help="Python of an environment with JoeyNMT 2.3"
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--updates", type=int, default=20)
-    parser.add_argument("--batch-tokens", type=int, default=4_700)
-    parser.add_argument("--max-shapes", type=int, default=10)
+    parser.add_argument(
+        "--updates", type=int, default=20, help="measured updates per round"
+    )
+    parser.add_argument(
+        "--batch-tokens",
+        type=int,
+        default=4_700,
+        help="padded tokens per batch",
+    )
+    parser.add_argument(
+        "--max-shapes",
+        type=int,
+        default=10,
+        help="maximum number of batch shapes, ours only",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--output",
@@ -243,7 +258,7 @@ def main():
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        work(
+        run_worker(
             options.worker,
             options.batch_tokens,
             options.max_shapes,
@@ -251,7 +266,9 @@ def main():
         )
         return
     if options.joeynmt is None:
-        parser.error("--joeynmt is needed: the Python of JoeyNMT.")
+        parser.error(
+            "--joeynmt is required: the Python of an environment with JoeyNMT."
+        )
     row = measure(options)
     append_row(options.output, row)
     print(json.dumps(row, indent=2))

@@ -1,20 +1,21 @@
-"""Time and memory of each paper's layer against what it replaces.
+"""Time and memory of each paper's layer, compared with what it replaces.
 
     python benchmarks/speed/layer_speed.py
     python benchmarks/speed/layer_speed.py --only "HybridSelfAttention*"
 
-Both sides of a case are compiled by XLA and take turns: once forward (without
-dropout), and once for training. That is forward and backward for a layer
-alone and for an encoder (gradients of all weights and, alone, of the inputs;
-without dropout), and the whole training step for a model. Ratios are of the
-times of one round; medians and quartiles over the rounds go to
+Both sides of a case (the paper's layer, and what it replaces) are compiled by
+XLA and timed alternately, for the forward pass without dropout and for
+training. Training means the forward and backward pass for a single layer or an
+encoder (without dropout; gradients of all weights, for a single layer of its
+inputs too), and the whole training step for a model. Ratios compare the two
+times of one round; medians and quartiles over the rounds are appended to
 `results/layer_speed.csv`.
 
-Beside the times stand what XLA says of the programs: the multiply-adds of
-their products and convolutions, counted before XLA rewrites any (empty where
-there are none, or a loop, whose repetitions are not written down), and the
-memory of the training program: arguments, results and scratch, from XLA's own
-report.
+A row also has what XLA reports about the compiled programs: the multiply-adds
+of matrix products and convolutions, counted before XLA's optimizations (empty
+if there are none, or if there is a loop, whose number of iterations is
+unknown), and the memory of the training program: arguments, results and scratch
+space.
 """
 
 import argparse
@@ -31,31 +32,27 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.compiled_programs import CompiledPrograms
-from benchmarks.shared.result_rows import append_row, origin
+from benchmarks.shared.result_rows import append_row, provenance
 from benchmarks.speed.measuring.layer_case import SIZES
 from benchmarks.speed.measuring.layer_cases import CASES
 from benchmarks.speed.measuring.layer_functions import FUNCTIONS, WAYS
 
 SIDES = ("paper", "plain")
-SHORTEST = 0.1  # seconds that are timed at once
+MIN_SECONDS = 0.1  # calls are repeated until a measurement takes this long
 
 
 class Compiler:
-    """Makes and compiles the functions of the cases.
-
-    Args:
-        programs: `CompiledPrograms`.
-    """
+    """Creates and compiles the functions of the cases."""
 
     def __init__(self, programs):
         self._programs = programs
         self._plain = {}
 
     def __call__(self, case, sizes):
-        """Compiles both sides of a case; a plain model serves many cases.
+        """Compiles both sides of a case; plain models are compiled only once.
 
-        Returns:
-            Two dicts by way and side: functions, and what XLA compiled.
+        Returns two dicts by way and side: functions, and facts about the
+        programs.
         """
         key = case.kind, case.make_plain
         if key not in self._plain:
@@ -75,9 +72,9 @@ class Compiler:
         keras.utils.set_random_seed(0)
         functions, compiled = FUNCTIONS[kind](make(sizes), sizes), {}
         for way in WAYS:
-            self._programs.take()  # what making them compiled
+            self._programs.describe_new()  # discards programs of the set-up
             functions[way]()
-            compiled[way] = self._programs.take()
+            compiled[way] = self._programs.describe_new()
             assert compiled[way]["programs"]
         return functions, compiled
 
@@ -85,23 +82,19 @@ class Compiler:
 def measure(functions, rounds):
     """Times the functions of one case.
 
-    Args:
-        functions: dict by way and side.
-        rounds: how often both sides take turns.
-
-    Returns:
-        Dict by way and side: lists of seconds.
+    `functions` is a dict by way and side, `rounds` the number of alternations.
+    Returns lists of seconds, by way and side.
     """
-    found = {key: [] for key in functions}
+    seconds_of = {key: [] for key in functions}
     for way in WAYS:
         once = max(_seconds(functions[way, side], 1) for side in SIDES)
-        calls = max(1, math.ceil(SHORTEST / once))
+        calls = max(1, math.ceil(MIN_SECONDS / once))
         for number in range(rounds):
-            # Whoever comes second finds warmer caches.
+            # The second one profits from warm caches: the order alternates.
             for side in SIDES if number % 2 else SIDES[::-1]:
                 seconds = _seconds(functions[way, side], calls)
-                found[way, side].append(seconds)
-    return found
+                seconds_of[way, side].append(seconds)
+    return seconds_of
 
 
 def _seconds(function, calls):
@@ -111,10 +104,10 @@ def _seconds(function, calls):
     return (time.perf_counter() - start) / calls
 
 
-def make_row(case, sizes, rounds, found, compiled):
-    """Turns what was measured into a row."""
+def make_row(case, sizes, rounds, seconds_of, compiled):
+    """Returns the row of a case."""
     row = {
-        **origin("tensorflow", "keras"),
+        **provenance("tensorflow", "keras"),
         "layer": case.layer,
         "variant": case.variant,
         "plain": case.plain,
@@ -126,7 +119,7 @@ def make_row(case, sizes, rounds, found, compiled):
     }
     reached = []
     for way in WAYS:
-        times = [found[way, side] for side in SIDES]
+        times = [seconds_of[way, side] for side in SIDES]
         ratios = [a / b for a, b in zip(*times, strict=True)]
         row |= {
             f"{way}_ms_{side}": round(1e3 * statistics.median(seconds), 3)
@@ -143,11 +136,11 @@ def make_row(case, sizes, rounds, found, compiled):
     row["memory_ratio"] = sizes_mib[0] / sizes_mib[1]
     row["target"] = row["met"] = ""
     if case.target is not None:
-        what = "time / multiply-adds" if case.of_multiply_adds else "time"
-        row["target"] = f"{what} <= {case.target}"
-        # A model's target is about its training step.
-        whole = case.kind == "preset" or case.kind.endswith("model")
-        reached = reached[-1:] if whole else reached
+        quantity = "time / multiply-adds" if case.of_multiply_adds else "time"
+        row["target"] = f"{quantity} <= {case.target}"
+        # The target of a model is only about its training step.
+        is_model = case.kind == "preset" or case.kind.endswith("model")
+        reached = reached[-1:] if is_model else reached
         row["met"] = all(value <= case.target for value in reached)
     return {
         name: round(value, 4) if isinstance(value, float) else value
@@ -164,18 +157,21 @@ def _quartiles(name, values):
 
 
 def main():
-    """Measures the cases and appends a row after each."""
+    """Measures the cases, and appends a row after each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--only",
         default="*",
         metavar="PATTERN",
-        help="cases by name, as listed by --list; * is a wildcard",
+        help="names of cases (see --list); * is a wildcard",
     )
     parser.add_argument("--list", action="store_true", help="list the cases")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument(
-        "--size", choices=SIZES, default="base", help="tiny: a first try"
+        "--size",
+        choices=SIZES,
+        default="base",
+        help="tiny is for trying out the script",
     )
     parser.add_argument(
         "--output",
@@ -193,8 +189,8 @@ def main():
         for case in chosen:
             sizes = SIZES[options.size][case.kind]
             functions, compiled = compiler(case, sizes)
-            found = measure(functions, options.rounds)
-            row = make_row(case, sizes, options.rounds, found, compiled)
+            seconds_of = measure(functions, options.rounds)
+            row = make_row(case, sizes, options.rounds, seconds_of, compiled)
             append_row(options.output, row)
             print(json.dumps(row, indent=2), flush=True)
 

@@ -1,19 +1,20 @@
-"""What each preset costs beside the plain model of its backbone and size.
+"""Cost of each preset, compared with the plain model of its kind and size.
 
     python benchmarks/speed/preset_cost.py
     python benchmarks/speed/preset_cost.py --only "hybrid_*" --again
 
-Every Transformer is counted beside the same model with empty slots, every
-convolutional model beside the residual one of its size. The tiny ones are
-measured as well: a training step (XLA, dropout, Adam) on one fixed batch, and
-beam search with 4 beams over as many steps for everyone, in turns with
-`transformer_tiny` or `conv_seq2seq_tiny`; ratios are medians over the rounds.
-Compile seconds are those of the first call less those of a later one. Larger
-presets are counted in a TensorFlow graph, which allocates no weights.
+The parameters of every Transformer are compared with those of the same model
+with empty slots; those of every convolutional model with the residual one of
+its size. The tiny presets are timed as well, alternately with
+`transformer_tiny` or `conv_seq2seq_tiny`: a training step (XLA, dropout, Adam)
+on one fixed batch, and beam search with 4 beams and the same number of steps
+for all. Ratios are medians over the rounds. Compile seconds are the time of the
+first call minus that of a later one. Larger presets are counted in a TensorFlow
+graph, which allocates no weights.
 
-One row a preset goes to the table that the package carries,
-`keras_deepnmt/zoo/measured_costs.csv`, as soon as it is measured; a later
-start goes on with the presets that have no row of the same commit.
+One row per preset is written to the table that the package contains,
+`keras_deepnmt/zoo/measured_costs.csv`, as soon as it is measured. If the script
+is started again, it skips presets that have a row of the same commit.
 """
 
 import argparse
@@ -28,13 +29,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.parameter_counts import (
-    Counter,
+    ParameterCounter,
     is_measured,
-    plain_of,
-    timed_beside,
+    plain_model_of,
+    timing_baseline,
     vocabulary_size,
 )
-from benchmarks.shared.result_rows import origin, read_rows, replace_row
+from benchmarks.shared.result_rows import provenance, read_rows, replace_row
 
 REPOSITORY = Path(__file__).parents[2]
 TABLE = REPOSITORY / "keras_deepnmt" / "zoo" / "measured_costs.csv"
@@ -52,8 +53,8 @@ NUM_BEAMS = 4
 WAYS = ("step", "decode")
 
 
-class Endless:
-    """A model that never ends a sentence: every search is equally long."""
+class NeverEndingModel:
+    """A model that never ends a sentence: all searches are equally long."""
 
     def __init__(self, model):
         self._model = model
@@ -62,7 +63,7 @@ class Endless:
         return getattr(self._model, name)
 
     def log_probs(self, scores):
-        """Gives log-probabilities in which the end is as good as impossible."""
+        """Returns log-probabilities with an extremely improbable end token."""
         from keras import ops
 
         from keras_deepnmt.masks import END_ID
@@ -72,13 +73,11 @@ class Endless:
         return ops.where(is_end, -1e6, log_probs)
 
 
-class Subject:
-    """A preset whose step and search are compiled and can be timed.
+class CompiledPreset:
+    """A preset whose training step and search are compiled and can be timed.
 
-    Args:
-        name: str. The preset.
-        sizes: dict of batch size, length, sentences and steps.
-        overrides: dict of arguments that replace the preset's.
+    `sizes` has the batch size, the length, the number of sentences and of
+    search steps; `overrides` are arguments that override the preset's.
     """
 
     def __init__(self, name, sizes, overrides):
@@ -90,21 +89,21 @@ class Subject:
         from keras_deepnmt.decoding.compiled import compile_for
         from keras_deepnmt.zoo import create_model
 
-        most = vocabulary_size(name)
+        vocabulary = vocabulary_size(name)
         keras.utils.set_random_seed(0)
-        model = create_model(name, most, most, **overrides)
+        model = create_model(name, vocabulary, vocabulary, **overrides)
         self.parameters = model.count_params()
         model.compile(keras.optimizers.Adam(1e-4))
         random = np.random.default_rng(0)
         shape = (3, sizes["batch_size"], sizes["length"])
-        ids = random.integers(4, most, shape).astype("int32")
+        ids = random.integers(4, vocabulary, shape).astype("int32")
         source, target, labels = map(tf.constant, ids)
         batch = ({"source_ids": source, "target_ids": target}, labels)
         step = tf.function(model.train_step, autograph=False)
         search = compile_for(
             model,
             lambda model, source_ids: beam_search(
-                Endless(model),
+                NeverEndingModel(model),
                 source_ids,
                 num_beams=NUM_BEAMS,
                 max_length=sizes["steps"],
@@ -126,45 +125,34 @@ class Subject:
         return time.perf_counter() - start
 
 
-def measure(subject, plain, options):
-    """Times a preset and the plain model in turns.
+def measure(compiled, plain, options):
+    """Times a preset and the plain model alternately.
 
-    Args:
-        subject: a `Subject`.
-        plain: the one it is compared with, or itself.
-        options: what the parser returned: `rounds`, and `seconds` after which
-            there are no more.
-
-    Returns:
-        Dict of ratios by way: lists, one entry a round.
+    Stops after `options.rounds`, or after `options.seconds` for each way.
+    Returns lists of ratios by way, one entry per round.
     """
     ratios = {way: [] for way in WAYS}
     for way in WAYS:
         start = time.perf_counter()
         for number in range(options.rounds):
-            # Whoever comes second finds warmer caches.
+            # The second one profits from warm caches: the order alternates.
             if number % 2:
-                ours, theirs = subject.seconds(way), plain.seconds(way)
+                ours, theirs = compiled.seconds(way), plain.seconds(way)
             else:
-                theirs, ours = plain.seconds(way), subject.seconds(way)
+                theirs, ours = plain.seconds(way), compiled.seconds(way)
             ratios[way].append(ours / theirs)
             if time.perf_counter() - start > options.seconds:
                 break
     return ratios
 
 
-def costs(name, count, sizes, options, subjects):
-    """Measures or counts one preset; gives its row.
+def measure_row(name, count, sizes, options, plain_presets):
+    """Measures or counts one preset; returns its row.
 
-    Args:
-        name: str. The preset.
-        count: a `Counter`.
-        sizes: one of `SIZES`.
-        options: what the parser returned.
-        subjects: dict in which the plain `Subject`s stay for all presets.
+    `plain_presets` caches the plain models' `CompiledPreset`s between presets.
     """
     parameters = count(name)
-    plain, empty = plain_of(name)
+    plain, empty = plain_model_of(name)
     row = {
         "preset": name,
         "vocabulary_size": vocabulary_size(name),
@@ -176,27 +164,28 @@ def costs(name, count, sizes, options, subjects):
     }
     if is_measured(name):
         overrides = sizes["overrides"]
-        beside = timed_beside(name)
-        if beside not in subjects:
-            subjects[beside] = Subject(beside, sizes, overrides)
-            # A process is slow at first, and the first preset would look fast.
-            measure(subjects[beside], subjects[beside], options)
-        subject = subjects[beside]
-        if name != beside:
-            subject = Subject(name, sizes, overrides)
-        assert subject.parameters == parameters
-        ratios = measure(subject, subjects[beside], options)
+        baseline = timing_baseline(name)
+        if baseline not in plain_presets:
+            plain_presets[baseline] = CompiledPreset(baseline, sizes, overrides)
+            # A process is slow at first, which would make the first preset's
+            # ratio too small.
+            measure(plain_presets[baseline], plain_presets[baseline], options)
+        compiled = plain_presets[baseline]
+        if name != baseline:
+            compiled = CompiledPreset(name, sizes, overrides)
+        assert compiled.parameters == parameters
+        ratios = measure(compiled, plain_presets[baseline], options)
         row["rounds"] = min(map(len, ratios.values()))
         for way in WAYS:
             row[f"{way}_ratio"] = round(statistics.median(ratios[way]), 3)
-            seconds = subject.compile_seconds[way]
+            seconds = compiled.compile_seconds[way]
             row[f"{way}_compile_seconds"] = round(seconds, 1)
-    return row | origin("tensorflow", "keras")
+    return row | provenance("tensorflow", "keras")
 
 
-def done_before(path, commit):
-    """Names the presets that have a row of this very commit."""
-    # Files that differ from the commit may have changed since.
+def measured_presets(path, commit):
+    """Returns the presets that have a row of this commit."""
+    # With `+`, files differ from the commit and may have changed since.
     if commit.endswith("+"):
         return set()
     rows = read_rows(path)
@@ -207,17 +196,22 @@ def main(arguments=None):
     """Measures every preset that has no row of this commit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--only", default="*", metavar="PATTERN", help="presets by name"
+        "--only",
+        default="*",
+        metavar="PATTERN",
+        help="names of presets; * is a wildcard",
     )
     parser.add_argument(
-        "--again", action="store_true", help="measure all of them anew"
+        "--again",
+        action="store_true",
+        help="measure presets again that have a row",
     )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
         "--seconds",
         type=float,
         default=8.0,
-        help="most seconds for a preset's turns of one way",
+        help="maximum seconds for measuring the step, or the search",
     )
     parser.add_argument("--size", choices=SIZES, default="full")
     parser.add_argument("--output", type=Path, default=TABLE)
@@ -226,14 +220,14 @@ def main(arguments=None):
     from keras_deepnmt.zoo import list_models
 
     names = fnmatch.filter(list_models(), options.only)
-    commit = origin()["commit"]
-    done = set() if options.again else done_before(options.output, commit)
+    commit = provenance()["commit"]
+    done = set() if options.again else measured_presets(options.output, commit)
     sizes = SIZES[options.size]
-    count, subjects = Counter(sizes["overrides"]), {}
+    count, plain_presets = ParameterCounter(sizes["overrides"]), {}
     for name in names:
         if name in done:
             continue
-        row = costs(name, count, sizes, options, subjects)
+        row = measure_row(name, count, sizes, options, plain_presets)
         replace_row(options.output, row, "preset")
         print(", ".join(f"{key} {value}" for key, value in row.items()))
         gc.collect()

@@ -1,21 +1,24 @@
-"""Target tokens per second of our training step against PyTorch's.
+"""Training speed: target tokens per second, compared with PyTorch.
 
     python benchmarks/speed/training_throughput.py
     python benchmarks/speed/training_throughput.py --only conv
 
-Worker processes take turns on the same random batch: one with
-`torch.nn.Transformer`, and one with our `Transformer` of the same dimensions
+Worker processes alternate on the same random batch: one runs
+`torch.nn.Transformer`, the others run our `Transformer` of the same dimensions
 (embeddings, positions, tied output matrix, dropout, label smoothing and Adam
-included) under XLA for each way of running the step: plain; under a
-`MirroredStrategy` of one and of two logical devices; in two parts whose
-gradients are accumulated; in mixed_bfloat16. The global batch is the same. A
-round of our step and a matrix product under XLA of the same numbers, also in
-turns, gives the fraction of the peak that the step's matrix products reach.
+included) under XLA, one process for each way of running the step: plain; under
+a `MirroredStrategy` of one and of two logical devices; with gradients
+accumulated over two parts of the batch; in mixed_bfloat16. The global batch is
+the same for all. In each round a matrix product of the same dtype is timed
+under XLA as well: its speed is the peak, of which the step's matrix products
+reach a fraction.
+
 The convolutional configurations have no counterpart in PyTorch: the residual
-baseline and the dense models of its size take turns, with the optimizer of
-Shen et al. (2018), and the ratio to the plain one is that to the baseline.
-Warm-up steps are not counted. Medians and ranges go to
-`results/training_throughput.csv`, one row a configuration and way.
+baseline and the dense models of its size alternate, with the optimizer of Shen
+et al. (2018), and the "ratio to plain" compares them with the baseline.
+
+Warm-up steps are excluded. Medians and ranges are appended to
+`results/training_throughput.csv`, one row for each configuration and way.
 """
 
 import argparse
@@ -28,7 +31,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_rows, origin
+from benchmarks.shared.result_rows import append_rows, provenance
+from benchmarks.shared.step_flops import step_flops
 from benchmarks.shared.worker_process import WorkerProcess, answer_questions
 from benchmarks.speed.measuring.training_steps import (
     CONFIGURATIONS,
@@ -38,17 +42,16 @@ from benchmarks.speed.measuring.training_steps import (
     VARIANTS,
     keras_steps,
     preset_steps,
-    step_flops,
     torch_steps,
 )
 
 WARM_UP = 2  # the first one compiles
 TORCH = "torch"
-LEAST_RATIO = 0.85  # of a dense model's tokens/s to the baseline's
+LEAST_RATIO = 0.85  # target: a dense model's tokens/s over the baseline's
 
 
-def work(name, variant):
-    """Answers `["time", function]` with the seconds of a call."""
+def run_worker(name, variant):
+    """Answers requests `["time", function]` with the seconds of a call."""
     if name in PRESET_CONFIGURATIONS:
         functions = preset_steps(PRESET_CONFIGURATIONS[name], variant)
     elif variant == TORCH:
@@ -65,8 +68,10 @@ def work(name, variant):
 
 
 def measure(name, variants, rounds):
-    """Measures one configuration; gives its rows, one a variant."""
-    steps, products = _take_turns(name, [*variants, TORCH], variants, rounds)
+    """Measures one configuration; returns one row for each variant."""
+    steps, products = _measure_alternately(
+        name, [*variants, TORCH], variants, rounds
+    )
     return [
         _row(name, variant, steps, products[variant], rounds)
         for variant in variants
@@ -74,14 +79,14 @@ def measure(name, variants, rounds):
 
 
 def measure_presets(name, rounds):
-    """Measures presets in turns; gives their rows, the baseline's first."""
+    """Measures presets alternately; returns their rows, baseline first."""
     presets = PRESET_CONFIGURATIONS[name]["presets"]
-    steps, _ = _take_turns(name, presets, [], rounds)
+    steps, _ = _measure_alternately(name, presets, [], rounds)
     return [make_preset_row(name, preset, steps, rounds) for preset in presets]
 
 
-def _take_turns(name, sides, with_products, rounds):
-    """Times steps and products; gives dicts of lists of seconds by side."""
+def _measure_alternately(name, sides, with_products, rounds):
+    """Times steps and products alternately; returns seconds by side."""
     steps, products = {}, {}
     with contextlib.ExitStack() as stack:
         workers = {
@@ -98,24 +103,24 @@ def _take_turns(name, sides, with_products, rounds):
                 seconds = worker("time", "step")
                 steps.setdefault(side, []).append(seconds)
     return (
-        {side: found[WARM_UP:] for side, found in times.items()}
-        for times in (steps, products)
+        {side: times[WARM_UP:] for side, times in seconds_of.items()}
+        for seconds_of in (steps, products)
     )
 
 
 def _row(name, variant, steps, products, rounds):
-    c, way = CONFIGURATIONS[name], VARIANTS[variant]
-    tokens = c["batch_size"] * c["length"]
-    flops = step_flops(c)
+    sizes, way = CONFIGURATIONS[name], VARIANTS[variant]
+    tokens = sizes["batch_size"] * sizes["length"]
+    flops = step_flops(sizes)
     ours = steps[variant]
     ratios = _ratios(steps[TORCH], ours)
     peaks = [2 * PEAK_SIZE**3 / t for t in products]
     shares = [flops / k / p for k, p in zip(ours, peaks, strict=True)]
     return {
-        **origin("tensorflow", "keras", "torch"),
+        **provenance("tensorflow", "keras", "torch"),
         "dtype": way.get("dtype", "float32"),
         "model": name,
-        **c,
+        **sizes,
         "rounds": rounds,
         "keras_tokens_per_second": round(tokens / statistics.median(ours)),
         "torch_tokens_per_second": round(
@@ -135,29 +140,22 @@ def _row(name, variant, steps, products, rounds):
 
 
 def make_preset_row(name, preset, steps, rounds):
-    """Turns the seconds of a preset and of the baseline into a row.
+    """Returns the row of a preset, from the seconds of all presets' steps.
 
-    Args:
-        name: one of `PRESET_CONFIGURATIONS`.
-        preset: str.
-        steps: dict of lists of seconds by preset.
-        rounds: int.
-
-    Returns:
-        Dict of the columns that a row of a Transformer has too.
+    It has the same columns as the row of a Transformer.
     """
-    c = PRESET_CONFIGURATIONS[name]
-    baseline, ours = c["presets"][0], steps[preset]
+    sizes = PRESET_CONFIGURATIONS[name]
+    baseline, ours = sizes["presets"][0], steps[preset]
     ratios = _range("ratio_to_plain", _ratios(steps[baseline], ours))
-    tokens = c["batch_size"] * c["length"]
+    tokens = sizes["batch_size"] * sizes["length"]
     is_dense = preset != baseline
     reached = ratios["ratio_to_plain_median"] >= LEAST_RATIO
     return {
-        **origin("tensorflow", "keras"),
+        **provenance("tensorflow", "keras"),
         "torch": "",
         "dtype": "float32",
         "model": name,
-        **{key: value for key, value in c.items() if key != "presets"},
+        **{key: value for key, value in sizes.items() if key != "presets"},
         **dict.fromkeys(("intermediate_dim", "num_heads"), ""),
         "rounds": rounds,
         "keras_tokens_per_second": round(tokens / statistics.median(ours)),
@@ -180,7 +178,7 @@ def _ratios(slower, faster):
 
 
 def _range(name, values):
-    """Gives three columns, empty ones of no values."""
+    """Returns columns for median, minimum and maximum, empty without values."""
     functions = {"median": statistics.median, "min": min, "max": max}
     return {
         f"{name}_{suffix}": round(function(values), 3) if values else ""
@@ -189,30 +187,33 @@ def _range(name, values):
 
 
 def main():
-    """Measures every configuration, or does a worker's job."""
+    """Measures the configurations, or runs as a worker process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--only",
         choices=[*CONFIGURATIONS, *PRESET_CONFIGURATIONS, *GROUPS],
-        help="conv: all convolutional ones",
+        help="measure one configuration; conv: all convolutional ones",
     )
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="measurements of each model"
+    )
     parser.add_argument(
         "--variants",
         nargs="+",
         choices=VARIANTS,
         default=list(VARIANTS),
-        help="ways of our step; the plain one is always there",
+        help="ways of running our step; the plain one is always measured",
     )
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(__file__).parent / "results" / "training_throughput.csv",
+        help="CSV file to append rows to",
     )
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        work(options.only, options.worker)
+        run_worker(options.only, options.worker)
         return
     wanted = {"plain", *options.variants}
     variants = [variant for variant in VARIANTS if variant in wanted]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quality.learning_curves import KEY, done_before
+from benchmarks.quality.learning_curves import KEY, measured_curves
 from benchmarks.quality.measuring.curve_plot import read_curves
 from benchmarks.quality.measuring.updates_saved import (
     first_reached,
@@ -132,9 +132,9 @@ def test_a_seed_that_never_gets_there_is_not_averaged_away():
 
 def test_a_curve_of_the_same_commit_and_settings_is_not_trained_again():
     rows = rows_of("plain", 1, FALLING)
-    done = done_before(rows, "new")
+    done = measured_curves(rows, "new")
     assert {tuple(rows[0][name] for name in KEY)} == done
-    assert done_before(rows, "new+") == set()
+    assert measured_curves(rows, "new+") == set()
 
 
 def test_the_plot_has_the_newest_curves_of_its_setting():

@@ -91,11 +91,3 @@ def test_measured_numbers_are_the_rows_of_the_results():
     script = runpy.run_path(str(file))
     for page in script["PAGES"]:
         assert script["section"](page) in page.read_text("utf-8")
-
-
-def test_numbers_on_many_machines_are_the_rows_of_the_results(monkeypatch):
-    folder = REPOSITORY / "benchmarks"
-    monkeypatch.syspath_prepend(folder)  # the script imports others
-    file = folder / "scaling" / "forecast" / "report.py"
-    section = runpy.run_path(str(file))["section"]
-    assert section() in (folder / "README.md").read_text("utf-8")

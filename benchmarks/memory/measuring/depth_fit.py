@@ -1,4 +1,4 @@
-"""How a quantity grows with the number of layers: two fits."""
+"""Two fits of how a quantity grows with the number of layers."""
 
 import math
 
@@ -6,14 +6,10 @@ import numpy as np
 
 
 def growth_exponent(depths, values):
-    """Fits `value = c depth^e`: the slope of a line through the logarithms.
+    """Fits `value = c depth^e`; returns e.
 
-    Args:
-        depths: list of numbers above zero, at least two different ones.
-        values: list of numbers above zero, as many.
-
-    Returns:
-        Float, e. Below 1 also where a constant part hides what grows.
+    It is the slope of a line through the logarithms, so all numbers must be
+    above zero. A constant part in the values makes e smaller, even below 1.
     """
     slope, _ = np.polyfit(np.log(depths), np.log(values), 1)
     return float(slope)
@@ -22,13 +18,8 @@ def growth_exponent(depths, values):
 def growth_terms(depths, values):
     """Fits `value = constant + linear depth + quadratic depth^2`.
 
-    Args:
-        depths: list of numbers, at least three different ones.
-        values: list of numbers, as many.
-
-    Returns:
-        Tuple of three floats, constant, linear and quadratic; all `nan` for
-        fewer depths.
+    Returns the three coefficients; all are `nan` for fewer than three different
+    depths.
     """
     if len(set(depths)) < 3:
         return (math.nan,) * 3

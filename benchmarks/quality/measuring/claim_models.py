@@ -1,6 +1,6 @@
-"""The small models that `claims.py` trains, and what it reads from them.
+"""The small models that `claims.py` trains, and what is measured on them.
 
-Everything is done through the public names of the package.
+Only public names of the package are used.
 """
 
 import functools
@@ -38,11 +38,7 @@ LABEL_SMOOTHING = 0.05
 
 
 class DemoCorpus(SmallCorpus):
-    """The embedded corpus, prepared once for all models.
-
-    Args:
-        folder: where it is written, or was written before.
-    """
+    """The embedded corpus, prepared once in `folder` for all models."""
 
     def __init__(self, folder):
         self.pairs = prepare_demo(folder)
@@ -52,37 +48,30 @@ class DemoCorpus(SmallCorpus):
     def functions_of_der(self):
         """Every "der" of the test set that is a token of its own.
 
-        Returns:
-            Tuple of the rows of ids and a list `(row, position, function)`.
+        Returns the rows of ids, and a list of `(row, position, function)`.
         """
         tokenizer = self.data.source_tokenizer
         pairs = self.pairs["test"]
         rows = tokenizer.encode([pair.source for pair in pairs])
-        found = []
+        places = []
         for row, pair in enumerate(pairs):
             pieces = tokenizer.pieces(rows[row])
             starts = [p for p, x in enumerate(pieces) if x.startswith("▁")]
             words = pair.source.split()
             for role in pair.roles:
                 position = starts[role.token_index]
-                # Not "Der": all of them are one token, so that the token
-                # alone says nothing.
+                # "Der" is excluded: all counted ones are the same token, so
+                # that the token does not reveal the function.
                 is_der = words[role.token_index] == "der"
                 if is_der and pieces[position] == "▁der":
-                    found.append((row, position, role.function))
-        return rows, found
+                    places.append((row, position, role.function))
+        return rows, places
 
 
 def make_model(corpus, seed, **options):
-    """Builds a small model, the same for the same seed.
+    """Builds a small model; the seed determines its weights.
 
-    Args:
-        corpus: a `DemoCorpus`.
-        seed: int.
-        **options: arguments of `models.Transformer` beside the dimensions.
-
-    Returns:
-        The model.
+    `options` are arguments of `models.Transformer` besides the dimensions.
     """
     keras.utils.set_random_seed(seed)
     sizes = corpus.vocabulary_sizes
@@ -90,18 +79,10 @@ def make_model(corpus, seed, **options):
 
 
 def train(corpus, model, seed, updates, rate=None, callbacks=()):
-    """Trains a model; the order of batches depends on the seed alone.
+    """Trains a model; returns the seconds.
 
-    Args:
-        corpus: a `DemoCorpus`.
-        model: the model.
-        seed: int.
-        updates: int.
-        rate: schedule. Defaults to a rise and an inverse square root.
-        callbacks: list of Keras callbacks.
-
-    Returns:
-        Float, seconds.
+    The order of batches depends on the seed alone. The learning rate defaults
+    to a linear warm-up followed by an inverse square root.
     """
     start = time.monotonic()
     rate = rate or InverseSquareRoot(PEAK_RATE, WARMUP_STEPS)
@@ -114,15 +95,9 @@ def train(corpus, model, seed, updates, rate=None, callbacks=()):
 
 
 def scores(corpus, model):
-    """Measures a model on the validation set.
+    """Returns the validation loss and the validation BLEU of a model.
 
-    Args:
-        corpus: a `DemoCorpus`.
-        model: a compiled model.
-
-    Returns:
-        Dict `{"valid_loss", "valid_bleu"}`: nats a token, and BLEU of greedy
-        translations.
+    The loss is in nats per token; BLEU is of greedy translations.
     """
     data = corpus.data
     translator = Translator(
@@ -146,15 +121,10 @@ def scores(corpus, model):
 
 
 def roles_of_der(corpus, model, batch_size=200):
-    """Gives the likeliest role of every "der".
+    """Returns the functions of every "der", and the numbers of its roles.
 
-    Args:
-        corpus: a `DemoCorpus`.
-        model: a model with a `RoleInteraction` over its source.
-        batch_size: int.
-
-    Returns:
-        Tuple of two lists: the functions, and the numbers of the roles.
+    A role is the most probable one of the model's source-side
+    `RoleInteraction`.
     """
     rows, places = corpus.functions_of_der
     longest = max(map(len, rows)) + 1
@@ -175,21 +145,16 @@ def roles_of_der(corpus, model, batch_size=200):
 
 
 def diversity_of_layers(corpus, model):
-    """Measures how far adjacent blocks' outputs point apart.
+    """Measures how different the outputs of adjacent blocks are.
 
-    Args:
-        corpus: a `DemoCorpus`.
-        model: a model.
-
-    Returns:
-        Dict `{"encoder_diversity", "decoder_diversity"}`: the mean of
-        `1 - cos^2` over real positions and pairs of adjacent blocks.
+    Returns the means for encoder and decoder of `1 - cos^2`, over the real
+    positions and the pairs of adjacent blocks.
     """
     stacks = {
         "encoder": (model.encoder_blocks, "source_ids"),
         "decoder": (model.decoder_blocks, "target_ids"),
     }
-    found = {}
+    means = {}
     for side, (blocks, name) in stacks.items():
         states = keras.Model(model.inputs, [b.output for b in blocks])
         total, count = 0.0, 0
@@ -199,8 +164,8 @@ def diversity_of_layers(corpus, model):
             for lower, upper in zip(values[:-1], values[1:], strict=True):
                 total += _one_minus_squared_cosine(lower, upper).sum()
                 count += len(lower)
-        found[f"{side}_diversity"] = float(total / count)
-    return found
+        means[f"{side}_diversity"] = float(total / count)
+    return means
 
 
 def _one_minus_squared_cosine(one, other):

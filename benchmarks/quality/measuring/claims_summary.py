@@ -1,21 +1,16 @@
-"""Means over the seeds of `claims.py`, and over their paired differences."""
+"""Means over the seeds of `claims.py`, and of their paired differences."""
 
 from benchmarks.quality.measuring.seed_statistics import mean_and_interval
 
 
 def summarize(rows, variants_of):
-    """Gives means over seeds, and over paired differences of variants.
+    """Returns means over seeds, and over the paired differences of variants.
 
-    Args:
-        rows: list of dicts, as read from the table. Of each claim, those of
-            its last commit count.
-        variants_of: dict from a claim to its variants; the first is what the
-            others are compared with.
-
-    Returns:
-        List of dicts, one a claim, metric and variant, in their order.
+    Of each claim in `rows`, only those of its last commit are used.
+    `variants_of` maps a claim to its variants; the others are compared with the
+    first. Returns one dict per claim, metric and variant.
     """
-    # What is compared was made by one version.
+    # Only rows of one version are compared.
     commits = {row["claim"]: row["commit"] for row in rows}
     newest = {}
     for row in rows:
@@ -28,9 +23,9 @@ def summarize(rows, variants_of):
     for (claim, metric, updates), variants in newest.items():
         order = [name for name in variants_of[claim] if name in variants]
         for name in order:
-            found = variants[name]
-            mean, interval = mean_and_interval(_values(found.values()))
-            last = list(found.values())[-1]
+            by_seed = variants[name]
+            mean, interval = mean_and_interval(_values(by_seed.values()))
+            last = list(by_seed.values())[-1]
             summary.append(
                 {
                     "date": last["date"],
@@ -41,17 +36,17 @@ def summarize(rows, variants_of):
                     "variant": name,
                     "updates": updates,
                     "parameters": last["parameters"],
-                    "seeds": len(found),
+                    "seeds": len(by_seed),
                     "mean": f"{mean:.4g}",
                     "interval": f"{interval:.2g}",
-                    **_difference(found, order[0], name, variants[order[0]]),
+                    **_difference(by_seed, order[0], name, variants[order[0]]),
                 }
             )
     return summary
 
 
-def _difference(found, baseline, name, others):
-    both = [seed for seed in found if seed in others]
+def _difference(by_seed, baseline, name, others):
+    both = [seed for seed in by_seed if seed in others]
     if name == baseline or not both:
         return dict.fromkeys(
             ["against", "difference", "difference_interval"], ""
@@ -59,7 +54,7 @@ def _difference(found, baseline, name, others):
     values = [
         one - other
         for one, other in zip(
-            _values(found[seed] for seed in both),
+            _values(by_seed[seed] for seed in both),
             _values(others[seed] for seed in both),
             strict=True,
         )

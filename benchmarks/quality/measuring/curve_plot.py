@@ -4,15 +4,10 @@ import sys
 
 
 def read_curves(rows, settings):
-    """Takes the newest curves of one setting out of the table.
+    """Returns the newest curves that were trained with the given settings.
 
-    Args:
-        rows: list of dicts of strings, as read from the table.
-        settings: dict of what the curves have in common.
-
-    Returns:
-        Dict from a preset to its curves by seed, lists of pairs `(update,
-        validation loss)`.
+    The result maps a preset to its curves by seed, which are lists of pairs
+    `(update, validation loss)`.
     """
     chosen = [
         row
@@ -29,18 +24,12 @@ def read_curves(rows, settings):
 
 
 def draw(curves, title, path):
-    """Draws a line for every seed, and a thicker one for their mean.
-
-    Args:
-        curves: what `read_curves` gives.
-        title: str.
-        path: the SVG file to write.
-    """
+    """Draws a thin line for each seed and a thick one for their mean (SVG)."""
     try:
         import matplotlib
     except ImportError:
         sys.exit("The plot needs matplotlib: python -m pip install matplotlib")
-    # Drawn by no window, and the same file from the same rows.
+    # Needs no display, and writes the same file for the same rows.
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "learning_curves"
     import matplotlib.pyplot as plt
@@ -63,7 +52,7 @@ def draw(curves, title, path):
 
 
 def _mean(curves):
-    """Means the losses of several seeds at the same updates."""
+    """Averages the losses of several seeds at the same updates."""
     columns = list(zip(*curves, strict=True))
     updates = [column[0][0] for column in columns]
     return updates, [

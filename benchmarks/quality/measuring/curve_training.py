@@ -1,4 +1,4 @@
-"""One curve of `learning_curves.py`: a model, trained and validated."""
+"""Trains and validates one model for `learning_curves.py`."""
 
 import time
 
@@ -10,24 +10,17 @@ from keras_deepnmt import create_model
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.training import Nesterov
 
-# As Shen et al. (2018), before the rate is lowered.
+# As in Shen et al. (2018), before they lower the learning rate.
 MOMENTUM = 0.99
 CLIPNORM = 0.1
 
 
 def train_curve(corpus, preset, seed, settings, overrides):
-    """Trains one preset at a constant rate.
+    """Trains one preset at a constant learning rate.
 
-    Args:
-        corpus: a `SmallCorpus`.
-        preset: str.
-        seed: int. Of the weights, of dropout and of the order of batches.
-        settings: dict `{"updates", "validate_every", "learning_rate"}`.
-        overrides: dict of arguments that replace the preset's.
-
-    Returns:
-        Tuple of a list of pairs `(update, validation loss)`, in nats a token
-        without smoothing; the number of parameters; and the seconds.
+    The seed determines the weights, the dropout and the order of batches.
+    Returns a list of pairs `(update, validation loss)`, in nats per token
+    without label smoothing, the number of parameters, and the seconds.
     """
     start = time.monotonic()
     keras.utils.set_random_seed(seed)
@@ -49,7 +42,7 @@ def train_curve(corpus, preset, seed, settings, overrides):
 
 
 def device():
-    """Names what the models are trained on."""
+    """Returns the name of the device that the models are trained on."""
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
         return "CPU"

@@ -1,59 +1,52 @@
-"""How many fewer updates one curve needs than another to come as low."""
+"""How many updates a model saves on its way to a given loss."""
 
 import math
 import statistics
 
 from benchmarks.quality.measuring.seed_statistics import mean_and_interval
 
-# Shares of the baseline's updates after which its loss is a level.
+# Fractions of the baseline's updates whose lowest losses are to be reached.
 SHARES = {
     "baseline's best in 50 % of its updates": 0.5,
     "baseline's best in 75 % of its updates": 0.75,
     "baseline's best": 1.0,
 }
-# Curves that differ in one of these are not compared.
+# Only curves with equal values in these columns are compared.
 SETTINGS = ("corpus", "updates", "validate_every", "batch_tokens")
 SETTINGS += ("learning_rate", "device")
 NEVER = "never"
 
 
 def first_reached(curve, level):
-    """Tells after how many updates a curve first came down to a level.
+    """Returns the number of updates after which a curve first reaches a loss.
 
-    Args:
-        curve: list of pairs `(update, loss)`, updates rising.
-        level: float.
-
-    Returns:
-        Float, interpolated linearly between the last loss above the level and
-        the first one not above it; infinity if there is none.
+    `curve` is a list of pairs `(update, loss)`, sorted by update. The result is
+    interpolated linearly between the last loss above the level and the first
+    one at or below it; it is infinite if there is none.
     """
-    before = None
+    previous = None
     for update, loss in curve:
         if loss <= level:
-            # After a loss that was no number there is no line to follow.
-            if before is None or not math.isfinite(before[1]):
+            # After a non-finite loss nothing can be interpolated.
+            if previous is None or not math.isfinite(previous[1]):
                 return float(update)
-            (start, high), run = before, update - before[0]
-            return start + run * (high - level) / (high - loss)
-        before = (update, loss)
+            start, high = previous
+            fraction = (high - level) / (high - loss)
+            return start + (update - start) * fraction
+        previous = (update, loss)
     return math.inf
 
 
 def levels(curve):
-    """Gives the losses that a baseline had reached after some updates.
+    """Returns the lowest losses of a baseline after fractions of its updates.
 
-    Args:
-        curve: list of pairs `(update, loss)`.
-
-    Returns:
-        Dict from the name of a level to the least loss up to there.
+    The result maps the names in `SHARES` to losses.
     """
     last = curve[-1][0]
-    found = [point for point in curve if math.isfinite(point[1])]
+    finite = [point for point in curve if math.isfinite(point[1])]
     return {
         name: min(
-            (loss for update, loss in found if update <= share * last),
+            (loss for update, loss in finite if update <= share * last),
             default=-math.inf,
         )
         for name, share in SHARES.items()
@@ -63,13 +56,8 @@ def levels(curve):
 def summarize(rows, baseline):
     """Compares every preset's curves with the baseline's of the same seeds.
 
-    Args:
-        rows: list of dicts of strings, as read from the table. Of each
-            setting, those of its last commit count.
-        baseline: str. The preset that the others are compared with.
-
-    Returns:
-        List of dicts, one a setting, preset and level, in their order.
+    `rows` are read from the table of curves; for each setting only the rows of
+    its last commit are used. Returns one dict per setting, preset and level.
     """
     commits = {_setting(row): row["commit"] for row in rows}
     settings = {}
@@ -97,15 +85,15 @@ def _compare(name, curves, baseline, others):
     both = [seed for seed in curves if seed in others]
     if not both:
         return
-    last, plain = curves[both[-1]][-1], others[both[-1]][-1]
+    last, last_of_baseline = curves[both[-1]][-1], others[both[-1]][-1]
     for level in SHARES:
-        aims = [levels(_points(others[seed]))[level] for seed in both]
+        targets = [levels(_points(others[seed]))[level] for seed in both]
         theirs, ours = (
             [
-                first_reached(_points(found[seed]), aim)
-                for seed, aim in zip(both, aims, strict=True)
+                first_reached(_points(of_seed[seed]), target)
+                for seed, target in zip(both, targets, strict=True)
             ]
-            for found in (others, curves)
+            for of_seed in (others, curves)
         )
         yield {
             **{name: last[name] for name in ("date", "commit", "machine")},
@@ -113,10 +101,10 @@ def _compare(name, curves, baseline, others):
             "model": name,
             "parameters": last["parameters"],
             "against": baseline,
-            "parameters_against": plain["parameters"],
+            "parameters_against": last_of_baseline["parameters"],
             "seeds": len(both),
             "level": level,
-            "val_loss": f"{statistics.fmean(aims):.4g}",
+            "val_loss": f"{statistics.fmean(targets):.4g}",
             "updates_against": _median(theirs),
             "updates_needed": _median(ours),
             **_saved(ours, theirs),
@@ -133,13 +121,13 @@ def _median(updates):
 
 
 def _saved(ours, theirs):
-    """Means the saved shares, unless a seed has none: that is said instead."""
+    """Averages the saved fractions, unless a seed never reached the loss."""
     lost = sum(not math.isfinite(updates) for updates in ours)
     if lost or not all(theirs):
-        # A mean over the others would be that of the lucky seeds.
-        said = f"{NEVER} in {lost} of {len(ours)} seeds"
-        said = said if lost else "the baseline never improved"
-        return {"saved": said, "saved_interval": ""}
+        # A mean over the other seeds would be too good.
+        reason = f"{NEVER} in {lost} of {len(ours)} seeds"
+        reason = reason if lost else "the baseline never improved"
+        return {"saved": reason, "saved_interval": ""}
     shares = [1 - one / other for one, other in zip(ours, theirs, strict=True)]
     mean, interval = mean_and_interval(shares)
     return {"saved": f"{mean:+.3f}", "saved_interval": f"{interval:.2g}"}

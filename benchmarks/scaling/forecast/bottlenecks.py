@@ -1,70 +1,87 @@
-"""Says where training on many machines breaks first, from rows."""
+"""What limits training on many machines first, from the forecast's rows."""
 
 import math
 
 from benchmarks.scaling.forecast.forecast_rows import (
     BYTES_PER_GRADIENT,
-    find,
-    networks_of,
-    ways_of,
-    weak_of,
+    find_row,
+    gradient_options,
+    growing_batch_rows,
+    network_speeds,
 )
 
 
-def breaks(measured, predicted):
-    """Gives a paragraph for each thing that breaks, first things first."""
+def bottlenecks(measured, predicted):
+    """Returns one paragraph for each limit, the first one to be met first."""
     preset = predicted[0]["preset"]
-    networks = networks_of(predicted)
+    networks = network_speeds(predicted)
     gpus = sorted({row["gpus"] for row in predicted})
+    fastest = networks[-1]
+    largest = find_row(
+        predicted, preset=preset, gpus=gpus[-1], network_gbit=fastest
+    )
+    return [
+        _gradients_text(predicted, preset, gpus, networks),
+        _reading_text(measured, predicted, preset, fastest),
+        _fixed_batch_text(predicted, preset, gpus, fastest),
+        _small_all_reduces_text(largest),
+        _straggler_text(measured, gpus),
+        _chief_text(largest),
+    ]
+
+
+def _gradients_text(predicted, preset, gpus, networks):
     inside = predicted[0]["gpus_per_machine"]
     beyond = next((n for n in gpus if n > inside), gpus[-1])
     middle = networks[len(networks) // 2]
-    plain, half, parts, both = ways_of(predicted, preset, beyond, middle)
-    most = find(
-        predicted, preset=preset, gpus=gpus[-1], network_gbit=networks[-1]
+    plain, half, parts, both = gradient_options(
+        predicted, preset, beyond, middle
     )
-    yield (
-        f"1. **Gradients.** {plain['parameters'] * 4 / 1e6:,.0f} MB of float32 "
-        f"an update of `{preset}`, in mixed precision too, since the weights "
-        f"are float32. On {beyond:.0f} GPUs at {middle:,.0f} Gbit/s they take "
-        f"{plain['gradients_ms']:.0f} ms beside {plain['compute_ms']:.0f} ms "
-        f"of compute: {plain['efficiency']:.0%}. They leave one compiled "
-        "function together (`models/tensorflow_step.py`), so nothing is sent "
-        f"while it runs. Half the bytes: {half['efficiency']:.0%}; "
-        f"{parts['parts']:.0f} parts (`gradient_accumulation_steps`, with a "
-        f"batch as many times larger): {parts['efficiency']:.0%}; both: "
-        f"{both['efficiency']:.0%}. Accumulation is there today; sending half "
-        "the bytes, and sending early layers' gradients while others are "
-        "computed, are not."
+    return (
+        "1. **Gradients.** An update of "
+        f"`{preset}` sends {plain['parameters'] * 4 / 1e6:,.0f} MB of float32 "
+        "gradients, also in mixed precision, because the weights are float32. "
+        f"On {beyond:.0f} GPUs at {middle:,.0f} Gbit/s this takes "
+        f"{plain['gradients_ms']:.0f} ms, in addition to "
+        f"{plain['compute_ms']:.0f} ms of computation: an efficiency of "
+        f"{plain['efficiency']:.0%}. All gradients are results of one compiled "
+        "function, so nothing is sent while it runs. With half the bytes the "
+        f"efficiency is {half['efficiency']:.0%}; with gradients accumulated "
+        f"over {parts['parts']:.0f} parts (`gradient_accumulation_steps`, and "
+        f"a batch that many times larger) {parts['efficiency']:.0%}; with both "
+        f"{both['efficiency']:.0%}. Accumulation is implemented; sending half "
+        "the bytes, or sending gradients during the computation, is not."
     )
-    yield _reading_text(measured, predicted, preset, networks[-1])
-    yield _fixed_batch_text(predicted, preset, gpus, networks[-1])
-    yield (
-        f"4. **Small all-reduces.** {most['collectives'] - 1:.0f} of the "
-        f"{most['collectives']:.0f} all-reduces carry a few bytes (the counts "
-        "of real tokens, the sums of the metrics), and each costs all stages "
-        f"of a ring: {most['small_all_reduces_ms']:.0f} ms on "
-        f"{gpus[-1]:,.0f} GPUs. Fewer of them, metrics read only where they "
-        "are shown, or a tree instead of a ring (which NCCL may choose, and "
-        "the formula does not know) help."
+
+
+def _small_all_reduces_text(row):
+    return (
+        f"4. **Small all-reduces.** {row['collectives'] - 1:.0f} of the "
+        f"{row['collectives']:.0f} all-reduces have a few bytes (the numbers "
+        "of real tokens, the sums of the metrics), and each takes all stages "
+        f"of a ring: together {row['small_all_reduces_ms']:.0f} ms on "
+        f"{row['gpus']:,.0f} GPUs. It would help to have fewer of them, to "
+        "read metrics only when they are shown, or to use a tree instead of a "
+        "ring (which NCCL may choose; the formula does not model it)."
     )
-    yield _straggler_text(measured, gpus)
-    yield (
-        "6. **What the chief does alone.** It writes checkpoints (weights and "
-        "two moments of Adam: "
-        f"{12 * most['parameters'] / 1e6:,.0f} MB of `{preset}`) and scores "
-        "the averaged model at the end (`recipes/train.py`) while the others "
-        "wait. BLEU during training searches on all replicas, and every "
-        "worker then joins the texts and scores them for itself. These "
-        "seconds do not shrink with more GPUs: validate and save less often."
+
+
+def _chief_text(row):
+    return (
+        "6. **Work of the chief worker.** It writes checkpoints (weights and "
+        f"Adam's two moments: {12 * row['parameters'] / 1e6:,.0f} MB for "
+        f"`{row['preset']}`) and scores the averaged model at the end of "
+        "training while the others wait. BLEU during training is searched on "
+        "all replicas, but every worker then scores all texts. These seconds "
+        "do not decrease with more GPUs: validate and save less often."
     )
 
 
 def _reading_text(measured, predicted, preset, gbit):
-    speed = find(measured, quantity="reading")["tokens_per_second"]
+    speed = find_row(measured, quantity="reading")["tokens_per_second"]
     ways = [
         row
-        for row in weak_of(predicted)
+        for row in growing_batch_rows(predicted)
         if (row["preset"], row["network_gbit"]) == (preset, gbit)
         and row["parts"] == 1
         and row["bytes_per_gradient"] == BYTES_PER_GRADIENT
@@ -72,26 +89,26 @@ def _reading_text(measured, predicted, preset, gbit):
     over = [row for row in ways if row["tokens_per_second"] > speed]
     if over:
         first = min(over, key=lambda row: row["gpus"])
-        when = (
-            f"`{preset}` would want {first['tokens_per_second'] / 1e6:,.1f} "
-            f"million on {first['gpus']:,.0f} GPUs already (at {gbit:,.0f} "
+        comparison = (
+            f"`{preset}` would need {first['tokens_per_second'] / 1e6:,.1f} "
+            f"million on as few as {first['gpus']:,.0f} GPUs (at {gbit:,.0f} "
             "Gbit/s)."
         )
     else:
-        when = f"`{preset}` stays below that on all rows of the table."
+        comparison = f"`{preset}` needs less in all rows of the table."
     return (
-        "2. **Reading.** Every worker reads and pads the rows of the global "
-        "batch and keeps its share (`AutoShardPolicy.DATA` in "
-        "`models/tensorflow_batches.py`): more workers read no faster. One "
-        f"process was measured to read {speed / 1e6:,.2f} million target "
-        f"tokens/s on the machine above; {when} Workers that read only their "
-        "own rows would mend it; more threads that read help until then."
+        "2. **Reading.** Every worker reads and pads all rows of the global "
+        "batch and keeps its own (`AutoShardPolicy.DATA`), so that more "
+        "workers do not read faster. One process was measured to read "
+        f"{speed / 1e6:,.2f} million target tokens/s on the machine above; "
+        f"{comparison} Workers that read only their own rows would remove this "
+        "limit; until then, more reading threads help."
     )
 
 
 def _fixed_batch_text(predicted, preset, gpus, gbit):
     few, many = (
-        find(
+        find_row(
             predicted,
             preset=preset,
             gpus=n,
@@ -103,14 +120,14 @@ def _fixed_batch_text(predicted, preset, gpus, gbit):
     )
     gain = many["tokens_per_second"] / few["tokens_per_second"]
     return (
-        "3. **A batch that must not grow.** With "
-        f"{few['global_tokens']:,.0f} tokens an update whatever the number, "
-        f"{many['gpus'] / few['gpus']:,.0f} times the GPUs give {gain:.1f} "
-        f"times the tokens/s on the fastest network: each of "
+        "3. **A fixed global batch.** With a global batch of "
+        f"{few['global_tokens']:,.0f} tokens, "
+        f"{many['gpus'] / few['gpus']:,.0f} times the number of GPUs gives "
+        f"{gain:.1f} times the tokens/s on the fastest network: each of "
         f"{many['gpus']:,.0f} GPUs has {many['tokens_per_replica']:,.0f} "
-        "tokens, and overhead and all-reduce stay. A growing batch needs "
-        "fewer updates and another learning rate, and from some size on "
-        "teaches no more: that is a question of quality, not of this page."
+        "tokens, while overhead and all-reduces do not shrink. A larger batch "
+        "needs fewer updates and another learning rate, and beyond some size "
+        "it does not train better; this page does not cover quality."
     )
 
 
@@ -123,11 +140,11 @@ def _straggler_text(measured, gpus):
     deviation = sum(alone) / len(alone)
     longer = deviation * math.sqrt(2 * math.log(gpus[-1]))
     return (
-        "5. **Stragglers.** An update waits for the slowest replica. One "
-        f"worker's updates were measured to deviate by {deviation:.1%}; were "
-        "that normal and independent, the slowest of n would be "
-        "d √(2 ln n) late: "
-        f"{longer:.0%} on {gpus[-1]:,.0f}. Batches of equal shape "
-        "(cells) are what keeps replicas level; a slow machine is not "
-        "noticed, and is best taken out."
+        "5. **Slow replicas.** An update waits for the slowest replica. The "
+        "updates of one worker were measured to have a standard deviation d of "
+        f"{deviation:.1%}. If they were normal and independent, the slowest of "
+        "n workers would be late by d √(2 ln n): "
+        f"{longer:.0%} of an update on {gpus[-1]:,.0f} GPUs. Batches of equal "
+        "shape keep the replicas equally fast; a slow machine is not detected, "
+        "and should be removed from the cluster."
     )

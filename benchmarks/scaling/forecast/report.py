@@ -1,64 +1,49 @@
-"""Writes the numbers on many machines into this folder's README.
+"""The generated part of the page on scaling, from the rows in `results/`."""
 
-python benchmarks/scaling/forecast/report.py
-"""
-
-import csv
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
-
-from benchmarks.scaling.forecast.bottlenecks import breaks
+from benchmarks.scaling.forecast.bottlenecks import bottlenecks
 from benchmarks.scaling.forecast.forecast_rows import (
     BYTES_PER_GRADIENT,
-    find,
-    most_parts,
-    networks_of,
-    ways_of,
-    weak_of,
+    find_row,
+    gradient_options,
+    growing_batch_rows,
+    max_parts,
+    network_speeds,
 )
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import markdown_table, measured_when_and_where
 
-FOLDER = Path(__file__).parents[1]
-README = FOLDER.parent / "README.md"
-START, END = "<!-- scaling -->", "<!-- /scaling -->"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
-def section(results=FOLDER / "results"):
-    """Gives the generated part of the page, between its two marks.
-
-    Args:
-        results: folder of the CSV files; without them there is nothing to say.
-    """
+def scaling_report(results=RESULTS):
+    """Returns the Markdown blocks of the newest rows; none without rows."""
     measured, predicted = (
         _newest_run(Path(results) / f"scaling_{name}.csv")
         for name in ("measured", "predicted")
     )
-    parts = []
-    if measured and predicted:
-        parts = [
-            "### What was measured",
-            _origin(measured[0]),
-            _steps_table(measured),
-            _fit_text(measured),
-            "### What follows for GPUs, from assumptions",
-            _assumptions(predicted),
-            *(
-                _forecast(preset, predicted)
-                for preset in dict.fromkeys(r["preset"] for r in predicted)
-            ),
-            "### Where it breaks first, and what then helps",
-            *breaks(measured, predicted),
-        ]
-    return "\n\n".join([START, *parts, END])
+    if not measured or not predicted:
+        return []
+    return [
+        "### Measured on local workers",
+        _conditions(measured),
+        _steps_table(measured),
+        _fit_text(measured),
+        "### Forecast for GPUs, from assumptions",
+        *_assumptions(predicted),
+        *(
+            _forecast(preset, predicted)
+            for preset in dict.fromkeys(r["preset"] for r in predicted)
+        ),
+        "### What limits the speed first, and what helps",
+        *bottlenecks(measured, predicted),
+    ]
 
 
 def _newest_run(path):
-    """Reads the rows that were written last together, numbers as numbers."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    """Returns the rows that were written together last, numbers as floats."""
+    rows = read_rows(path)
     last = [row for row in rows if row["run"] == rows[-1]["run"]]
     return [{name: _number(x) for name, x in row.items()} for row in last]
 
@@ -70,104 +55,112 @@ def _number(text):
         return text
 
 
-def _table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _origin(row):
+def _conditions(rows):
+    row = rows[0]
     return (
-        f"{row['date']}, commit {row['commit']}, {row['machine']}, TensorFlow "
-        f"{row['tensorflow']}, Keras {row['keras']}: {row['model']} of "
-        f"{row['parameters']:,.0f} numbers, {row['rounds']:.0f} rounds of "
-        f"{row['updates']:.0f} updates in turns, one thread a worker."
+        f"{measured_when_and_where(rows)} TensorFlow {row['tensorflow']}, "
+        f"Keras {row['keras']}; {row['model']}, {row['parameters']:,.0f} "
+        f"parameters; median of {row['rounds']:.0f} rounds of "
+        f"{row['updates']:.0f} updates; one thread per worker."
     )
 
 
 def _steps_table(rows):
-    head = [
-        "workers",
-        "workers a core",
-        "target tokens a replica",
-        "ms an update",
-        "ms by the formula",
-        "target tokens/s",
-        "bytes on loopback",
-        "bytes of a ring",
-    ]
-    names = [
-        ("workers", ",.0f"),
-        ("workers_per_core", ",.0f"),
-        ("tokens_per_replica", ",.0f"),
-        ("ms_median", ",.1f"),
-        ("model_ms", ",.1f"),
-        ("tokens_per_second", ",.0f"),
-        ("loopback_bytes", ",.0f"),
-        ("ring_bytes", ",.0f"),
-    ]
+    columns = {
+        "workers": ("workers", ",.0f"),
+        "workers per core": ("workers_per_core", ",.0f"),
+        "target tokens per replica": ("tokens_per_replica", ",.0f"),
+        "time per update (ms)": ("ms_median", ",.1f"),
+        "time by the formula (ms)": ("model_ms", ",.1f"),
+        "target tokens/s": ("tokens_per_second", ",.0f"),
+    }
     steps = [row for row in rows if row["quantity"] == "step"]
-    return _table(
-        head, [[f"{row[name]:{form}}" for name, form in names] for row in steps]
-    )
+    lines = [
+        [f"{row[name]:{form}}" for name, form in columns.values()]
+        for row in steps
+    ]
+    return markdown_table(columns, lines)
 
 
 def _fit_text(rows):
     row = rows[0]
-    tests = [
+    deviations = [
         row["model_ms"] / row["ms_median"] - 1
         for row in rows
         if row["quantity"] == "step" and row["workers"] > 1
     ]
-    reduces = [
+    all_reduce_errors = [
         abs(row["model_ms"] / row["ms_median"] - 1)
         for row in rows
         if row["quantity"] == "all_reduce"
     ]
     return (
-        f"Fitted: overhead {row['fit_overhead_ms']:.1f} ms and "
-        f"{row['fit_us_per_token']:.1f} µs a target token, to the updates of "
-        f"one worker; latency {row['fit_latency_us']:,.0f} µs a stage and "
-        f"{row['fit_mb_per_second']:,.0f} MB/s, to all-reduces alone (within "
-        f"{max(reduces):.0%}). The updates of several workers took no part in "
-        "the fit: beside what was measured the formula says between "
-        f"{min(tests):+.0%} and {max(tests):+.0%}."
+        f"Fitted to the updates of one worker: overhead "
+        f"{row['fit_overhead_ms']:.1f} ms and {row['fit_us_per_token']:.1f} µs "
+        "per target token. Fitted to separate all-reduces: latency "
+        f"{row['fit_latency_us']:,.0f} µs per stage and "
+        f"{row['fit_mb_per_second']:,.0f} MB/s, with errors of up to "
+        f"{max(all_reduce_errors):.0%}. The updates of several workers were "
+        "not used for the fit; the formula's times differ from the measured "
+        f"ones by {min(deviations):+.0%} to {max(deviations):+.0%}."
+        f"{_traffic_text(rows)}"
+    )
+
+
+def _traffic_text(rows):
+    excess = [
+        row["loopback_bytes"] / row["ring_bytes"] - 1
+        for row in rows
+        if row["quantity"] == "step" and row["loopback_bytes"]
+        if row["ring_bytes"]
+    ]
+    if not excess:
+        return ""
+    return (
+        " The bytes counted on the loopback interface are "
+        f"{min(excess):.1%} to {max(excess):.1%} more than those of a ring."
     )
 
 
 def _assumptions(rows):
     row = rows[0]
-    weak = weak_of(rows)
+    weak = growing_batch_rows(rows)
     strong = [r for r in rows if r["scaling"] == "strong"]
-    return (
-        "No GPU was measured. **Assumed**: a peak of "
-        f"{row['gpu_tflops']:,.0f} TFLOP/s of which {row['utilisation']:.0%} "
-        f"are reached, {row['overhead_ms']:g} ms of overhead an update, "
-        f"{row['latency_us']:g} µs a stage, {row['gpus_per_machine']:.0f} GPUs "
-        f"a machine with {row['machine_gbit']:,.0f} Gbit/s between them, and "
-        "between machines the Gbit/s of each column (of a whole machine). "
-        f"Taken from the code: {row['collectives']:.0f} all-reduces an update, "
-        "counted in its graph, and the parameters. A cell has the target "
-        f"tokens/s of {weak[0]['tokens_per_replica']:,.0f} tokens a GPU, and "
-        "the efficiency (throughput over that of as many single GPUs with the "
-        "same tokens an update each) of four ways: float32 gradients as the "
-        f"code sends them; half the bytes; {most_parts(rows):.0f} parts "
-        "accumulated; both. The last column holds the global batch at "
-        f"{strong[0]['global_tokens']:,.0f} tokens, float32, on the fastest "
-        "network."
+    yield (
+        "No GPU was measured. **Assumed** are a peak of "
+        f"{row['gpu_tflops']:,.0f} TFLOP/s, of which {row['utilisation']:.0%} "
+        f"are reached; {row['overhead_ms']:g} ms of overhead per update; "
+        f"{row['latency_us']:g} µs per stage; {row['gpus_per_machine']:.0f} "
+        f"GPUs per machine with {row['machine_gbit']:,.0f} Gbit/s between "
+        "them; and between machines the Gbit/s in the column's heading, per "
+        "machine. **Taken from the code** are the "
+        f"{row['collectives']:.0f} all-reduces per update, counted in its "
+        "graph, and the number of parameters."
+    )
+    yield (
+        "Each cell of the three middle columns has the target tokens/s with "
+        f"{weak[0]['tokens_per_replica']:,.0f} tokens per GPU and float32 "
+        "gradients, and the efficiency of four options in this order: float32 "
+        "gradients, as in the code; gradients of half the bytes; float32 "
+        f"gradients accumulated over {max_parts(rows):.0f} parts; both. "
+        "Efficiency is the throughput divided by that of the same number of "
+        "separate GPUs. The last column has the target tokens/s if the global "
+        f"batch stays at {strong[0]['global_tokens']:,.0f} tokens, with "
+        "float32 gradients and the fastest network."
     )
 
 
 def _forecast(preset, rows):
-    networks = networks_of(rows)
+    networks = network_speeds(rows)
     lines = []
     for gpus in sorted({row["gpus"] for row in rows}):
         line = [f"{gpus:,.0f}"]
         for gbit in networks:
-            ways = ways_of(rows, preset, gpus, gbit)
+            ways = gradient_options(rows, preset, gpus, gbit)
             shares = " / ".join(f"{100 * w['efficiency']:.0f}" for w in ways)
             tokens = ways[0]["tokens_per_second"]
             line.append(f"{tokens / 1e3:,.0f}k; {shares} %")
-        fixed = find(
+        fixed = find_row(
             rows,
             preset=preset,
             gpus=gpus,
@@ -177,22 +170,10 @@ def _forecast(preset, rows):
         )
         line.append(f"{fixed['tokens_per_second'] / 1e3:,.0f}k")
         lines.append(line)
-    parameters = find(rows, preset=preset)["parameters"]
-    head = [
-        f"GPUs, `{preset}` ({parameters / 1e6:.0f}M)",
+    parameters = find_row(rows, preset=preset)["parameters"]
+    headings = [
+        f"GPUs, `{preset}` ({parameters / 1e6:.0f} M)",
         *(f"{gbit:,.0f} Gbit/s" for gbit in networks),
-        "fixed batch",
+        "fixed global batch",
     ]
-    return _table(head, lines)
-
-
-def main():
-    """Replaces the section in README."""
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    after = rest.split(END)[1]
-    README.write_text(before + section() + after, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return markdown_table(headings, lines)

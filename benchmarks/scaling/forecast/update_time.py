@@ -1,6 +1,6 @@
-"""How long an update takes on n workers: the formula, its fit, its forecast.
+"""The time of an update on n workers: a formula, its fit and its forecast.
 
-The formula is that of `step_seconds`. Nothing here is measured.
+`step_seconds` is the formula. Nothing is measured here.
 """
 
 from dataclasses import asdict, dataclass
@@ -10,28 +10,28 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Compute:
-    """What one replica needs for its part of an update.
+    """The compute time of one replica's part of an update.
 
     Args:
-        overhead: seconds of an update, however small its batch.
-        per_token: seconds a target token.
+        overhead: seconds per update, independent of the batch.
+        per_token: seconds per target token.
     """
 
     overhead: float
     per_token: float
 
     def seconds(self, tokens):
-        """Gives the seconds for a number of target tokens."""
+        """Returns the seconds for a number of target tokens."""
         return self.overhead + self.per_token * tokens
 
 
 @dataclass(frozen=True)
 class Network:
-    """What connects the workers.
+    """The network between the workers.
 
     Args:
-        latency: seconds of one stage of the ring, however small the message.
-        bandwidth: bytes a second, that each worker sends.
+        latency: seconds per stage of the ring, independent of the message.
+        bandwidth: bytes per second that each worker sends.
     """
 
     latency: float
@@ -40,16 +40,17 @@ class Network:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is taken for granted of machines that were not there.
+    """Assumptions about GPUs and networks that were not measured.
 
     Args:
-        gpu_tflops: peak of one GPU, 10^12 floating-point operations a second.
-        utilisation: fraction of the peak that the matrix products reach.
-        overhead_ms: milliseconds of an update beside them, however small the
-            batch: launching, the optimizer, the metrics.
-        latency_us: microseconds of one stage of the ring.
-        gpus_per_machine: GPUs that are connected inside a machine.
-        machine_gbit: 10^9 bits a second that a GPU sends inside a machine.
+        gpu_tflops: peak of one GPU, in 10^12 floating-point operations per
+            second.
+        utilisation: fraction of the peak that matrix products reach.
+        overhead_ms: milliseconds per update for everything else (kernels,
+            the optimizer, the metrics), independent of the batch.
+        latency_us: microseconds per stage of the ring.
+        gpus_per_machine: number of GPUs that are connected inside a machine.
+        machine_gbit: 10^9 bits per second that a GPU sends inside a machine.
     """
 
     gpu_tflops: float = 312.0
@@ -61,18 +62,10 @@ class Assumptions:
 
 
 def all_reduce_seconds(num_workers, num_bytes, network):
-    """Gives the time of an all-reduce in a ring.
+    """Returns the time of a ring all-reduce.
 
-    2 (n - 1) stages, in each of which every worker sends an n-th of the bytes:
-    t = 2 (n - 1) (latency + bytes / n / bandwidth).
-
-    Args:
-        num_workers: n.
-        num_bytes: bytes to be added up, of each worker.
-        network: a `Network`.
-
-    Returns:
-        Seconds.
+    There are 2 (n - 1) stages, in each of which every worker sends an n-th of
+    its bytes: t = 2 (n - 1) (latency + bytes / n / bandwidth).
     """
     stages = 2 * (num_workers - 1)
     share = num_bytes / num_workers / network.bandwidth
@@ -82,24 +75,17 @@ def all_reduce_seconds(num_workers, num_bytes, network):
 def step_seconds(
     num_workers, tokens, num_bytes, compute, network, collectives=1, parts=1
 ):
-    """Gives the time of an update.
+    """Returns the time of an update on n workers with one replica each.
 
-    t = overhead + per_token parts tokens + t_ring(n, bytes)
-    + (collectives - 1) t_ring(n, 0). Nothing overlaps: the gradients come out
-    of one compiled function together.
+    t = overhead + per_token parts tokens + t_ring(n, bytes) + (collectives - 1)
+    t_ring(n, 0).
 
-    Args:
-        num_workers: n, of one replica each.
-        tokens: target tokens of a replica in one part.
-        num_bytes: bytes of the gradients.
-        compute: a `Compute`.
-        network: a `Network`.
-        collectives: all-reduces of an update. All but that of the gradients
-            (counts of tokens, metrics) are of a few bytes.
-        parts: parts whose gradients are accumulated before they are sent.
-
-    Returns:
-        Seconds.
+    Nothing overlaps, because all gradients are results of one compiled
+    function. `tokens` are the target tokens of a replica in one part; `parts`
+    is the number of parts whose gradients are accumulated before they are sent;
+    `num_bytes` are the bytes of the gradients. `collectives` is the number of
+    all-reduces per update; all but that of the gradients (counts of tokens,
+    metrics) have a few bytes.
     """
     return (
         compute.seconds(parts * tokens)
@@ -109,29 +95,18 @@ def step_seconds(
 
 
 def fit_compute(tokens, seconds):
-    """Fits `Compute` to steps of one worker.
+    """Fits `Compute` to the times of updates of one worker.
 
-    Args:
-        tokens: target tokens of each step.
-        seconds: its time.
-
-    Returns:
-        The `Compute` of the least sum of squared relative errors.
+    Minimizes the sum of squared relative errors.
     """
     tokens = np.asarray(tokens, float)
     return Compute(*_fit([np.ones_like(tokens), tokens], seconds))
 
 
 def fit_network(num_workers, num_bytes, seconds):
-    """Fits `Network` to all-reduces of two or more workers.
+    """Fits `Network` to the times of all-reduces of two or more workers.
 
-    Args:
-        num_workers: workers of each all-reduce.
-        num_bytes: its bytes.
-        seconds: its time.
-
-    Returns:
-        The `Network` of the least sum of squared relative errors.
+    Minimizes the sum of squared relative errors.
     """
     n, num_bytes = (np.asarray(x, float) for x in (num_workers, num_bytes))
     stages = 2 * (n - 1)
@@ -140,22 +115,22 @@ def fit_network(num_workers, num_bytes, seconds):
 
 
 def _fit(columns, seconds):
-    """Solves for factors that are not negative, relative to the seconds."""
+    """Solves for non-negative factors, minimizing squared relative errors."""
     seconds = np.asarray(seconds, float)
     matrix = np.stack(columns, 1) / seconds[:, None]
     ones = np.ones_like(seconds)
     factors = np.linalg.lstsq(matrix, ones, rcond=None)[0]
     if (factors >= 0).all():
         return factors.tolist()
-    # With two factors the best lies on the edge where one of them is zero.
-    edges = []
-    for kept in range(2):
+    # With two factors, the best solution then has one factor equal to zero.
+    solutions = []
+    for nonzero in range(2):
         factor = np.zeros(2)
-        column = matrix[:, kept]
-        factor[kept] = max(column @ ones / (column @ column), 0.0)
+        column = matrix[:, nonzero]
+        factor[nonzero] = max(column @ ones / (column @ column), 0.0)
         error = np.square(matrix @ factor - ones).sum()
-        edges.append((error, factor.tolist()))
-    return min(edges)[1]
+        solutions.append((error, factor.tolist()))
+    return min(solutions)[1]
 
 
 def predict(
@@ -170,24 +145,14 @@ def predict(
     tokens,
     parts=1,
 ):
-    """Forecasts throughput from assumptions.
+    """Forecasts an update on GPUs; returns the columns of a row.
 
-    Inside one machine the ring has `machine_gbit`. Beyond, each machine's
-    network carries the whole ring once, and it is as fast as `network_gbit`.
-
-    Args:
-        assumptions: the `Assumptions`.
-        gpus: GPUs, one replica each.
-        network_gbit: 10^9 bits a second between machines, of each machine.
-        flops_per_token: floating-point operations a target token.
-        parameters: trained numbers.
-        bytes_per_gradient: bytes that are sent for each of them.
-        collectives: all-reduces of an update.
-        tokens: target tokens of a replica in one part.
-        parts: parts whose gradients are accumulated.
-
-    Returns:
-        Dict of the columns of a row.
+    Inside one machine the ring has `machine_gbit`. Between machines, each
+    machine's network carries the whole ring once, at `network_gbit` (10^9 bits
+    per second). There is one replica per GPU. `bytes_per_gradient` are the
+    bytes that are sent per parameter, `collectives` the all-reduces per update,
+    `tokens` the target tokens of a replica in one part, and `parts` the number
+    of parts whose gradients are accumulated.
     """
     a = assumptions
     compute = Compute(

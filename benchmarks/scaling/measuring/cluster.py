@@ -1,4 +1,4 @@
-"""Local workers that know each other, and how many bytes they exchange."""
+"""A cluster of local workers, and the bytes that they exchange."""
 
 import contextlib
 import json
@@ -12,12 +12,10 @@ WORKER = Path(__file__).parent / "worker.py"
 
 
 class Cluster:
-    """Workers that know each other by TF_CONFIG.
+    """Local worker processes that form a cluster by TF_CONFIG.
 
-    Args:
-        num_workers: how many.
-        length: tokens of a row.
-        seed: seed of weights, dropout and ids.
+    `length` is the number of tokens per row; `seed` is that of weights, dropout
+    and ids.
     """
 
     def __init__(self, num_workers, length, seed):
@@ -31,19 +29,19 @@ class Cluster:
         self.workers_per_core = -(-num_workers // len(cores))
         self._stack, self._workers = contextlib.ExitStack(), []
         for index in range(num_workers):
-            place = {
+            tf_config = {
                 "cluster": {"worker": names},
                 "task": {"type": "worker", "index": index},
             }
             worker = WorkerProcess(
                 *(WORKER, "--core", cores[index % len(cores)]),
                 *("--length", length, "--seed", seed),
-                TF_CONFIG=json.dumps(place),
+                TF_CONFIG=json.dumps(tf_config),
             )
             self._workers.append(self._stack.enter_context(worker))
 
     def __call__(self, *question):
-        """Asks all workers; gives the first one's answer and the traffic."""
+        """Asks all workers; returns the first one's answer, and bytes sent."""
         before = _loopback_bytes()
         for worker in self._workers:
             worker.ask(*question)
@@ -58,7 +56,7 @@ class Cluster:
 
 
 def _loopback_bytes():
-    """Reads the bytes that this machine has sent to itself so far."""
+    """Returns the bytes that this machine has sent over loopback so far."""
     for line in Path("/proc/net/dev").read_text().splitlines():
         name, _, counts = line.partition(":")
         if name.strip() == "lo":

@@ -2,9 +2,10 @@
 
     python benchmarks/scaling/measuring/worker.py --core 0 --length 24 --seed 0
 
-It computes on one core with one thread, takes its place in the cluster from
-TF_CONFIG, and answers questions on standard input. All workers of a cluster
-must be asked the same questions in the same order.
+It computes with one thread on one core, joins the cluster that TF_CONFIG
+describes, and answers requests from standard input. All workers of a cluster
+must get the same requests in the same order. Without `--core` it measures how
+fast one process reads batches.
 """
 
 import argparse
@@ -20,16 +21,15 @@ from benchmarks.shared.worker_process import answer_questions
 
 VOCABULARY_SIZE = 5_000
 NUM_LAYERS = 2
-# All-reduces in one call, so that the call itself weighs little.
+# All-reduces in one call, so that the call's own time matters little.
 CHAIN = 8
 
 
 class ReplicaTimer:
     """Times the update and the all-reduce of one worker's replica.
 
-    Args:
-        length: tokens of each row of a batch.
-        seed: seed of weights, dropout and ids.
+    `length` is the number of tokens per row of a batch; `seed` is that of
+    weights, dropout and ids.
     """
 
     def __init__(self, length, seed):
@@ -40,7 +40,7 @@ class ReplicaTimer:
         from keras_deepnmt.zoo import create_model
 
         tf.config.threading.set_intra_op_parallelism_threads(1)
-        # All-reduces wait for the other workers; one thread could not go on.
+        # While an all-reduce waits for other workers, other threads must run.
         tf.config.threading.set_inter_op_parallelism_threads(4)
         self._length, self._seed = length, seed
         self._strategy = make_strategy("multi_worker")
@@ -58,7 +58,7 @@ class ReplicaTimer:
         self._updates, self._reduces = {}, {}
 
     def parameters(self):
-        """Counts the trained numbers."""
+        """Counts the trainable parameters."""
         return sum(
             int(variable.value.shape.num_elements())
             for variable in self._model.trainable_variables
@@ -83,20 +83,15 @@ class ReplicaTimer:
         )
 
     def step(self, rows, updates):
-        """Gives the seconds of each of some updates.
-
-        Args:
-            rows: rows of this worker's part of a batch.
-            updates: how many.
-        """
+        """Times updates on batches with `rows` rows per worker, in seconds."""
         if rows not in self._updates:
             self._updates[rows] = self._make_update(rows)
-            for _ in range(2):  # compiled in the first
+            for _ in range(2):  # the first one compiles
                 self._updates[rows]()
         return [_seconds(self._updates[rows]) for _ in range(updates)]
 
     def reduce(self, num_bytes, repeats):
-        """Gives the mean seconds of an all-reduce of float32 numbers."""
+        """Returns the mean seconds of an all-reduce of float32 values."""
         if num_bytes not in self._reduces:
             self._reduces[num_bytes] = self._make_reduce(num_bytes)
             self._reduces[num_bytes]()
@@ -152,17 +147,14 @@ class ReplicaTimer:
 
 
 def reading(pairs, batch_tokens, multiple, batches):
-    """Gives the target tokens a second that one process reads and pads.
+    """Returns the target tokens per second that one process reads and pads.
 
-    Args:
-        pairs: synthetic pairs to prepare first.
-        batch_tokens: tokens of a global batch.
-        multiple: replicas that share it.
-        batches: how many to read.
+    `pairs` synthetic pairs are prepared first. `batch_tokens` are the tokens of
+    a global batch, which `multiple` replicas share; `batches` batches are read.
     """
     import numpy as np
 
-    from benchmarks.memory.prepare_memory import prepare, write_pairs
+    from benchmarks.shared.synthetic_pairs import prepare_pairs, write_pairs
     from keras_deepnmt.data.batching import BatchPlan
     from keras_deepnmt.data.cells import choose_cells
     from keras_deepnmt.data.pipeline import training_dataset
@@ -171,7 +163,7 @@ def reading(pairs, batch_tokens, multiple, batches):
 
     with tempfile.TemporaryDirectory() as folder:
         paths = write_pairs(Path(folder), pairs)
-        prepare(*map(str, paths), f"{folder}/prepared")
+        prepare_pairs(*map(str, paths), f"{folder}/prepared")
         store = PreparedData(f"{folder}/prepared").store("train")
         cells = choose_cells(store.lengths, batch_tokens, 10, multiple)
         plan = BatchPlan(store.lengths, cells)
@@ -193,7 +185,7 @@ def _seconds(function):
 
 
 def main():
-    """Answers until standard input ends."""
+    """Answers requests until standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--core", type=int)
     parser.add_argument("--length", type=int, default=24)
@@ -202,7 +194,7 @@ def main():
     if options.core is None:
         answer_questions({"reading": reading})
         return
-    # Before TensorFlow counts the cores.
+    # Must come before TensorFlow counts the cores.
     os.sched_setaffinity(0, {options.core})
     timer = ReplicaTimer(options.length, options.seed)
     names = "parameters", "collectives", "step", "reduce"

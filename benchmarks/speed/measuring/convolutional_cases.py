@@ -4,13 +4,13 @@ from benchmarks.speed.measuring.layer_case import Call, Case
 
 
 def conv_cases():
-    """Single layers, and dense presets against the residual one."""
+    """Single layers, and dense presets compared with the residual one."""
     yield from layer_cases()
     yield from preset_cases()
 
 
 def layer_cases():
-    """Layers of dense stacks against those of residual ones."""
+    """Layers of dense stacks, compared with those of residual stacks."""
     yield Case(
         "GatedConvolution",
         "fourth of a dense stack, 2.5 n to n / 2",
@@ -46,9 +46,9 @@ def layer_cases():
 
 
 def preset_cases():
-    """Whole dense models against the residual one of the same size."""
+    """Whole dense models, compared with the residual one of the same size."""
     for size in ("tiny", "4l"):
-        # One function, so that it is compiled once for both.
+        # The same function object for both, so that it is compiled once.
         plain = preset(f"conv_seq2seq_{size}")
         for variant in (1, 2):
             yield Case(
@@ -62,19 +62,14 @@ def preset_cases():
 
 
 def preset(name):
-    """Makes a function of the sizes that names a preset."""
+    """Returns a function of the sizes that returns a preset's name."""
     return lambda sizes: name
 
 
 def convolution(width, filters):
-    """Makes a function of the sizes that gives a convolution.
+    """Returns a function of the sizes that creates a gated convolution.
 
-    Args:
-        width: what it reads, as multiple of n.
-        filters: what it gives, as multiple of n.
-
-    Returns:
-        Function of the sizes that gives a `Call`.
+    `width` and `filters` are the widths of input and output, in multiples of n.
     """
 
     def make(sizes):
@@ -88,7 +83,7 @@ def convolution(width, filters):
 
 
 def keras_convolution(sizes):
-    """Gives Keras' convolution, without gates and normalised weights."""
+    """Creates Keras' convolution, without gates or weight normalization."""
     import keras
 
     hidden = sizes["hidden_dim"]
@@ -97,14 +92,7 @@ def keras_convolution(sizes):
 
 
 def attention(num_pairs):
-    """Makes a function of the sizes that gives an attention.
-
-    Args:
-        num_pairs: int. Pairs of keys and values.
-
-    Returns:
-        Function of the sizes that gives a `Call`.
-    """
+    """Returns a function of the sizes that creates a multi-step attention."""
 
     def make(sizes):
         from keras_deepnmt.layers import MultiStepAttention
@@ -117,14 +105,10 @@ def attention(num_pairs):
 
 
 def summary(width, **options):
-    """Makes a function of the sizes that gives a summary.
+    """Returns a function of the sizes that creates a summary layer.
 
-    Args:
-        width: what it reads, as multiple of n.
-        **options: the layer's.
-
-    Returns:
-        Function of the sizes that gives a `Call`.
+    `width` is the width of the input, in multiples of n; `options` are the
+    layer's arguments.
     """
 
     def make(sizes):

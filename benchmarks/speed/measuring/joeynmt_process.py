@@ -1,31 +1,23 @@
-"""JoeyNMT in a process of its own: its configuration and its speed."""
+"""Runs JoeyNMT in its own process, and reads its speed from its log."""
 
 import re
 import statistics
 import subprocess
 import time
 
-# Its lines on its own speed that come too early to be counted.
-EARLY_LINES = 1
+# JoeyNMT logs its speed at regular intervals; the first lines are warm-up.
+WARM_UP_LINES = 1
 LINES = 2
 
 
 def joeynmt_configuration(
     folder, sizes, *, batch_tokens, updates, learning_rate, smoothing, seed
 ):
-    """Gives the same dimensions in JoeyNMT's words.
+    """Returns JoeyNMT's configuration for a model of the same dimensions.
 
-    Args:
-        folder: where the subwords of both sides and their vocabulary are.
-        sizes: dict of our `Transformer`'s arguments.
-        batch_tokens: padded tokens of the longer side of a batch.
-        updates: how many are counted.
-        learning_rate: peak of Adam's rate.
-        smoothing: label smoothing.
-        seed: JoeyNMT's seed.
-
-    Returns:
-        Dict of the configuration.
+    `folder` holds the subwords of both sides and their vocabulary, `sizes` the
+    arguments of our `Transformer`. `batch_tokens` counts the padded tokens of
+    the longer side of a batch, `updates` the measured updates.
     """
     side = {
         "level": "word",
@@ -42,7 +34,7 @@ def joeynmt_configuration(
         "dropout": sizes["dropout"],
         "layer_norm": "post",
     }
-    every = updates // LINES
+    updates_per_line = updates // LINES
     return {
         "name": "tiny",
         "joeynmt_version": "2.3.0",
@@ -66,7 +58,7 @@ def joeynmt_configuration(
             "adam_betas": [0.9, 0.98],
             "learning_rate": learning_rate,
             "learning_rate_min": 0.0,
-            # Its plateau schedule does not start with this PyTorch.
+            # JoeyNMT's plateau schedule fails with this version of PyTorch.
             "scheduling": "warmupinversesquareroot",
             "learning_rate_warmup": 2_000,
             "normalization": "tokens",
@@ -74,9 +66,9 @@ def joeynmt_configuration(
             "batch_size": batch_tokens,
             "batch_type": "token",
             "epochs": 1_000,
-            "updates": every * (EARLY_LINES + LINES) + 1,
-            "logging_freq": every,
-            "validation_freq": every * 1_000_000,
+            "updates": updates_per_line * (WARM_UP_LINES + LINES) + 1,
+            "logging_freq": updates_per_line,
+            "validation_freq": updates_per_line * 1_000_000,
             "overwrite": True,
         },
         "model": {
@@ -88,20 +80,13 @@ def joeynmt_configuration(
     }
 
 
-def joeynmt_round(python, file, updates):
-    """Trains once.
+def train_joeynmt(python, file, updates):
+    """Trains with JoeyNMT once, and stops it after the measured updates.
 
-    Args:
-        python: the Python that JoeyNMT is installed for.
-        file: its configuration.
-        updates: how many are counted.
-
-    Returns:
-        Tuple of the target tokens a second, about how many an update has, and
-        the number of parameters.
-
-    Raises:
-        RuntimeError: if it stops by itself, with what it said.
+    `python` is the interpreter that JoeyNMT is installed for, `file` the
+    configuration. Returns the target tokens per second, the approximate target
+    tokens per update, and the number of parameters. Raises a `RuntimeError`
+    with JoeyNMT's output if it ends early.
     """
     process = subprocess.Popen(
         [python, "-m", "joeynmt", "train", file, "--skip-test"],
@@ -109,23 +94,23 @@ def joeynmt_round(python, file, updates):
         stderr=subprocess.STDOUT,
         text=True,
     )
-    said, speeds, times, parameters = [], [], [], None
+    log, speeds, times, parameters = [], [], [], None
     try:
         for line in process.stdout:
-            said.append(line)
-            if found := re.search(r"Total params: ([\d,]+)", line):
-                parameters = int(found[1].replace(",", ""))
-            if found := re.search(r"Tokens per Sec:\s*(\d+)", line):
-                speeds.append(float(found[1]))
+            log.append(line)
+            if match := re.search(r"Total params: ([\d,]+)", line):
+                parameters = int(match[1].replace(",", ""))
+            if match := re.search(r"Tokens per Sec:\s*(\d+)", line):
+                speeds.append(float(match[1]))
                 times.append(time.perf_counter())
-            if len(speeds) == EARLY_LINES + LINES:
+            if len(speeds) == WARM_UP_LINES + LINES:
                 break
         else:
-            raise RuntimeError("".join(said)[-4_000:])
+            raise RuntimeError("".join(log)[-4_000:])
     finally:
         process.kill()
         process.communicate()
-    # Each line is of as many updates, not of as many seconds.
-    speed = statistics.harmonic_mean(speeds[EARLY_LINES:])
-    seconds = times[-1] - times[EARLY_LINES - 1]
+    # All lines cover the same number of updates, but not of seconds.
+    speed = statistics.harmonic_mean(speeds[WARM_UP_LINES:])
+    seconds = times[-1] - times[WARM_UP_LINES - 1]
     return speed, speed * seconds / updates, parameters

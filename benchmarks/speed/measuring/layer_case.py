@@ -1,4 +1,4 @@
-"""What a case of `layer_speed.py` is, and the sizes it is measured with."""
+"""What a case of `layer_speed.py` consists of, and the measured sizes."""
 
 import dataclasses
 from collections.abc import Callable
@@ -63,17 +63,15 @@ SIZES = {
 
 
 def no_slots(sizes):
-    """Gives the slots of the plain model: none."""
+    """Returns the slots of a plain model: an empty dict."""
     return {}
 
 
 class Call(NamedTuple):
-    """A layer and what it is called with.
+    """A layer and the arguments it is called with.
 
-    Args:
-        layer: the layer.
-        shapes: list of shapes of float tensors.
-        run: function of the layer and these tensors.
+    `shapes` are the shapes of float tensors; `run` is called with the layer and
+    these tensors.
     """
 
     layer: Any
@@ -83,22 +81,21 @@ class Call(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A paper's layer in one variant, against what it replaces.
+    """A variant of a paper's layer, and what it is compared with.
 
-    Args:
-        layer: name of the layer.
-        variant: its options in words.
-        plain: what it is compared with, in words.
-        kind: `"layer"`, compared alone; `"call"`, alone with arguments of its
-            own; `"encoder"`, in the slots of an encoder without dropout;
-            `"model"`, in the slots of a whole model whose training step is
-            timed; `"base model"`, of width 512; `"preset"`, a whole preset.
-        make: function of the sizes that gives the layer, a `Call`, dict of
-            slots, or name of a preset.
-        make_plain: the same for what it is compared with.
-        target: most that the ratio of the times may be.
-        of_multiply_adds: whether the target is of that ratio over the ratio
-            of the multiply-adds.
+    `layer`, `variant` and `plain` describe both sides in words. `make` and
+    `make_plain` are functions of the sizes. Their result depends on `kind`:
+
+    * `"layer"`: a self-attention layer, measured alone;
+    * `"call"`: a `Call` of a layer that takes other arguments;
+    * `"encoder"`: a dict of slots of an encoder without dropout;
+    * `"model"`, `"base model"` (width 512): a dict of slots of a model, whose
+      training step is timed;
+    * `"preset"`: the name of a preset.
+
+    `target` is the maximum for the ratio of the times or, with
+    `of_multiply_adds`, for that ratio divided by the ratio of the
+    multiply-adds.
     """
 
     layer: str

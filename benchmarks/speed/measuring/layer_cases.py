@@ -6,25 +6,20 @@ from benchmarks.speed.measuring.layer_case import Case
 ONE_BRANCH = {"branches": ("global",)}
 
 
-def alone(layer, **options):
-    """Makes a function of the sizes that gives an attention layer."""
+def attention_layer(layer, **options):
+    """Returns a function of the sizes that creates an attention layer."""
 
     def make(sizes):
-        return _class(layer)(sizes["num_heads"], **options)
+        return _layer_class(layer)(sizes["num_heads"], **options)
 
     return make
 
 
 def in_slots(layer, *slots, **options):
-    """Makes a function of the sizes that puts a layer into slots.
+    """Returns a function of the sizes that puts a layer into slots of a model.
 
-    Args:
-        layer: name of the layer.
-        *slots: names of the model's slots.
-        **options: the layer's; a function is called with the sizes.
-
-    Returns:
-        Function of the sizes that gives arguments of a model.
+    `layer` is a class name, `slots` the names of the slots, `options` the
+    layer's arguments; an argument that is a function is called with the sizes.
     """
 
     def make(sizes):
@@ -32,34 +27,34 @@ def in_slots(layer, *slots, **options):
             name: value(sizes) if callable(value) else value
             for name, value in options.items()
         }
-        return {slot: _class(layer)(**values) for slot in slots}
+        return {slot: _layer_class(layer)(**values) for slot in slots}
 
     return make
 
 
-def _class(layer):
-    # Only when the case runs: loading the table must not load an engine.
+def _layer_class(layer):
+    # Imported late, so that `--list` and `--help` do not load TensorFlow.
     import keras_deepnmt.layers
 
     return getattr(keras_deepnmt.layers, layer)
 
 
 def size(name):
-    """Gives a function that reads one of the sizes."""
+    """Returns a function that reads one of the sizes."""
     return lambda sizes: sizes[name]
 
 
 def hybrid_cases():
-    """Four branches against one, and against multi-head attention."""
+    """Four branches, compared with one and with multi-head attention."""
     for fusion in ("sum", "concat", "gated_sum"):
-        four = alone("HybridSelfAttention", fusion=fusion)
+        four = attention_layer("HybridSelfAttention", fusion=fusion)
         yield Case(
             "HybridSelfAttention",
             f"{fusion}, 4 branches",
             "1 branch",
             "layer",
             four,
-            alone("HybridSelfAttention", fusion=fusion, **ONE_BRANCH),
+            attention_layer("HybridSelfAttention", fusion=fusion, **ONE_BRANCH),
             target=1.6,
         )
         yield Case(
@@ -68,12 +63,12 @@ def hybrid_cases():
             "MultiHeadAttention",
             "layer",
             four,
-            alone("MultiHeadAttention"),
+            attention_layer("MultiHeadAttention"),
         )
 
 
 def aggregation_cases():
-    """Aggregation and multi-layer attention against the plain encoder."""
+    """Aggregation and multi-layer attention, compared with a plain encoder."""
     for strategy in ("dense", "linear", "iterative", "hierarchical"):
         yield Case(
             "LayerAggregation",
@@ -110,7 +105,7 @@ def aggregation_cases():
 
 
 def fusion_cases():
-    """Fusion of encoder layers and of the surface, in a model."""
+    """Fusion of encoder layers and of the source surface, in a model."""
     for kind, width in (("model", 256), ("base model", 512)):
         yield Case(
             "FineGrainedLayerAttention",

@@ -4,7 +4,7 @@ WAYS = ("forward", "training")
 
 
 def layer_functions(layer, sizes):
-    """Makes the two functions of a layer that attends to one sequence."""
+    """Returns the two functions of a layer that attends to one sequence."""
     import tensorflow as tf
 
     shape = (sizes["batch_size"], sizes["length"], sizes["hidden_dim"])
@@ -15,24 +15,26 @@ def layer_functions(layer, sizes):
     def forward(x):
         return layer(x, attention_mask=mask)
 
-    return _both(forward, [x], cotangent, layer.trainable_variables)
+    return _compile_forward_and_training(
+        forward, [x], cotangent, layer.trainable_variables
+    )
 
 
 def call_functions(call, sizes):
-    """Makes the two functions of a layer with arguments of its own."""
+    """Returns the two functions of a layer that takes other arguments."""
     tensors = [_random(shape) for shape in call.shapes]
-    # The first call builds it.
+    # The first call builds the layer.
     cotangent = _random(call.run(call.layer, *tensors).shape)
 
     def forward(*tensors):
         return call.run(call.layer, *tensors)
 
     variables = call.layer.trainable_variables
-    return _both(forward, tensors, cotangent, variables)
+    return _compile_forward_and_training(forward, tensors, cotangent, variables)
 
 
 def encoder_functions(slots, sizes):
-    """Makes the two functions of an encoder with layers in its slots."""
+    """Returns the two functions of an encoder with layers in its slots."""
     model = _transformer(slots, sizes, num_decoder_layers=1)
     shape = (sizes["batch_size"], sizes["length"])
     ids = _random_ids(shape, sizes)
@@ -41,22 +43,24 @@ def encoder_functions(slots, sizes):
     def forward(ids):
         return model.encode(ids)["output"]
 
-    return _both(forward, [ids], cotangent, model.trainable_variables)
+    return _compile_forward_and_training(
+        forward, [ids], cotangent, model.trainable_variables
+    )
 
 
 def model_functions(slots, sizes):
-    """Makes both functions of a whole model with layers in its slots."""
+    """Returns the two functions of a whole model with layers in its slots."""
     model = _transformer(slots, sizes, num_decoder_layers=sizes["num_layers"])
-    return _forward_and_step(model, sizes)
+    return _compile_forward_and_step(model, sizes)
 
 
 def preset_functions(name, sizes):
-    """Makes the forward pass and the training step of a preset."""
+    """Returns the forward pass and the training step of a preset."""
     from keras_deepnmt.zoo import create_model
 
     size = sizes["vocabulary_size"]
     model = create_model(name, size, size, **sizes.get("overrides", {}))
-    return _forward_and_step(model, sizes)
+    return _compile_forward_and_step(model, sizes)
 
 
 FUNCTIONS = {
@@ -69,7 +73,7 @@ FUNCTIONS = {
 }
 
 
-def _forward_and_step(model, sizes):
+def _compile_forward_and_step(model, sizes):
     import keras
     import tensorflow as tf
 
@@ -89,17 +93,18 @@ def _forward_and_step(model, sizes):
     }
 
 
-def _both(forward, inputs, cotangent, variables):
+def _compile_forward_and_training(forward, inputs, cotangent, variables):
     import tensorflow as tf
 
     def training(cotangent, *inputs):
         sources = [each for each in inputs if each.dtype.is_floating]
         with tf.GradientTape() as tape:
             tape.watch(sources)
-            # Not the bare sum, whose gradient is a constant.
+            # A plain sum has a constant gradient, which XLA could fold away.
             loss = tf.reduce_sum(forward(*inputs) * cotangent)
         gradients = tape.gradient(loss, [*sources, *variables])
-        # A decoder's variables have none; an embedding's is sparse.
+        # The decoder's variables have no gradients; those of embeddings are
+        # sparse.
         return [tf.convert_to_tensor(g) for g in gradients if g is not None]
 
     options = dict(jit_compile=True, autograph=False)

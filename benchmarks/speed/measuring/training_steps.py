@@ -22,7 +22,7 @@ CONFIGURATIONS = {
         length=32,
     ),
 }
-# Our step in several ways; the global batch is the same.
+# Ways of running our training step; the global batch is the same for all.
 VARIANTS = {
     "plain": dict(),
     "1 replica": dict(replicas=1),
@@ -30,7 +30,7 @@ VARIANTS = {
     "2 parts": dict(parts=2),
     "bfloat16": dict(dtype="mixed_bfloat16"),
 }
-# Presets in turns; the first is what the others are compared with.
+# Presets that alternate; the others are compared with the first.
 PRESET_CONFIGURATIONS = {
     f"conv_{size}": dict(
         hidden_dim=hidden_dim,
@@ -50,42 +50,21 @@ DROPOUT = 0.1
 PEAK_SIZE = 2048
 
 
-def step_flops(c):
-    """Counts the floating-point operations of a step's matrix products.
-
-    Two per multiply-add; the backward pass costs twice the forward. Per layer:
-    projections and feed-forward of both stacks, and the two products of each
-    of the three attentions; then the output matrix.
-    """
-    width, inner, length = c["hidden_dim"], c["intermediate_dim"], c["length"]
-    encoder = 4 * width**2 + 2 * width * inner
-    decoder = 8 * width**2 + 2 * width * inner
-    attention = 3 * 2 * length * width
-    per_token = c["num_layers"] * (encoder + decoder + attention)
-    per_token += width * c["vocabulary_size"]
-    return 3 * 2 * per_token * c["batch_size"] * length
-
-
-def random_batch(c):
+def random_batch(sizes):
     """Draws source ids, target ids and labels without padding."""
     import numpy as np
 
     random = np.random.default_rng(0)
-    shape = (3, c["batch_size"], c["length"])
-    return random.integers(4, c["vocabulary_size"], shape).astype("int32")
+    shape = (3, sizes["batch_size"], sizes["length"])
+    return random.integers(4, sizes["vocabulary_size"], shape).astype("int32")
 
 
-def keras_steps(c, replicas=0, parts=1, dtype="float32"):
-    """Makes the functions that run our step, and a product under XLA.
+def keras_steps(sizes, replicas=0, parts=1, dtype="float32"):
+    """Returns functions that run our training step and a matrix product.
 
-    Args:
-        c: dict of the dimensions.
-        replicas: logical devices of a mirrored strategy; 0 for no strategy.
-        parts: parts of a batch whose gradients are accumulated.
-        dtype: policy of the layers.
-
-    Returns:
-        Dict of functions without arguments.
+    Both are compiled by XLA. `replicas` is the number of logical devices of a
+    mirrored strategy (0: no strategy), `parts` the number of parts of a batch
+    whose gradients are accumulated, and `dtype` the policy of the layers.
     """
     import contextlib
 
@@ -98,13 +77,13 @@ def keras_steps(c, replicas=0, parts=1, dtype="float32"):
     strategy = make_strategy("mirrored", replicas) if replicas else None
     with strategy.scope() if strategy else contextlib.nullcontext():
         model = Transformer(
-            c["vocabulary_size"],
-            c["vocabulary_size"],
-            c["hidden_dim"],
-            c["intermediate_dim"],
-            c["num_heads"],
-            c["num_layers"],
-            c["num_layers"],
+            sizes["vocabulary_size"],
+            sizes["vocabulary_size"],
+            sizes["hidden_dim"],
+            sizes["intermediate_dim"],
+            sizes["num_heads"],
+            sizes["num_layers"],
+            sizes["num_layers"],
             share_embeddings=True,
             dropout=DROPOUT,
             dtype=dtype,
@@ -112,52 +91,44 @@ def keras_steps(c, replicas=0, parts=1, dtype="float32"):
         model.compile(
             keras.optimizers.Adam(1e-4), gradient_accumulation_steps=parts
         )
-    source, target, labels = map(tf.constant, random_batch(c))
+    source, target, labels = map(tf.constant, random_batch(sizes))
     data = ({"source_ids": source, "target_ids": target}, labels)
     if strategy:
-        step = _replica_step(model, strategy, data, c["batch_size"])
+        step = _replica_step(model, strategy, data, sizes["batch_size"])
     else:
         train_step = tf.function(model.train_step, autograph=False)
 
         def step():
             return float(train_step(data)["loss"])
 
-    number = keras.dtype_policies.get(dtype).compute_dtype
-    matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), number)
+    compute_dtype = keras.dtype_policies.get(dtype).compute_dtype
+    matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), compute_dtype)
     product = tf.function(lambda a: a @ a, jit_compile=True, autograph=False)
     return {"step": step, "product": lambda: float(product(matrix)[0, 0])}
 
 
-def preset_steps(c, name):
-    """Makes the function that runs a step of a convolutional preset.
-
-    Args:
-        c: dict of the dimensions of a batch.
-        name: str. The preset.
-
-    Returns:
-        Dict of functions without arguments.
-    """
+def preset_steps(sizes, name):
+    """Returns a function that runs a convolutional preset's training step."""
     import tensorflow as tf
 
     from keras_deepnmt.losses import LabelSmoothedCrossEntropy
     from keras_deepnmt.training import Nesterov
     from keras_deepnmt.zoo import create_model
 
-    size = c["vocabulary_size"]
-    model = create_model(name, size, size)
+    vocabulary_size = sizes["vocabulary_size"]
+    model = create_model(name, vocabulary_size, vocabulary_size)
     model.compile(
         Nesterov(0.25, momentum=0.99, global_clipnorm=0.1),
         loss=LabelSmoothedCrossEntropy(0.0),
     )
-    source, target, labels = map(tf.constant, random_batch(c))
+    source, target, labels = map(tf.constant, random_batch(sizes))
     data = ({"source_ids": source, "target_ids": target}, labels)
     train_step = tf.function(model.train_step, autograph=False)
     return {"step": lambda: float(train_step(data)["loss"])}
 
 
 def _replica_step(model, strategy, data, batch_size):
-    """Makes the function that `fit` calls for each batch under a strategy."""
+    """Returns the function that `fit` calls for a batch under a strategy."""
     from keras_deepnmt.models.tensorflow_batches import array_dataset, pad_rows
     from keras_deepnmt.models.tensorflow_loop import function_of_batches
 
@@ -171,8 +142,8 @@ def _replica_step(model, strategy, data, batch_size):
     return lambda: float(run(batches)["loss"])
 
 
-def torch_steps(c):
-    """Makes the function that runs the same step in PyTorch."""
+def torch_steps(sizes):
+    """Returns a function that runs the same training step in PyTorch."""
     import torch
 
     torch.set_num_threads(os.cpu_count())
@@ -180,30 +151,30 @@ def torch_steps(c):
     class Translator(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            width = c["hidden_dim"]
-            self.embedding = torch.nn.Embedding(c["vocabulary_size"], width)
+            width = sizes["hidden_dim"]
+            self.embedding = torch.nn.Embedding(sizes["vocabulary_size"], width)
             torch.nn.init.normal_(self.embedding.weight, std=width**-0.5)
             self.register_buffer(
-                "positions", torch.randn(1, c["length"], width)
+                "positions", torch.randn(1, sizes["length"], width)
             )
             self.dropout = torch.nn.Dropout(DROPOUT)
             self.transformer = torch.nn.Transformer(
                 width,
-                c["num_heads"],
-                c["num_layers"],
-                c["num_layers"],
-                c["intermediate_dim"],
+                sizes["num_heads"],
+                sizes["num_layers"],
+                sizes["num_layers"],
+                sizes["intermediate_dim"],
                 DROPOUT,
                 batch_first=True,
             )
 
         def embed(self, ids):
-            x = self.embedding(ids) * c["hidden_dim"] ** 0.5
+            x = self.embedding(ids) * sizes["hidden_dim"] ** 0.5
             return self.dropout(x + self.positions)
 
         def forward(self, source, target):
             mask = torch.nn.Transformer.generate_square_subsequent_mask(
-                c["length"]
+                sizes["length"]
             )
             states = self.transformer(
                 self.embed(source),
@@ -216,7 +187,7 @@ def torch_steps(c):
     model = Translator()
     optimizer = torch.optim.Adam(model.parameters(), 1e-4)
     criterion = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
-    source, target, labels = torch.tensor(random_batch(c)).long()
+    source, target, labels = torch.tensor(random_batch(sizes)).long()
 
     def step():
         optimizer.zero_grad()
