@@ -1,12 +1,9 @@
 """Corpora, tokenizers, prepared folders, and datasets of padded batches."""
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan as BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import BatchShape as BatchShape
 from keras_deepnmt.data.batches.batch_shapes import (
-    # The public names, kept from before these two were renamed.
-    BatchShape as Cell,  # noqa: F401
-)
-from keras_deepnmt.data.batches.batch_shapes import (
-    choose_batch_shapes as choose_cells,  # noqa: F401
+    choose_batch_shapes as choose_batch_shapes,
 )
 from keras_deepnmt.data.batches.batch_source import (
     grain_batches as grain_batches,
@@ -45,3 +42,7 @@ from keras_deepnmt.data.preparation.tokenizer_training import (
 )
 from keras_deepnmt.data.prepared_data import PreparedData as PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer as Tokenizer
+
+# Names of version 0.1.0, kept for the projects that use them.
+Cell = BatchShape
+choose_cells = choose_batch_shapes

@@ -7,7 +7,7 @@ TABLE = "measured_costs.csv"
 
 
 def measured_costs():
-    """Reads the costs of all presets, measured by `benchmarks/preset_cost.py`.
+    """Reads the costs of all presets, see `benchmarks/speed/preset_cost.py`.
 
     Returns a dict from preset name to a dict of strings with these columns:
     `parameters` with `vocabulary_size` entries on each side, and

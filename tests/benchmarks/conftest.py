@@ -1,6 +1,6 @@
-"""The scripts in `benchmarks/` import each other by name, as scripts do."""
+"""Tests import the scripts and helpers as `benchmarks.<folder>.<module>`."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -1,5 +1,6 @@
-"""Every script of `benchmarks/` finds what it imports."""
+"""Every script of `benchmarks/` finds what it imports, from any folder."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,15 +8,24 @@ from pathlib import Path
 import pytest
 from digit_run import environment
 
-SCRIPTS = sorted(Path(__file__).parents[2].glob("benchmarks/*.py"))
+REPOSITORY = Path(__file__).parents[2]
+BENCHMARKS = REPOSITORY / "benchmarks"
+MODULES = [
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    for path in sorted(BENCHMARKS.rglob("*.py"))
+]
+FOLDERS = ("speed", "quality", "memory", "scaling")
+SCRIPTS = [
+    BENCHMARKS / "write_tables.py",
+    *(path for name in FOLDERS for path in BENCHMARKS.glob(f"{name}/*.py")),
+]
 
 
 @pytest.fixture(scope="module")
 def imported():
-    names = [script.stem for script in SCRIPTS]
     code = (
         "import importlib\n"
-        f"for name in {names}:\n"
+        f"for name in {MODULES}:\n"
         "    try:\n"
         "        importlib.import_module(name)\n"
         "    except Exception as error:\n"
@@ -25,7 +35,7 @@ def imported():
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=SCRIPTS[0].parent,
+        cwd=REPOSITORY,
         env=environment(),
         capture_output=True,
         text=True,
@@ -34,6 +44,22 @@ def imported():
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("name", [script.stem for script in SCRIPTS])
+@pytest.mark.parametrize("name", MODULES)
 def test_a_script_finds_what_it_imports(imported, name):
     assert imported[name] == "imports"
+
+
+def test_scripts_start_in_any_folder_without_a_search_path(tmp_path):
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    failed = {}
+    for script in SCRIPTS:
+        done = subprocess.run(
+            [sys.executable, script, "--help"],
+            cwd=tmp_path,
+            env=variables,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode or "usage:" not in done.stdout:
+            failed[script.name] = done.stderr
+    assert failed == {}

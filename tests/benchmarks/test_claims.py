@@ -3,14 +3,15 @@
 import math
 
 import pytest
-from claims import CLAIMS, missing_variants, read_rows
-from claims_statistics import (
+
+from benchmarks.quality.claims import CLAIMS, missing_variants, read_rows
+from benchmarks.quality.measuring.claims_summary import summarize
+from benchmarks.quality.measuring.seed_statistics import (
     mean_and_interval,
     v_measure,
     v_measure_by_chance,
 )
-from claims_summary import summarize
-from results_table import append_rows
+from benchmarks.shared.result_rows import append_rows
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from dense_memory import STACKS, add_fits
-from depth_fit import growth_exponent, growth_terms
-from preset_counts import plain_of, timed_beside
-from published_sizes import DATA, MODELS, make_row, preset_name
 
+from benchmarks.memory.dense_memory import STACKS, add_fits
+from benchmarks.memory.measuring.depth_fit import growth_exponent, growth_terms
+from benchmarks.memory.published_sizes import (
+    DATA,
+    MODELS,
+    make_row,
+    preset_name,
+)
+from benchmarks.shared.parameter_counts import plain_model_of, timing_baseline
 from keras_deepnmt.zoo import list_models
 
 REPOSITORY = Path(__file__).parents[2]
@@ -76,11 +81,11 @@ def test_all_models_of_the_paper_s_table_are_presets():
 def test_a_preset_stands_beside_the_plain_one_of_its_backbone(
     name, plain, beside
 ):
-    found, empty = plain_of(name)
+    found, empty = plain_model_of(name)
     assert found == plain
     # A Transformer is plain with empty slots.
     assert bool(empty) != name.startswith(("conv", "dense"))
-    assert beside in (None, timed_beside(name))
+    assert beside in (None, timing_baseline(name))
 
 
 @pytest.mark.thorough
@@ -89,7 +94,12 @@ def test_memory_is_read_from_what_xla_plans(tmp_path):
     name = list(STACKS)[1]
     subprocess.run(
         [
-            *(sys.executable, "benchmarks/dense_memory.py", "--size", "smoke"),
+            *(
+                sys.executable,
+                "benchmarks/memory/dense_memory.py",
+                "--size",
+                "smoke",
+            ),
             *("--only", name, "--output", output),
         ],
         cwd=REPOSITORY,

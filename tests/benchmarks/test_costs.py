@@ -9,15 +9,15 @@ from pathlib import Path
 
 import keras
 import numpy as np
-import preset_cost
 import pytest
-from compiled_programs import count_multiply_adds
-from layer_case import SIZES, Case
-from layer_cases import CASES
-from layer_speed import make_row
-from results_table import replace_row
 
 import keras_deepnmt
+from benchmarks.shared.compiled_programs import count_multiply_adds
+from benchmarks.shared.result_rows import replace_row
+from benchmarks.speed import preset_cost
+from benchmarks.speed.layer_speed import make_row
+from benchmarks.speed.measuring.layer_case import SIZES, Case
+from benchmarks.speed.measuring.layer_cases import CASES
 from keras_deepnmt.decoding import beam_search
 from keras_deepnmt.masks import END_ID
 
@@ -123,7 +123,12 @@ def test_a_layer_is_timed_beside_what_it_replaces(tmp_path):
     output = tmp_path / "speed.csv"
     subprocess.run(
         [
-            *(sys.executable, "benchmarks/layer_speed.py", "--size", "tiny"),
+            *(
+                sys.executable,
+                "benchmarks/speed/layer_speed.py",
+                "--size",
+                "tiny",
+            ),
             *("--rounds", "1", "--output", output),
             *("--only", "HybridSelfAttention, concat*against 1 branch"),
         ],
@@ -155,7 +160,7 @@ def test_one_row_stays_for_each_preset(tmp_path):
 
 def test_counting_makes_no_weights_and_counts_them_all():
     overrides = dict(num_encoder_layers=1, num_decoder_layers=1)
-    count = preset_cost.Counter(overrides)
+    count = preset_cost.ParameterCounter(overrides)
     for name, size in (("transformer_tiny", 8_000), ("transformer_base", 11)):
         model = keras_deepnmt.create_model(name, size, size, **overrides)
         sizes = preset_cost.vocabulary_size(name) - size
@@ -173,7 +178,10 @@ def test_a_measured_search_never_ends_early():
         embedding * (1 + 1e3 * (np.arange(13) == END_ID))[:, None]
     )
     ids = beam_search(
-        preset_cost.Endless(model), source_ids, num_beams=2, max_length=5
+        preset_cost.NeverEndingModel(model),
+        source_ids,
+        num_beams=2,
+        max_length=5,
     )["ids"]
     ended = np.asarray(ids) == END_ID
     assert np.all(ended[..., -1]) and not np.any(ended[..., :-1])
@@ -184,11 +192,11 @@ def test_presets_with_a_row_of_this_commit_are_not_counted_again(
 ):
     path = tmp_path / "costs.csv"
     monkeypatch.setattr(
-        preset_cost, "origin", lambda *_: {"date": "1", "commit": "abc"}
+        preset_cost, "provenance", lambda *_: {"date": "1", "commit": "abc"}
     )
     counted = []
     monkeypatch.setattr(
-        preset_cost.Counter,
+        preset_cost.ParameterCounter,
         "__call__",
         lambda self, name, **slots: counted.append(name) or 7,
     )
@@ -204,7 +212,7 @@ def test_presets_with_a_row_of_this_commit_are_not_counted_again(
     counted.clear()
     preset_cost.main([*arguments, "layer_attention_base", "--again"])
     assert set(counted) == {"layer_attention_base"}
-    assert preset_cost.done_before(path, "abc+") == set()
+    assert preset_cost.measured_presets(path, "abc+") == set()
 
 
 @pytest.mark.thorough

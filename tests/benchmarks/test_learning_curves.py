@@ -9,9 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from learning_curves import KEY, done_before
-from learning_curves_plot import read_curves
-from updates_saved import first_reached, levels, summarize
+
+from benchmarks.quality.learning_curves import KEY, measured_curves
+from benchmarks.quality.measuring.curve_plot import read_curves
+from benchmarks.quality.measuring.updates_saved import (
+    first_reached,
+    levels,
+    summarize,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 FALLING = [(0, 9.0), (100, 5.0), (200, 6.0), (300, 4.0), (400, 3.0)]
@@ -127,9 +132,9 @@ def test_a_seed_that_never_gets_there_is_not_averaged_away():
 
 def test_a_curve_of_the_same_commit_and_settings_is_not_trained_again():
     rows = rows_of("plain", 1, FALLING)
-    done = done_before(rows, "new")
+    done = measured_curves(rows, "new")
     assert {tuple(rows[0][name] for name in KEY)} == done
-    assert done_before(rows, "new+") == set()
+    assert measured_curves(rows, "new+") == set()
 
 
 def test_the_plot_has_the_newest_curves_of_its_setting():
@@ -151,7 +156,7 @@ def test_two_curves_are_trained_compared_and_drawn(tmp_path):
     output = tmp_path / "learning_curves.csv"
     subprocess.run(
         [
-            *(sys.executable, "benchmarks/learning_curves.py"),
+            *(sys.executable, "benchmarks/quality/learning_curves.py"),
             *("--size", "smoke", "--output", output),
             *("--only", "conv_seq2seq_tiny", "dense_nmt_2_tiny"),
         ],

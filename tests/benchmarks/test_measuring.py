@@ -7,9 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from joeynmt_process import joeynmt_configuration, joeynmt_round
-from results_table import append_row, append_rows
-from worker_process import WorkerProcess, answer_questions
+
+from benchmarks.shared.result_rows import append_row, append_rows
+from benchmarks.shared.worker_process import WorkerProcess, answer_questions
+from benchmarks.speed.measuring.joeynmt_process import (
+    joeynmt_configuration,
+    train_joeynmt,
+)
 
 LINE = "INFO - Epoch 1, Step: 10, Tokens per Sec:    {}, Lr: 0.1"
 
@@ -58,7 +62,7 @@ def test_early_updates_of_joeynmt_do_not_count(tmp_path):
         then=f"sleep 1; echo '{LINE.format(600)}'; exec sleep 60",
     )
     start = time.monotonic()
-    speed, tokens, parameters = joeynmt_round(str(python), "any.yaml", 20)
+    speed, tokens, parameters = train_joeynmt(str(python), "any.yaml", 20)
     # As many updates at 300 as at 600 tokens a second: 2 / (1/300 + 1/600).
     assert speed == pytest.approx(400)
     assert parameters == 1_965_056
@@ -73,7 +77,7 @@ def test_early_updates_of_joeynmt_do_not_count(tmp_path):
 def test_what_joeynmt_says_when_it_fails_is_shown(tmp_path):
     python = fake_joeynmt(tmp_path, "no such key", then="exit 1")
     with pytest.raises(RuntimeError, match="no such key"):
-        joeynmt_round(str(python), "any.yaml", 20)
+        train_joeynmt(str(python), "any.yaml", 20)
 
 
 def test_joeynmt_logs_the_counted_updates_and_no_validation(tmp_path):
@@ -102,11 +106,11 @@ def test_joeynmt_logs_the_counted_updates_and_no_validation(tmp_path):
 
 def test_a_worker_answers_in_order_and_tells_why_it_died(tmp_path):
     script = tmp_path / "script.py"
-    folder = Path(inspect.getfile(answer_questions)).parent
+    repository = Path(inspect.getfile(answer_questions)).parents[2]
     script.write_text(
         "import sys\n"
-        f"sys.path.insert(0, {str(folder)!r})\n"
-        "from worker_process import answer_questions\n"
+        f"sys.path.insert(0, {str(repository)!r})\n"
+        "from benchmarks.shared.worker_process import answer_questions\n"
         "def divide(a, b):\n"
         "    print('this is no answer')\n"
         "    return a / b\n"

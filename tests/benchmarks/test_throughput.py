@@ -4,12 +4,15 @@ import csv
 from pathlib import Path
 
 import pytest
-from throughput_steps import GROUPS, PRESET_CONFIGURATIONS
-from training_throughput import make_preset_row
 
+from benchmarks.speed.measuring.training_steps import (
+    GROUPS,
+    PRESET_CONFIGURATIONS,
+)
+from benchmarks.speed.training_throughput import make_preset_row
 from keras_deepnmt.zoo import list_models
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "speed" / "results"
 
 
 def row(preset, seconds):

@@ -87,14 +87,7 @@ def _is_module(value, part):
 
 
 def test_measured_numbers_are_the_rows_of_the_results():
-    file = REPOSITORY / "benchmarks" / "results_section.py"
+    file = REPOSITORY / "benchmarks" / "write_tables.py"
     script = runpy.run_path(str(file))
     for page in script["PAGES"]:
         assert script["section"](page) in page.read_text("utf-8")
-
-
-def test_numbers_on_many_machines_are_the_rows_of_the_results(monkeypatch):
-    folder = REPOSITORY / "benchmarks"
-    monkeypatch.syspath_prepend(folder)  # the script imports others
-    section = runpy.run_path(str(folder / "scaling_section.py"))["section"]
-    assert section() in (folder / "README.md").read_text("utf-8")

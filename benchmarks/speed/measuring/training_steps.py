@@ -1,0 +1,200 @@
+"""The training steps that `training_throughput.py` times."""
+
+import os
+
+CONFIGURATIONS = {
+    "3+3x256": dict(
+        hidden_dim=256,
+        intermediate_dim=1024,
+        num_heads=4,
+        num_layers=3,
+        vocabulary_size=10_000,
+        batch_size=128,
+        length=32,
+    ),
+    "6+6x512": dict(
+        hidden_dim=512,
+        intermediate_dim=2048,
+        num_heads=8,
+        num_layers=6,
+        vocabulary_size=32_000,
+        batch_size=128,
+        length=32,
+    ),
+}
+# Ways of running our training step; the global batch is the same for all.
+VARIANTS = {
+    "plain": dict(),
+    "1 replica": dict(replicas=1),
+    "2 replicas": dict(replicas=2),
+    "2 parts": dict(parts=2),
+    "bfloat16": dict(dtype="mixed_bfloat16"),
+}
+# Presets that alternate; the others are compared with the first.
+PRESET_CONFIGURATIONS = {
+    f"conv_{size}": dict(
+        hidden_dim=hidden_dim,
+        num_layers=num_layers,
+        vocabulary_size=10_000,
+        batch_size=64,
+        length=32,
+        presets=[
+            f"{variant}_{size}"
+            for variant in ("conv_seq2seq", "dense_nmt_1", "dense_nmt_2")
+        ],
+    )
+    for size, hidden_dim, num_layers in (("4l", 256, 4), ("8l", 192, 8))
+}
+GROUPS = {"conv": list(PRESET_CONFIGURATIONS)}
+DROPOUT = 0.1
+PEAK_SIZE = 2048
+
+
+def random_batch(sizes):
+    """Draws source ids, target ids and labels without padding."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    shape = (3, sizes["batch_size"], sizes["length"])
+    return random.integers(4, sizes["vocabulary_size"], shape).astype("int32")
+
+
+def keras_steps(sizes, replicas=0, parts=1, dtype="float32"):
+    """Returns functions that run our training step and a matrix product.
+
+    Both are compiled by XLA. `replicas` is the number of logical devices of a
+    mirrored strategy (0: no strategy), `parts` the number of parts of a batch
+    whose gradients are accumulated, and `dtype` the policy of the layers.
+    """
+    import contextlib
+
+    import keras
+    import tensorflow as tf
+
+    from keras_deepnmt.models import Transformer
+    from keras_deepnmt.training.strategies import make_strategy
+
+    strategy = make_strategy("mirrored", replicas) if replicas else None
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        model = Transformer(
+            sizes["vocabulary_size"],
+            sizes["vocabulary_size"],
+            sizes["hidden_dim"],
+            sizes["intermediate_dim"],
+            sizes["num_heads"],
+            sizes["num_layers"],
+            sizes["num_layers"],
+            share_embeddings=True,
+            dropout=DROPOUT,
+            dtype=dtype,
+        )
+        model.compile(
+            keras.optimizers.Adam(1e-4), gradient_accumulation_steps=parts
+        )
+    source, target, labels = map(tf.constant, random_batch(sizes))
+    data = ({"source_ids": source, "target_ids": target}, labels)
+    if strategy:
+        step = _replica_step(model, strategy, data, sizes["batch_size"])
+    else:
+        train_step = tf.function(model.train_step, autograph=False)
+
+        def step():
+            return float(train_step(data)["loss"])
+
+    compute_dtype = keras.dtype_policies.get(dtype).compute_dtype
+    matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), compute_dtype)
+    product = tf.function(lambda a: a @ a, jit_compile=True, autograph=False)
+    return {"step": step, "product": lambda: float(product(matrix)[0, 0])}
+
+
+def preset_steps(sizes, name):
+    """Returns a function that runs a convolutional preset's training step."""
+    import tensorflow as tf
+
+    from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+    from keras_deepnmt.training import Nesterov
+    from keras_deepnmt.zoo import create_model
+
+    vocabulary_size = sizes["vocabulary_size"]
+    model = create_model(name, vocabulary_size, vocabulary_size)
+    model.compile(
+        Nesterov(0.25, momentum=0.99, global_clipnorm=0.1),
+        loss=LabelSmoothedCrossEntropy(0.0),
+    )
+    source, target, labels = map(tf.constant, random_batch(sizes))
+    data = ({"source_ids": source, "target_ids": target}, labels)
+    train_step = tf.function(model.train_step, autograph=False)
+    return {"step": lambda: float(train_step(data)["loss"])}
+
+
+def _replica_step(model, strategy, data, batch_size):
+    """Returns the function that `fit` calls for a batch under a strategy."""
+    from keras_deepnmt.models.tensorflow_batches import array_dataset, pad_rows
+    from keras_deepnmt.models.tensorflow_loop import function_of_batches
+
+    dataset = pad_rows(
+        array_dataset(*data, batch_size).repeat(),
+        strategy.num_replicas_in_sync,
+    )
+    batches = iter(strategy.experimental_distribute_dataset(dataset))
+    run = function_of_batches(model, model.train_step)
+    model.spread_seeds()
+    return lambda: float(run(batches)["loss"])
+
+
+def torch_steps(sizes):
+    """Returns a function that runs the same training step in PyTorch."""
+    import torch
+
+    torch.set_num_threads(os.cpu_count())
+
+    class Translator(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            width = sizes["hidden_dim"]
+            self.embedding = torch.nn.Embedding(sizes["vocabulary_size"], width)
+            torch.nn.init.normal_(self.embedding.weight, std=width**-0.5)
+            self.register_buffer(
+                "positions", torch.randn(1, sizes["length"], width)
+            )
+            self.dropout = torch.nn.Dropout(DROPOUT)
+            self.transformer = torch.nn.Transformer(
+                width,
+                sizes["num_heads"],
+                sizes["num_layers"],
+                sizes["num_layers"],
+                sizes["intermediate_dim"],
+                DROPOUT,
+                batch_first=True,
+            )
+
+        def embed(self, ids):
+            x = self.embedding(ids) * sizes["hidden_dim"] ** 0.5
+            return self.dropout(x + self.positions)
+
+        def forward(self, source, target):
+            mask = torch.nn.Transformer.generate_square_subsequent_mask(
+                sizes["length"]
+            )
+            states = self.transformer(
+                self.embed(source),
+                self.embed(target),
+                tgt_mask=mask,
+                tgt_is_causal=True,
+            )
+            return states @ self.embedding.weight.T
+
+    model = Translator()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-4)
+    criterion = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+    source, target, labels = torch.tensor(random_batch(sizes)).long()
+
+    def step():
+        optimizer.zero_grad()
+        scores = model(source, target)
+        loss = criterion(scores.flatten(0, 1), labels.flatten())
+        loss.backward()
+        optimizer.step()
+        return float(loss)
+
+    return {"step": step}

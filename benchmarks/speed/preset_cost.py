@@ -1,0 +1,237 @@
+"""Cost of each preset, compared with the plain model of its kind and size.
+
+    python benchmarks/speed/preset_cost.py
+    python benchmarks/speed/preset_cost.py --only "hybrid_*" --again
+
+The parameters of every Transformer are compared with those of the same model
+with empty slots; those of every convolutional model with the residual one of
+its size. The tiny presets are timed as well, alternately with
+`transformer_tiny` or `conv_seq2seq_tiny`: a training step (XLA, dropout, Adam)
+on one fixed batch, and beam search with 4 beams and the same number of steps
+for all. Ratios are medians over the rounds. Compile seconds are the time of the
+first call minus that of a later one. Larger presets are counted in a TensorFlow
+graph, which allocates no weights.
+
+One row per preset is written to the table that the package contains,
+`keras_deepnmt/zoo/measured_costs.csv`, as soon as it is measured. If the script
+is started again, it skips presets that have a row of the same commit.
+"""
+
+import argparse
+import fnmatch
+import gc
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.shared.parameter_counts import (
+    ParameterCounter,
+    is_measured,
+    plain_model_of,
+    timing_baseline,
+    vocabulary_size,
+)
+from benchmarks.shared.result_rows import provenance, read_rows, replace_row
+
+REPOSITORY = Path(__file__).parents[2]
+TABLE = REPOSITORY / "keras_deepnmt" / "zoo" / "measured_costs.csv"
+SIZES = {
+    "full": dict(batch_size=64, length=24, sentences=8, steps=24, overrides={}),
+    "smoke": dict(
+        batch_size=2,
+        length=4,
+        sentences=2,
+        steps=3,
+        overrides=dict(num_encoder_layers=1, num_decoder_layers=1),
+    ),
+}
+NUM_BEAMS = 4
+WAYS = ("step", "decode")
+
+
+class NeverEndingModel:
+    """A model that never ends a sentence: all searches are equally long."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def log_probs(self, scores):
+        """Returns log-probabilities with an extremely improbable end token."""
+        from keras import ops
+
+        from keras_deepnmt.masks import END_ID
+
+        log_probs = self._model.log_probs(scores)
+        is_end = ops.equal(ops.arange(log_probs.shape[-1]), END_ID)
+        return ops.where(is_end, -1e6, log_probs)
+
+
+class CompiledPreset:
+    """A preset whose training step and search are compiled and can be timed.
+
+    `sizes` has the batch size, the length, the number of sentences and of
+    search steps; `overrides` are arguments that override the preset's.
+    """
+
+    def __init__(self, name, sizes, overrides):
+        import keras
+        import numpy as np
+        import tensorflow as tf
+
+        from keras_deepnmt.decoding import beam_search
+        from keras_deepnmt.decoding.compiled import compile_for
+        from keras_deepnmt.zoo import create_model
+
+        vocabulary = vocabulary_size(name)
+        keras.utils.set_random_seed(0)
+        model = create_model(name, vocabulary, vocabulary, **overrides)
+        self.parameters = model.count_params()
+        model.compile(keras.optimizers.Adam(1e-4))
+        random = np.random.default_rng(0)
+        shape = (3, sizes["batch_size"], sizes["length"])
+        ids = random.integers(4, vocabulary, shape).astype("int32")
+        source, target, labels = map(tf.constant, ids)
+        batch = ({"source_ids": source, "target_ids": target}, labels)
+        step = tf.function(model.train_step, autograph=False)
+        search = compile_for(
+            model,
+            lambda model, source_ids: beam_search(
+                NeverEndingModel(model),
+                source_ids,
+                num_beams=NUM_BEAMS,
+                max_length=sizes["steps"],
+            )["ids"],
+        )
+        sentences = ids[0, : sizes["sentences"]]
+        self._functions = {
+            "step": lambda: float(step(batch)["loss"]),
+            "decode": lambda: search(sentences),
+        }
+        self.compile_seconds = {
+            way: self.seconds(way) - self.seconds(way) for way in WAYS
+        }
+
+    def seconds(self, way):
+        """Times one call."""
+        start = time.perf_counter()
+        self._functions[way]()
+        return time.perf_counter() - start
+
+
+def measure(compiled, plain, options):
+    """Times a preset and the plain model alternately.
+
+    Stops after `options.rounds`, or after `options.seconds` for each way.
+    Returns lists of ratios by way, one entry per round.
+    """
+    ratios = {way: [] for way in WAYS}
+    for way in WAYS:
+        start = time.perf_counter()
+        for number in range(options.rounds):
+            # The second one profits from warm caches: the order alternates.
+            if number % 2:
+                ours, theirs = compiled.seconds(way), plain.seconds(way)
+            else:
+                theirs, ours = plain.seconds(way), compiled.seconds(way)
+            ratios[way].append(ours / theirs)
+            if time.perf_counter() - start > options.seconds:
+                break
+    return ratios
+
+
+def measure_row(name, count, sizes, options, plain_presets):
+    """Measures or counts one preset; returns its row.
+
+    `plain_presets` caches the plain models' `CompiledPreset`s between presets.
+    """
+    parameters = count(name)
+    plain, empty = plain_model_of(name)
+    row = {
+        "preset": name,
+        "vocabulary_size": vocabulary_size(name),
+        "parameters": parameters,
+        "extra_parameters": parameters - count(plain, **empty),
+        **{f"{way}_ratio": "" for way in WAYS},
+        **{f"{way}_compile_seconds": "" for way in WAYS},
+        "rounds": "",
+    }
+    if is_measured(name):
+        overrides = sizes["overrides"]
+        baseline = timing_baseline(name)
+        if baseline not in plain_presets:
+            plain_presets[baseline] = CompiledPreset(baseline, sizes, overrides)
+            # A process is slow at first, which would make the first preset's
+            # ratio too small.
+            measure(plain_presets[baseline], plain_presets[baseline], options)
+        compiled = plain_presets[baseline]
+        if name != baseline:
+            compiled = CompiledPreset(name, sizes, overrides)
+        assert compiled.parameters == parameters
+        ratios = measure(compiled, plain_presets[baseline], options)
+        row["rounds"] = min(map(len, ratios.values()))
+        for way in WAYS:
+            row[f"{way}_ratio"] = round(statistics.median(ratios[way]), 3)
+            seconds = compiled.compile_seconds[way]
+            row[f"{way}_compile_seconds"] = round(seconds, 1)
+    return row | provenance("tensorflow", "keras")
+
+
+def measured_presets(path, commit):
+    """Returns the presets that have a row of this commit."""
+    # With `+`, files differ from the commit and may have changed since.
+    if commit.endswith("+"):
+        return set()
+    rows = read_rows(path)
+    return {row["preset"] for row in rows if row["commit"] == commit}
+
+
+def main(arguments=None):
+    """Measures every preset that has no row of this commit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--only",
+        default="*",
+        metavar="PATTERN",
+        help="names of presets; * is a wildcard",
+    )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="measure presets again that have a row",
+    )
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=8.0,
+        help="maximum seconds for measuring the step, or the search",
+    )
+    parser.add_argument("--size", choices=SIZES, default="full")
+    parser.add_argument("--output", type=Path, default=TABLE)
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from keras_deepnmt.zoo import list_models
+
+    names = fnmatch.filter(list_models(), options.only)
+    commit = provenance()["commit"]
+    done = set() if options.again else measured_presets(options.output, commit)
+    sizes = SIZES[options.size]
+    count, plain_presets = ParameterCounter(sizes["overrides"]), {}
+    for name in names:
+        if name in done:
+            continue
+        row = measure_row(name, count, sizes, options, plain_presets)
+        replace_row(options.output, row, "preset")
+        print(", ".join(f"{key} {value}" for key, value in row.items()))
+        gc.collect()
+
+
+if __name__ == "__main__":
+    main()

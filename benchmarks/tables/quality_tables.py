@@ -1,0 +1,203 @@
+"""The tables of translation quality and of the papers' claims."""
+
+import re
+from pathlib import Path
+
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import (
+    count,
+    decimals,
+    markdown_table,
+    measured_when_and_where,
+    millions,
+    newest_rows,
+    table_section,
+    with_interval,
+)
+
+RESULTS = Path(__file__).parents[1] / "quality" / "results"
+CLAIMS = {
+    "positions": "Word order without position encodings (Song et al., 2018)",
+    "roles": "Roles and grammatical functions (Weissenborn et al., 2019)",
+    "diversity": "Diversity of layers (Dou et al., 2018)",
+}
+METRICS = {
+    "valid_loss": "validation loss (nats per token)",
+    "valid_bleu": "validation BLEU",
+    "encoder_diversity": "diversity of encoder layers (0 to 1)",
+    "decoder_diversity": "diversity of decoder layers (0 to 1)",
+    "v_measure": "V-measure of roles and functions",
+    "v_measure_chance": "V-measure of shuffled roles",
+    "v_measure_over_chance": "V-measure above that of shuffled roles",
+    "v_measure_token": "V-measure of the token alone",
+    "roles_played": "number of different roles",
+    "der_tokens": 'number of "der" tokens',
+}
+VARIANTS = {
+    "plain": "plain attention, no positions",
+    "hybrid, gated_sum": "hybrid attention (gated sum), no positions",
+    "hybrid, sum": "hybrid attention (sum), no positions",
+    "plain, positions": "plain attention with positions",
+    "weight 0": "diversity loss with weight 0",
+    "weight 1": "diversity loss with weight 1",
+    "untrained": "soft roles, untrained",
+    "softmax": "soft roles",
+    "onehot": "one-hot roles",
+}
+LEVELS = {
+    "baseline's best in 50 % of its updates": "in half of its updates",
+    "baseline's best in 75 % of its updates": "in 3/4 of its updates",
+    "baseline's best": "in all of its updates",
+}
+CORPORA = {"demo": "embedded corpus", "multi30k": "Multi30k"}
+
+
+def quality_tables():
+    """Returns the Markdown blocks of all tables of quality."""
+    return [
+        *_scores(),
+        *(block for claim in CLAIMS for block in _claim(claim)),
+        *_updates_saved(),
+        *_export_parity(),
+    ]
+
+
+def quality_summary():
+    """Returns a short table of quality, for the project's README."""
+    rows = newest_rows(read_rows(RESULTS / "quality.csv"), "recipe")
+    if not rows:
+        return []
+    headings = [
+        "recipe",
+        "parameters",
+        "updates",
+        "training time (minutes)",
+        "test sentences",
+        "BLEU",
+    ]
+    cells = [
+        [
+            f"`{row['recipe']}`",
+            millions(row["parameters"]),
+            count(row["updates"]),
+            decimals(row["training_minutes"], 1),
+            count(row["sentences"]),
+            decimals(row["bleu"], 1),
+        ]
+        for row in rows
+    ]
+    return [
+        "Translation quality of bundled recipes "
+        "([more](benchmarks/quality/README.md)). "
+        f"{measured_when_and_where(rows)}",
+        markdown_table(headings, cells),
+    ]
+
+
+def _scores():
+    rows = newest_rows(read_rows(RESULTS / "quality.csv"), "recipe")
+    versions = {
+        re.search(r"version:([\d.]+)", row["bleu_signature"])[1] for row in rows
+    }
+    return table_section(
+        "Scores of bundled recipes",
+        rows,
+        {
+            "recipe": lambda row: f"`{row['recipe']}`",
+            "test sentences": lambda row: count(row["sentences"]),
+            "beam size": lambda row: row["num_beams"],
+            "BLEU": lambda row: decimals(row["bleu"], 1),
+            "chrF": lambda row: decimals(row["chrf"], 1),
+            "TER": lambda row: decimals(row["ter"], 1),
+        },
+        f"Scores are those of sacreBLEU {', '.join(sorted(versions))}, whose "
+        "signatures are in the CSV file.",
+    )
+
+
+def _claim(claim):
+    rows = read_rows(RESULTS / "claims_summary.csv")
+    rows = [row for row in rows if row["claim"] == claim]
+    seeds, updates = (
+        ", ".join(sorted({row[name] for row in rows}))
+        for name in ("seeds", "updates")
+    )
+    return table_section(
+        CLAIMS[claim],
+        rows,
+        {
+            "measure": lambda row: METRICS[row["metric"]],
+            "model": lambda row: VARIANTS[row["variant"]],
+            "mean": lambda row: with_interval(row["mean"], row["interval"]),
+            "difference": _difference,
+            "difference from": lambda row: VARIANTS.get(row["against"], ""),
+        },
+        f"Means over {seeds} seeds after {updates} updates; ± is the 95 % "
+        "interval.",
+    )
+
+
+def _difference(row):
+    if not row["difference"]:
+        return ""
+    text = with_interval(row["difference"], row["difference_interval"])
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _updates_saved():
+    rows = read_rows(RESULTS / "updates_saved.csv")
+    baselines, seeds = (
+        ", ".join(sorted({row[name] for row in rows}))
+        for name in ("against", "seeds")
+    )
+    return table_section(
+        "Updates that dense connections save",
+        rows,
+        {
+            "corpus": lambda row: CORPORA[row["corpus"]],
+            "dense model": lambda row: f"`{row['model']}`",
+            "lowest loss of the residual model": lambda row: (
+                f"{row['val_loss']} {LEVELS[row['level']]}"
+            ),
+            "updates of the residual model": lambda row: _updates(
+                row["updates_against"]
+            ),
+            "updates of the dense model": lambda row: _updates(
+                row["updates_needed"]
+            ),
+            "updates saved (%)": _percent_saved,
+        },
+        f"The residual model is `{baselines}`. Losses are validation losses in "
+        f"nats per token, means over {seeds} seeds; updates are medians; ± is "
+        "the 95 % interval of the paired differences.",
+    )
+
+
+def _updates(text):
+    return count(text) if text.isdigit() else text
+
+
+def _percent_saved(row):
+    if not row["saved_interval"]:
+        return row["saved"]
+    saved, interval = float(row["saved"]), float(row["saved_interval"])
+    return f"{100 * saved:.0f} ± {100 * interval:.0f}"
+
+
+def _export_parity():
+    return table_section(
+        "Translations of a SavedModel compared with Python",
+        read_rows(RESULTS / "export_parity.csv"),
+        {
+            "run folder": lambda row: f"`{row['run']}`",
+            "sentences": lambda row: count(row["sentences"]),
+            "same as the graph in Python": lambda row: count(
+                row["identical_to_graph"]
+            ),
+            "same as the compiled search": lambda row: count(
+                row["identical_to_compiled"]
+            ),
+            "near ties": lambda row: count(row["near_ties"]),
+            "other differences": lambda row: count(row["other_differences"]),
+        },
+    )

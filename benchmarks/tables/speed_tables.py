@@ -1,0 +1,231 @@
+"""The tables of training speed, start-up time and layers."""
+
+from pathlib import Path
+
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import (
+    count,
+    decimals,
+    markdown_table,
+    measured_when_and_where,
+    newest_rows,
+    ratio,
+    ratio_range,
+    table_section,
+)
+
+RESULTS = Path(__file__).parents[1] / "speed" / "results"
+STEPS = {
+    "plain": "plain",
+    "1 replica": "mirrored strategy, 1 replica",
+    "2 replicas": "mirrored strategy, 2 replicas",
+    "2 parts": "gradients accumulated over 2 parts",
+    "bfloat16": "mixed_bfloat16",
+}
+CORPORA = {"multi30k_tok_en_de": "Multi30k, English-German"}
+
+
+def speed_tables():
+    """Returns the Markdown blocks of all tables of speed."""
+    return [
+        *_training_steps(),
+        *_convolutional_models(),
+        *_joeynmt(),
+        *_input_pipeline(),
+        *_compilation_cache(),
+        *_layers(),
+    ]
+
+
+def speed_summary():
+    """Returns a short table of training speed, for the project's README."""
+    rows = [row for row in _transformer_rows() if row["variant"] == "plain"]
+    if not rows:
+        return []
+    headings = [
+        "Transformer",
+        "keras_deepnmt (target tokens/s)",
+        "PyTorch (target tokens/s)",
+        "speed relative to PyTorch",
+    ]
+    cells = [
+        [
+            _dimensions(row),
+            count(row["keras_tokens_per_second"]),
+            count(row["torch_tokens_per_second"]),
+            ratio(row["ratio_median"]),
+        ]
+        for row in rows
+    ]
+    return [
+        "Training speed compared with `torch.nn.Transformer` "
+        "([more](benchmarks/speed/README.md)). "
+        f"{measured_when_and_where(rows)}",
+        markdown_table(headings, cells),
+    ]
+
+
+def _transformer_rows():
+    """Returns the newest row of each Transformer and way of its step."""
+    rows = [
+        row | {"variant": row["variant"] or "plain"}
+        for row in read_rows(RESULTS / "training_throughput.csv")
+        if row["torch_tokens_per_second"]
+    ]
+    return newest_rows(rows, "model", "variant")
+
+
+def _dimensions(row):
+    layers = row["num_layers"]
+    return f"{layers}+{layers} layers, width {row['hidden_dim']}"
+
+
+def _training_steps():
+    return table_section(
+        "Training step compared with PyTorch",
+        _transformer_rows(),
+        {
+            "Transformer": _dimensions,
+            "training step": lambda row: STEPS[row["variant"]],
+            "target tokens/s": lambda row: count(
+                row["keras_tokens_per_second"]
+            ),
+            "speed relative to PyTorch": lambda row: ratio(row["ratio_median"]),
+            "speed relative to the plain step": lambda row: ratio(
+                row["ratio_to_plain_median"]
+            ),
+            "fraction of the matrix-product peak": lambda row: (
+                f"{float(row['peak_fraction_median']):.0%}"
+            ),
+        },
+    )
+
+
+def _convolutional_models():
+    rows = [
+        row
+        for row in read_rows(RESULTS / "training_throughput.csv")
+        if row["model"].startswith("conv_")
+    ]
+    return table_section(
+        "Dense compared with residual convolutional models",
+        newest_rows(rows, "model", "variant"),
+        {
+            "convolutional model": lambda row: f"`{row['variant']}`",
+            "dimensions": _dimensions,
+            "target tokens/s": lambda row: count(
+                row["keras_tokens_per_second"]
+            ),
+            "speed relative to the residual model": lambda row: ratio(
+                row["ratio_to_plain_median"]
+            ),
+            "range over rounds": lambda row: ratio_range(row, "ratio_to_plain"),
+            "target": _target,
+        },
+    )
+
+
+def _target(row):
+    if not row["target"]:
+        return ""
+    value = row["target"].split()[-1]
+    return f"≥ {value}: {'met' if row['met'] == 'True' else 'not met'}"
+
+
+def _joeynmt():
+    return table_section(
+        "Training compared with JoeyNMT",
+        read_rows(RESULTS / "joeynmt_throughput.csv"),
+        {
+            "corpus": lambda row: CORPORA.get(row["corpus"], row["corpus"]),
+            "padded tokens per batch": lambda row: count(row["batch_tokens"]),
+            "keras_deepnmt (target tokens/s)": lambda row: count(
+                row["keras_tokens_per_second"]
+            ),
+            "JoeyNMT (target tokens/s)": lambda row: count(
+                row["joeynmt_tokens_per_second"]
+            ),
+            "speed relative to JoeyNMT": lambda row: ratio(row["ratio_median"]),
+            "range over rounds": lambda row: ratio_range(row, "ratio"),
+        },
+    )
+
+
+def _input_pipeline():
+    return table_section(
+        "Cost of the input pipeline",
+        read_rows(RESULTS / "input_pipeline.csv"),
+        {
+            "recipe": lambda row: f"`{row['recipe']}`",
+            "batch shapes": lambda row: row["shapes"],
+            "update with the input pipeline (ms)": lambda row: decimals(
+                row["real_ms_median"], 1
+            ),
+            "update with cached batches (ms)": lambda row: decimals(
+                row["cached_ms_median"], 1
+            ),
+            "ratio": lambda row: ratio(row["ratio_median"]),
+            "range over rounds": lambda row: ratio_range(row, "ratio"),
+        },
+    )
+
+
+def _compilation_cache():
+    return table_section(
+        "Compilation cache",
+        read_rows(RESULTS / "compilation_cache.csv"),
+        {
+            "recipe": lambda row: f"`{row['recipe']}`",
+            "compiled programs": lambda row: row["executables"],
+            "compile time of the first start (s)": lambda row: decimals(
+                row["first_seconds_median"], 1
+            ),
+            "compile time of the second start (s)": lambda row: decimals(
+                row["second_seconds_median"], 1
+            ),
+            "ratio": lambda row: ratio(row["ratio_median"]),
+        },
+    )
+
+
+def _layers():
+    rows = read_rows(RESULTS / "layer_speed.csv")
+    rows = newest_rows(rows, "layer", "variant", "plain")
+    return table_section(
+        "Single layers compared with what they replace",
+        rows,
+        {
+            "layer and variant": _layer_and_variant,
+            "compared with": lambda row: row["plain"],
+            "forward time (ratio)": lambda row: ratio(
+                row["forward_ratio_median"]
+            ),
+            "training time (ratio)": lambda row: ratio(
+                row["training_ratio_median"]
+            ),
+            "multiply-adds in training (ratio)": lambda row: ratio(
+                row["training_multiply_adds_ratio"]
+            ),
+            "memory in training (ratio)": lambda row: ratio(
+                row["memory_ratio"]
+            ),
+        },
+        _layer_targets(rows),
+    )
+
+
+def _layer_and_variant(row):
+    return f"{row['layer']}, {row['variant']}"
+
+
+def _layer_targets(rows):
+    targets = [row for row in rows if row["target"]]
+    missed = [
+        f"{_layer_and_variant(row)}, compared with {row['plain']} "
+        f"({row['target'].replace('<=', '≤')})"
+        for row in targets
+        if row["met"] != "True"
+    ]
+    number = len(targets) - len(missed)
+    text = f"{number} of {len(targets)} rows with a target meet it"
+    return text + (f"; not met: {'; '.join(missed)}." if missed else ".")

@@ -1,0 +1,53 @@
+"""Writes the tables of all READMEs from the CSV files in `results/` folders.
+
+    python benchmarks/write_tables.py
+
+Replaces everything between the marks `<!-- results -->` and
+`<!-- /results -->` in the project's README and in the READMEs of the folders
+here. The project's README has only the most important rows.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.scaling.forecast.report import scaling_report
+from benchmarks.tables.memory_tables import memory_tables
+from benchmarks.tables.quality_tables import quality_summary, quality_tables
+from benchmarks.tables.speed_tables import speed_summary, speed_tables
+
+FOLDER = Path(__file__).parent
+START, END = "<!-- results -->", "<!-- /results -->"
+# Functions that return the Markdown blocks of each page.
+PAGES = {
+    FOLDER.parent / "README.md": lambda: [
+        *quality_summary(),
+        *speed_summary(),
+    ],
+    FOLDER / "speed" / "README.md": speed_tables,
+    FOLDER / "quality" / "README.md": quality_tables,
+    FOLDER / "memory" / "README.md": memory_tables,
+    FOLDER / "scaling" / "README.md": scaling_report,
+}
+
+
+def section(page):
+    """Returns the generated part of a page of `PAGES`, with its two marks."""
+    return "\n\n".join([START, *PAGES[page](), END])
+
+
+def main():
+    """Replaces the generated parts of all pages."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.parse_args()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        before, rest = text.split(START)
+        after = rest.split(END)[1]
+        page.write_text(before + section(page) + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
