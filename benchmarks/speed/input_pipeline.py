@@ -68,14 +68,14 @@ def cached_batches(store, plan, start, steps):
 
     from keras_deepnmt.data.batches.datasets import make_batch
 
-    cells = [plan.batch(step)[0] for step in range(start, start + steps)]
-    shapes = sorted(set(cells))
+    batch_shapes = [plan.batch(step)[0] for step in range(start, start + steps)]
+    shapes = sorted(set(batch_shapes))
     batches = []
-    for cell in shapes:
-        step = start + cells.index(cell)
-        batches.append(make_batch(cell, store.read(plan.batch(step)[1])))
+    for shape in shapes:
+        step = start + batch_shapes.index(shape)
+        batches.append(make_batch(shape, store.read(plan.batch(step)[1])))
     order = tf.data.Dataset.from_tensor_slices(
-        [shapes.index(cell) for cell in cells]
+        [shapes.index(shape) for shape in batch_shapes]
     )
     dataset = tf.data.Dataset.choose_from_datasets(
         [tf.data.Dataset.from_tensors(batch).repeat() for batch in batches],

@@ -12,8 +12,8 @@ class CompilationLimit(keras.callbacks.Callback):
     """Stops when a batch comes whose shape is not one of the batch shapes.
 
     XLA compiles the step for every shape it meets, seconds to minutes each
-    time. `data.choose_batch_shapes` plans few of them; if others come in between,
-    a run would compile again and again without anybody being told.
+    time. `data.choose_batch_shapes` plans few shapes; with others a run would
+    compile again and again without telling anybody.
 
     Args:
         batch_shapes: shapes of the training batches, those of all replicas

@@ -20,6 +20,7 @@ READMES = sorted(
         *REPOSITORY.glob("*.md"),
         *(REPOSITORY / "keras_deepnmt").rglob("*.md"),
         *(REPOSITORY / "benchmarks").rglob("*.md"),
+        *(REPOSITORY / "docs").rglob("*.md"),
     ]
 )
 FILES = [pytest.param(path, id=relative(path)) for path in READMES]

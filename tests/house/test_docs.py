@@ -1,0 +1,212 @@
+"""What the guides list is what the package has.
+
+* `docs/training.md` lists every recipe key with its default
+* `docs/cli.md` lists every option of every command
+* `docs/papers.md` lists every slot
+* a YAML block is a recipe, or a part of one, that loads
+* a console example (`pycon`) of a run runs and gives values of the shown type
+"""
+
+import ast
+import dataclasses
+import doctest
+import hashlib
+import itertools
+import json
+import re
+import typing
+
+import paper_slots
+import pytest
+import yaml
+from package_tree import REPOSITORY
+from test_readme import FILES, blocks
+
+from keras_deepnmt import cli, create_model
+from keras_deepnmt.commands import VERBS
+from keras_deepnmt.data import CorpusOptions, train_tokenizer
+from keras_deepnmt.recipes import Recipe, load_recipe
+
+DOCS = REPOSITORY / "docs"
+RECIPE = """
+name: mine
+model: {preset: transformer_tiny}
+data: {train: [{source: a, target: b}]}
+training: {steps: 7}
+"""
+
+
+def rows(file, heading):
+    """Cells of all rows below a table heading with these first cells."""
+    text = (DOCS / file).read_text(encoding="utf-8")
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        lines = [
+            [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in table.splitlines()
+        ]
+        if lines[0][: len(heading)] == heading:
+            yield from lines[2:]
+
+
+def defaults(kind, prefix=""):
+    """All keys of a recipe with the values that they have by default."""
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        key, hint = f"{prefix}{field.name}", hints[field.name]
+        parts = [
+            part
+            for part in (hint, *typing.get_args(hint))
+            if dataclasses.is_dataclass(part) and part is not CorpusOptions
+        ]
+        if parts != [hint]:
+            yield key, values(kind, field)
+        for part in parts:
+            yield from defaults(part, f"{key}.")
+
+
+def values(kind, field):
+    """The default of a key; of one that depends on a choice, all defaults."""
+    if field.default_factory is not dataclasses.MISSING:
+        return [plain(field.default_factory())]
+    if field.default is not None:
+        return [plain(field.default)]
+    choice = dataclasses.fields(kind)[0]
+    chosen = typing.get_args(typing.get_type_hints(kind)[choice.name])
+    if field is choice or isinstance(choice.default, int | type(None)):
+        return [None]
+    given = [getattr(kind(one), field.name) for one in chosen]
+    return list(dict.fromkeys(v for v in given if v is not None)) or [None]
+
+
+def plain(value):
+    return list(value) if isinstance(value, tuple) else value
+
+
+def stated(cell):
+    if cell == "required":
+        return [dataclasses.MISSING]
+    return [yaml.safe_load(text) for text in re.findall("`(.*?)`", cell)]
+
+
+def test_every_recipe_key_is_listed_with_its_default():
+    listed = {
+        key.strip("`"): stated(default)
+        for key, default, _ in rows("training.md", ["key", "default"])
+    }
+    assert listed == dict(defaults(Recipe))
+
+
+def test_every_key_of_a_corpus_is_listed_with_its_default():
+    listed = {
+        key.strip("`"): stated(default)
+        for key, default, _ in rows("training.md", ["key of a corpus"])
+    }
+    assert listed == {
+        field.name: [field.default]
+        for field in dataclasses.fields(CorpusOptions)
+    }
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_of_a_command_is_listed(verb, capsys):
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {verb}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    first_cells = re.findall(r"^\|(.*?)\|", section[1], re.MULTILINE)
+    listed = re.findall(r"`(--[\w-]+)`", "".join(first_cells))
+    assert cli.main([verb, "--help"]) == 0
+    options = set(re.findall(r"--[\w-]+", _option_list(capsys)))
+    assert sorted(listed) == sorted(options - {"--help", "--quiet"})
+
+
+def _option_list(capsys):
+    usage, _ = capsys.readouterr().out.split("\n\n", 1)
+    return usage
+
+
+def test_commands_stand_in_the_order_of_the_help():
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (\w+)$", text, re.MULTILINE)
+    assert headings == list(VERBS)
+
+
+def test_every_slot_is_listed():
+    cells = itertools.chain.from_iterable(rows("papers.md", ["slot"]))
+    listed = [
+        name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)
+    ]
+    assert sorted(listed) == sorted(paper_slots.one_choice())
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_yaml_blocks_are_recipes(path, tmp_path):
+    for block in blocks(path, "yaml"):
+        file = tmp_path / "recipe.yaml"
+        file.write_text(RECIPE, encoding="utf-8")
+        if "name:" in block.splitlines()[0]:
+            file.write_text(block, encoding="utf-8")
+            load_recipe(file)
+            continue
+        changes = {
+            f"{section}.{key}": value
+            for section, keys in yaml.safe_load(block).items()
+            for key, value in keys.items()
+        }
+        load_recipe(file, changes)
+
+
+@pytest.fixture(scope="module")
+def folder_with_a_run(tmp_path_factory):
+    """A folder with a tiny, untrained run `runs/mine`."""
+    folder = tmp_path_factory.mktemp("console")
+    run = folder / "runs" / "mine"
+    (run / "tokenizer").mkdir(parents=True)
+    (run / "model").mkdir()
+    sizes = {
+        "hidden_dim": 16,
+        "intermediate_dim": 24,
+        "num_heads": 2,
+        "num_encoder_layers": 1,
+        "num_decoder_layers": 1,
+    }
+    text = ["Wir sollen oft seltsam sein.", "We should be strange often."] * 5
+    tokenizer = train_tokenizer(text, folder / "joint.model", 41)
+    for side in ("source", "target"):
+        tokenizer.save(run / "tokenizer" / f"{side}.model")
+    size = tokenizer.vocabulary_size
+    weights = run / "model" / "model.weights.h5"
+    create_model("transformer_tiny", size, size, **sizes).save_weights(weights)
+    description = {
+        "preset": "transformer_tiny",
+        "overrides": sizes,
+        "source_vocabulary_size": size,
+        "target_vocabulary_size": size,
+        "tokenizer": {"source": tokenizer.sha256, "target": tokenizer.sha256},
+        "weights_sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+    }
+    (run / "run.json").write_text(json.dumps(description))
+    return folder
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_console_examples_run(path, folder_with_a_run, monkeypatch):
+    monkeypatch.chdir(folder_with_a_run)
+    namespace = {}
+    for block in blocks(path, "pycon"):
+        for example in doctest.DocTestParser().get_examples(block):
+            if not example.want:
+                exec(example.source, namespace)
+                continue
+            value = eval(example.source, namespace)
+            # The run is not trained: only the form can be as shown.
+            assert form(value) == form(ast.literal_eval(example.want))
+
+
+def form(value):
+    """Types of a value and of the parts of a list or tuple."""
+    if isinstance(value, tuple) and not all(
+        isinstance(part, str) for part in value
+    ):
+        return tuple(form(part) for part in value)
+    if isinstance(value, list | tuple):
+        return type(value), {form(part) for part in value}
+    return type(value)
