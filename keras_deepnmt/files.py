@@ -29,6 +29,11 @@ def file_sha256(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def bytes_sha256(content: bytes) -> str:
+    """Returns the SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def lines_sha256(lines: Iterable[str]) -> str:
     """Returns the SHA-256 of a text file with these lines, in hexadecimal.
 

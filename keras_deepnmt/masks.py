@@ -1,6 +1,8 @@
-"""The masks of the package; `True` = real token, or may attend."""
+"""Special ids, and masks: `True` = real token, or may attend.
 
-from keras import ops
+Keras is imported by the functions that need it, since preparing a corpus needs
+only the ids.
+"""
 
 PADDING_ID = 0
 UNKNOWN_ID = 1
@@ -21,6 +23,8 @@ def padding_mask(ids):
     >>> np.asarray(padding_mask(np.array([[7, 3, 0]]))).tolist()
     [[True, True, False]]
     """
+    from keras import ops
+
     return ops.not_equal(ids, PADDING_ID)
 
 
@@ -41,6 +45,8 @@ def relative_positions(length, num_keys=None, start=0):
     >>> np.asarray(relative_positions(2, 3)).tolist()
     [[0, 1, 2], [-1, 0, 1]]
     """
+    from keras import ops
+
     queries = ops.arange(length) + start
     keys = ops.arange(length if num_keys is None else num_keys)
     return keys[None, :] - queries[:, None]
@@ -79,6 +85,8 @@ def merge_attention_masks(*masks):
     >>> merge_attention_masks(None, None) is None
     True
     """
+    from keras import ops
+
     present = [mask for mask in masks if mask is not None]
     if not present:
         return None

@@ -1,22 +1,15 @@
 """Reads, writes and describes the manifest of a prepared folder."""
 
-import hashlib
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256, write_json
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
-
-
-def file_sha256(path: str | Path) -> str:
-    """Returns the SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_manifest(directory: str | Path, manifest: dict):
@@ -27,14 +20,7 @@ def write_manifest(directory: str | Path, manifest: dict):
     >>> read_manifest(".")
     {'format': 1}
     """
-    final = Path(directory) / MANIFEST_FILE
-    unfinished = final.with_name(f".{MANIFEST_FILE}.unfinished")
-    with open(unfinished, "w", encoding="utf-8") as file:
-        json.dump(manifest, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, final)
+    write_json(Path(directory) / MANIFEST_FILE, manifest)
 
 
 def read_manifest(directory: str | Path) -> dict:

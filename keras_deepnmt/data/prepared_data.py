@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_deepnmt.data.manifest import file_sha256, read_manifest, row_weights
+from keras_deepnmt.data.manifest import read_manifest, row_weights
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256
 
 _REMEDY = "Run `deepnmt prepare` again."
 

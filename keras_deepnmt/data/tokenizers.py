@@ -5,8 +5,6 @@ white space) is part of the model, so text is segmented in the same way here, in
 a training graph and in an exported one.
 """
 
-import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,8 +12,9 @@ import numpy as np
 import sentencepiece
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import bytes_sha256, write_bytes
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
-PADDING_ID, UNKNOWN_ID, BEGIN_ID, END_ID = 0, 1, 2, 3
 _SPECIAL_IDS = {
     "pad_id": PADDING_ID,
     "unk_id": UNKNOWN_ID,
@@ -56,7 +55,7 @@ class Tokenizer:
                 f"{model_file}: no tokenizer found ({error.strerror})."
             ) from error
         self.proto = reorder_special_ids(proto, self.model_file)
-        self.sha256 = hashlib.sha256(self.proto).hexdigest()
+        self.sha256 = bytes_sha256(self.proto)
         self._processor = sentencepiece.SentencePieceProcessor(
             model_proto=self.proto
         )
@@ -136,9 +135,7 @@ class Tokenizer:
         Args:
             model_file: Path to write; an existing file is replaced.
         """
-        unfinished = Path(f"{model_file}.unfinished")
-        unfinished.write_bytes(self.proto)
-        os.replace(unfinished, model_file)
+        write_bytes(model_file, self.proto)
 
     def _without_special_ids(self, ids: np.ndarray) -> list[int]:
         ends = np.flatnonzero(ids == END_ID)

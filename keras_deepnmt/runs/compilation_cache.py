@@ -1,7 +1,6 @@
 """Keeps XLA compilations in the run folder, for the next start."""
 
 import contextlib
-import hashlib
 import os
 import platform
 import shutil
@@ -9,6 +8,8 @@ import time
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+
+from keras_deepnmt.files import bytes_sha256
 
 _VARIABLE = "TF_XLA_FLAGS"
 _FLAG = "--tf_xla_persistent_cache_directory"
@@ -78,7 +79,7 @@ def cache_dir(run_dir: str | Path, backend: str) -> Path:
     >>> cache_dir("runs/demo", "tensorflow").parent.name
     'xla_cache'
     """
-    processor = hashlib.sha256(_processor().encode()).hexdigest()[:12]
+    processor = bytes_sha256(_processor().encode())[:12]
     name = f"{backend}-{metadata.version(backend)}-{processor}"
     return Path(run_dir) / "xla_cache" / name
 

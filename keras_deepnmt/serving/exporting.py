@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_deepnmt.data.staging import StagedFolder
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import StagedFolder
 from keras_deepnmt.serving.allowed_ops import check_ops
 from keras_deepnmt.serving.golden import (
     EXPORT_FILE,

@@ -1,7 +1,6 @@
 """Generates sentence pairs of the demo grammar and writes them to files."""
 
 import json
-import os
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -10,6 +9,7 @@ from keras_deepnmt.data.demo.chooser import Chooser
 from keras_deepnmt.data.demo.german import LABEL_MARK
 from keras_deepnmt.data.demo.sentences import make_sentence
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import atomic_file
 
 MIN_WORDS, MAX_WORDS = 3, 40
 _SPLITS = ("train", "valid", "test")
@@ -191,13 +191,9 @@ def _split_texts(split, pairs):
 def _write_files(directory, texts):
     directory.mkdir(parents=True, exist_ok=True)
     paths = {name: directory / name for name in texts}
-    temporary = {name: directory / f".{name}.{os.getpid()}" for name in texts}
-    try:
+    with ExitStack() as stack:
+        # Renamed only when all of them are written.
         for name, text in texts.items():
-            temporary[name].write_bytes(text.encode())
-        for name, path in paths.items():
-            os.replace(temporary[name], path)
-    finally:
-        for path in temporary.values():
-            path.unlink(missing_ok=True)
+            temporary = stack.enter_context(atomic_file(paths[name]))
+            temporary.write_bytes(text.encode())
     return paths

@@ -18,7 +18,7 @@ from keras_deepnmt.data.named_corpora import find_corpus_files
 from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
 from keras_deepnmt.data.preparation.folder_writer import FolderWriter
 from keras_deepnmt.data.preparation.options import PrepareOptions
-from keras_deepnmt.data.staging import StagedFolder
+from keras_deepnmt.files import StagedFolder
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,5 @@
 """Writes pairs of ids as ArrayRecord shards with an index of lengths."""
 
-import hashlib
 import os
 from array import array
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from array_record.python.array_record_module import (
 
 from keras_deepnmt.data.pair_store import lengths_path, shard_files
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256
 
 # Records have 50 to 500 bytes: compressing each one saves nothing, and to read
 # one row of a larger group the whole group would be decoded.
@@ -172,8 +172,8 @@ class ShardWriter:
         if records != self._records:
             raise self._disk_error(f"{records} of {self._records} pairs")
         with open(path, "rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
+        sha256 = file_sha256(path)
         self._shards.append({"file": "", "records": records, "sha256": sha256})
         self._writer = None
         self._records = 0

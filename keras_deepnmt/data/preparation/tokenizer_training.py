@@ -13,6 +13,7 @@ from keras_deepnmt.data.tokenizers import (
     Tokenizer,
 )
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import write_bytes
 
 MODEL_TYPES = ("bpe", "unigram")
 
@@ -93,9 +94,7 @@ def train_tokenizer(
         if sentences.failure is not None:
             raise sentences.failure from None
         raise _training_error(str(error), vocabulary_size) from error
-    unfinished = Path(f"{output_file}.unfinished")
-    unfinished.write_bytes(model.getvalue())
-    unfinished.replace(output_file)
+    write_bytes(output_file, model.getvalue())
     return Tokenizer(output_file)
 
 
