@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         The exit code.
     """
     options = _parse(arguments)
-    from keras_deepnmt.commands.quiet_import import import_backend
+    from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
     import_backend()
     from keras_deepnmt.serving import compare_translations

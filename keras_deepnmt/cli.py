@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import absl.logging
 
 from keras_deepnmt.commands import VERBS
-from keras_deepnmt.commands.console import short_messages
-from keras_deepnmt.commands.failures import (
+from keras_deepnmt.commands.options.parser import VerbParser, nearest
+from keras_deepnmt.commands.terminal.console import short_messages
+from keras_deepnmt.commands.terminal.failures import (
     explain,
     leftovers_ignored,
     silence_stdout,
     tell,
     wants_traceback,
 )
-from keras_deepnmt.commands.options import VerbParser, nearest
 from keras_deepnmt.errors import Terminated
 from keras_deepnmt.version import __version__
 

@@ -3,8 +3,8 @@
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from keras_deepnmt.commands.options import VerbParser, add_run
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser, add_run
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt average runs/demo --last 5 --output runs/demo-mean5

@@ -1,18 +1,18 @@
 """`deepnmt doctor`: shows that this machine trains as it should."""
 
+import subprocess
+import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
+from packaging.requirements import Requirement
 
-from keras_deepnmt.commands.console import Console
-from keras_deepnmt.commands.installation import (
-    import_fault,
-    requirement_faults,
-)
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.console import Console
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -20,6 +20,8 @@ deepnmt doctor
 deepnmt doctor --replicas 2
 """
 CONTINUE = "Nothing was changed."
+
+_DISTRIBUTION = "keras_deepnmt"
 
 
 def add_options(parser: VerbParser) -> None:
@@ -58,6 +60,70 @@ def run(options: Namespace) -> None:
         raise UserError("\n".join(faults))
     if strategy is not None:
         _prove(strategy, console)
+
+
+def requirement_faults(requirements: list[str] | None = None) -> list[str]:
+    """Compares what is installed with what this package needs.
+
+    Args:
+        requirements: lines of the requirement format. Defaults to those of
+            this package, without its extras.
+
+    Returns:
+        One sentence for each conflict, with the command that mends it.
+
+    Example:
+    >>> requirement_faults(["keras>=99"])[0].endswith('"keras>=99"')
+    True
+    """
+    if requirements is None:
+        requirements = metadata.requires(_DISTRIBUTION) or []
+    faults = []
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not requirement.marker.evaluate(
+            {"extra": ""}
+        ):
+            continue
+        needed = f"{requirement.name}{requirement.specifier}"
+        remedy = f'python -m pip install "{needed}"'
+        try:
+            version = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            faults.append(f"{requirement.name} is not installed. {remedy}")
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            faults.append(
+                f"{requirement.name} {version} is installed, "
+                f"{requirement.specifier} is needed. {remedy}"
+            )
+    return faults
+
+
+def import_fault(module: str, remedy: str) -> str | None:
+    """Tries an import in a fresh process, which it may bring down.
+
+    Args:
+        module: name of the module.
+        remedy: the command that mends a failure.
+
+    Returns:
+        `None`, or one sentence with the error's last line and the remedy.
+
+    Example:
+    >>> import_fault("json", "nothing") is None
+    True
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", f"import {module}"],
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode == 0:
+        return None
+    lines = result.stderr.strip().splitlines() or [
+        f"exit code {result.returncode}"
+    ]
+    return f"{module} cannot be imported ({lines[-1]}). {remedy}"
 
 
 def _strategy(num_replicas):

@@ -2,10 +2,10 @@
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import add_decoding_options
-from keras_deepnmt.commands.options import VerbParser, add_run
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.decoding import add_decoding_options
+from keras_deepnmt.commands.options.parser import VerbParser, add_run
+from keras_deepnmt.commands.terminal.console import counting
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt evaluate runs/demo

@@ -2,11 +2,11 @@
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     load_translator,
 )
-from keras_deepnmt.commands.options import VerbParser, add_run
+from keras_deepnmt.commands.options.parser import VerbParser, add_run
 
 EXAMPLE = """
 deepnmt export runs/demo served/demo

@@ -4,8 +4,8 @@ import difflib
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """

@@ -7,11 +7,11 @@ import rich.table
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveFloat
 
-from keras_deepnmt.commands.dataclass_options import (
+from keras_deepnmt.commands.options.dataclass_fields import (
     add_dataclass_options,
     given_options,
 )
-from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.prepare_options import PrepareOptions
 from keras_deepnmt.errors import UserError

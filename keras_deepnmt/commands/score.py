@@ -2,13 +2,13 @@
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_batch_size,
     load_translator,
 )
-from keras_deepnmt.commands.options import VerbParser, add_run
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser, add_run
+from keras_deepnmt.commands.terminal.console import counting
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt score runs/demo --source test.en --target test.de > scores.tsv

@@ -2,9 +2,12 @@
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.overrides import add_overrides, read_overrides
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.overrides import (
+    add_overrides,
+    read_overrides,
+)
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k

@@ -5,13 +5,13 @@ import sys
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     load_translator,
 )
-from keras_deepnmt.commands.input_lines import stream_lines
-from keras_deepnmt.commands.options import VerbParser, add_run
+from keras_deepnmt.commands.options.parser import VerbParser, add_run
+from keras_deepnmt.commands.terminal.console import counting
+from keras_deepnmt.commands.terminal.input_lines import stream_lines
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """

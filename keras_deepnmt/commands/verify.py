@@ -2,8 +2,8 @@
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt verify served/demo

@@ -2,7 +2,7 @@
 
 import yaml
 
-from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.errors import UserError
 
 

@@ -8,7 +8,7 @@ import typing
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser
 
 
 def add_dataclass_options(parser: VerbParser, kind: type) -> None:

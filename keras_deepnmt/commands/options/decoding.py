@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator

@@ -1,0 +1,1 @@
+"""Option parsing: the parser of one command and the options they share."""

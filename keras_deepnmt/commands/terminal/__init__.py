@@ -1,0 +1,1 @@
+"""Terminal input and output: progress, error messages and standard input."""
