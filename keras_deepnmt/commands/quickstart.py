@@ -1,4 +1,4 @@
-"""`deepnmt quickstart`: the whole road, from text to a served translator."""
+"""`deepnmt quickstart`: an end-to-end example, from text to a SavedModel."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ EXAMPLE = """
 deepnmt quickstart
 deepnmt quickstart --scale smoke --output /tmp/quickstart
 """
-CONTINUE = "The same command goes on where this one stopped."
+CONTINUE = "Run the same command again to continue."
 
 RECIPE = "transformer_tiny.demo_de_en"
 
@@ -45,46 +45,42 @@ _LONGEST_EXAMPLE = 14
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt quickstart`."""
     parser.add_argument(
         "--scale",
         type=Literal["full", "smoke"],
         default="full",
-        help="full: minutes, and good translations; smoke: the same road in "
-        "about a minute, and bad ones.",
+        help="full: a few minutes, good translations; smoke: the same steps in "
+        "about a minute, poor translations.",
     )
     parser.add_argument(
         "--output",
         type=str,
-        help="Folder to write. Default: quickstart or quickstart-smoke.",
+        metavar="DIR",
+        help="Folder for all files. Default: quickstart, or "
+        "quickstart-smoke with --scale smoke.",
     )
 
 
 def run(options: Namespace) -> None:
-    """Prepares, trains, scores, translates and exports.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Prepares a corpus, then trains, evaluates and exports a model."""
     names = {"full": "quickstart", "smoke": "quickstart-smoke"}
     folder = Path(options.output or names[options.scale])
     console = Console(options.quiet)
     corpus = folder / "corpus"
-    console.stage(f"Writing a German-English corpus to {corpus}")
+    console.print_stage(f"Writing a German-English corpus to {corpus}")
     from keras_deepnmt.data.demo import write_demo_corpus
 
     write_demo_corpus(corpus, **NUM_PAIRS[options.scale])
-    console.stage("Preparing: cleaning, training a tokenizer, writing ids")
+    console.print_stage("Preparing: filtering, training a tokenizer, encoding")
     from keras_deepnmt.data.prepare import prepare_corpus
     from keras_deepnmt.recipes.loading import load_recipe
 
     recipe = load_recipe(RECIPE, recipe_overrides(corpus, options.scale))
     prepare_corpus(recipe.data, folder / "prepared", progress=not options.quiet)
-    console.stage("Training (the first updates wait for the compiler)")
+    console.print_stage(
+        "Training (the first updates are slow: the model is compiled)"
+    )
     from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
     ask_for_cache(folder / "run")
@@ -97,29 +93,22 @@ def run(options: Namespace) -> None:
         prepared_dir=folder / "prepared",
         quiet=options.quiet,
     )
-    console.stage("Translating the test set, which training never saw")
+    console.print_stage("Translating the test set, which training does not use")
     _score(folder)
 
-    console.stage("Exporting a SavedModel, and running it without this package")
+    console.print_stage(
+        "Exporting a SavedModel and running it without this package"
+    )
     _serve(folder)
 
-    console.stage("Done. Try:")
-    console.say(_next_steps(folder))
+    console.print_stage("Done. Try:")
+    console.print(_next_steps(folder))
 
 
 def recipe_overrides(corpus: Path, scale: str) -> dict[str, object]:
-    """Gives what replaces the packaged recipe's values.
+    """Returns the changes to the recipe by dotted key: the files, and sizes.
 
-    Args:
-        corpus: folder of the corpus.
-        scale: `"full"` or `"smoke"`.
-
-    Returns:
-        Values by dotted key.
-
-    Example:
-    >>> recipe_overrides(Path("corpus"), "smoke")["training.steps"]
-    40
+    `scale` is `"full"` or `"smoke"`.
     """
     text = {
         split: {

@@ -1,1 +1,1 @@
-"""Option parsing: the parser of one command and the options they share."""
+"""Command-line options: the parser, and options that several commands use."""

@@ -1,1 +1,1 @@
-"""Terminal input and output: progress, error messages and standard input."""
+"""Terminal input and output: progress, warnings, errors and standard input."""

@@ -1,4 +1,4 @@
-"""Reads lines as they come, so that a pipe is answered before it ends."""
+"""Reads lines from a stream and yields them before the stream ends."""
 
 import os
 import select
@@ -10,49 +10,36 @@ _BLOCK = 1 << 16
 
 
 def stream_lines(descriptor: int, size: int) -> Iterator[list[str]]:
-    """Yields the lines of a stream in groups.
+    """Yields the lines of a file descriptor in groups of at most `size`.
 
-    A group is full, or holds what has come so far when the writer pauses:
-    a file is read in large groups, a person at a terminal gets every answer.
-
-    Args:
-        descriptor: file descriptor to read from.
-        size: the most lines in one group.
-
-    Yields:
-        Groups of lines without their line ends.
-
-    Raises:
-        UserError: on the first line that is not UTF-8, after the lines before
-            it were yielded.
-
-    Example:
-    >>> with open("test.en") as file:
-    ...     groups = list(stream_lines(file.fileno(), 64))
+    If no more input is available yet, the lines read so far are yielded as a
+    smaller group. A file is thus read in full groups, and lines that are typed
+    at a terminal are yielded at once. A line that is not UTF-8 raises
+    `UserError` after the lines before it were yielded.
     """
-    rest, waiting, number = b"", [], 0
+    incomplete_line, pending, number = b"", [], 0
     while block := os.read(descriptor, _BLOCK):
-        *lines, rest = (rest + block).split(b"\n")
-        waiting += lines
-        while len(waiting) >= size or (waiting and not _is_ready(descriptor)):
-            yield from _decode(waiting[:size], number)
-            number += len(waiting[:size])
-            waiting = waiting[size:]
-    if rest:
-        waiting.append(rest)
-    while waiting:
-        yield from _decode(waiting[:size], number)
-        number += len(waiting[:size])
-        waiting = waiting[size:]
+        *lines, incomplete_line = (incomplete_line + block).split(b"\n")
+        pending += lines
+        while len(pending) >= size or (pending and not _is_ready(descriptor)):
+            yield from _decode(pending[:size], number)
+            number += len(pending[:size])
+            pending = pending[size:]
+    if incomplete_line:
+        pending.append(incomplete_line)
+    while pending:
+        yield from _decode(pending[:size], number)
+        number += len(pending[:size])
+        pending = pending[size:]
 
 
 def _is_ready(descriptor: int) -> bool:
     return bool(select.select([descriptor], [], [], 0)[0])
 
 
-def _decode(lines: list[bytes], before: int) -> Iterator[list[str]]:
+def _decode(lines: list[bytes], num_before: int) -> Iterator[list[str]]:
     decoded = []
-    for number, line in enumerate(lines, start=before + 1):
+    for number, line in enumerate(lines, start=num_before + 1):
         try:
             decoded.append(_decode_line(line, number))
         except UserError:
