@@ -1,14 +1,17 @@
 """Turns rows into padded batches, read ahead by Grain."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import grain.python as grain
 import numpy as np
 
 from keras_deepnmt.data.batch_transforms import BatchTransform
 from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell
 from keras_deepnmt.data.pair_store import PairStore
+
+if TYPE_CHECKING:
+    import grain.python as grain
 
 # Ids of every corpus: see `Tokenizer`.
 _BEGIN_ID = 2
@@ -136,7 +139,7 @@ def grain_batches(
     num_threads: int = 4,
     prefetch_batches: int = 16,
     transforms: Sequence[BatchTransform] = (),
-) -> grain.IterDataset:
+) -> "grain.IterDataset":
     """Reads the batches of a plan ahead of their use.
 
     Args:
@@ -156,6 +159,9 @@ def grain_batches(
     >>> for inputs, labels in grain_batches(store, plan, num_steps=10):
     ...     pass
     """
+    # Imported here because Grain imports JAX, which takes a while.
+    import grain.python as grain
+
     source = BatchSource(store, plan, start_step, num_steps, transforms)
     return grain.MapDataset.source(source).to_iter_dataset(
         grain.ReadOptions(

@@ -4,8 +4,8 @@ import contextlib
 import math
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import grain.python as grain
 import numpy as np
 
 from keras_deepnmt.data.batch_source import BatchSource as BatchSource
@@ -16,6 +16,9 @@ from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.cells import Cell, assign_cells, rows_for
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    import grain.python as grain
 
 
 @contextlib.contextmanager
@@ -120,7 +123,7 @@ def validation_plan(lengths: np.ndarray, cells: Sequence[Cell]) -> BatchPlan:
     return BatchPlan(lengths, cells, shuffle=False)
 
 
-def _for_backend(batches: grain.IterDataset, num_steps: int | None):
+def _for_backend(batches: "grain.IterDataset", num_steps: int | None):
     import keras
 
     if keras.config.backend() != "tensorflow":
