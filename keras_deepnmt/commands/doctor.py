@@ -47,9 +47,7 @@ def run(options: Namespace) -> None:
     console = Console(options.quiet)
     faults = requirement_faults()
     if not faults:
-        console.print(
-            "All required packages are installed in supported versions."
-        )
+        console.print("Supported versions of all packages are installed.")
         import_backend()
         strategy = _strategy(options.replicas)
         _print_versions_and_devices()
@@ -61,7 +59,7 @@ def run(options: Namespace) -> None:
 
 
 def requirement_faults(requirements: list[str] | None = None) -> list[str]:
-    """Returns a sentence for each requirement that is not installed.
+    """Returns a sentence for each requirement that is not met.
 
     Each sentence ends with the command that installs it. `requirements` are
     pip requirement strings and default to those of this package, without its
