@@ -1,4 +1,4 @@
-"""Lets `python -m keras_deepnmt` do what `deepnmt` does."""
+"""Runs the `deepnmt` command line as `python -m keras_deepnmt`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command line: finds the verb, runs it, and turns failures into a line."""
+"""The `deepnmt` command line: runs a command and reports its errors."""
 
 import importlib
 import os
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import absl.logging
 
 from keras_deepnmt.commands import VERBS
-from keras_deepnmt.commands.console import short_messages
-from keras_deepnmt.commands.failures import (
+from keras_deepnmt.commands.options.parser import VerbParser, did_you_mean
+from keras_deepnmt.commands.terminal.console import short_log_messages
+from keras_deepnmt.commands.terminal.failures import (
     explain,
-    leftovers_ignored,
+    ignore_cleanup_errors,
+    print_error,
     silence_stdout,
-    tell,
     wants_traceback,
 )
-from keras_deepnmt.commands.options import VerbParser, nearest
 from keras_deepnmt.errors import Terminated
 from keras_deepnmt.version import __version__
 
@@ -28,16 +28,14 @@ BROKEN_PIPE = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one `deepnmt` command and returns its exit code.
 
-    0 is success, 2 a user's mistake (told in one line on stderr), 130 an
-    interrupt, 141 a reader that went away. Training that SIGTERM stopped has
-    saved everything and ends with 0. With `DEEPNMT_TRACEBACK=1` in the
-    environment mistakes are raised instead.
+    The exit code is 0 for success, 2 for a user error (reported in one line on
+    stderr), 130 for an interrupt (Ctrl-C) and 141 if the reader of stdout
+    closed its end of the pipe. If SIGTERM stops training, it saves a
+    checkpoint and the exit code is 0. If the environment variable
+    `DEEPNMT_TRACEBACK` is 1, user errors are raised with their traceback.
 
     Args:
-        argv: the words after `deepnmt`. Defaults to those of this process.
-
-    Returns:
-        The exit code.
+        argv: the arguments after `deepnmt`. Defaults to those of this process.
 
     Example:
     >>> main(["--version"])
@@ -46,8 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     code = _run(list(sys.argv[1:] if argv is None else argv))
     if argv is None and code:
-        # HDF5 and tf.data complain, or crash, when the interpreter takes down
-        # what a failure left half open; everything of ours is closed by now.
+        # After an error HDF5 and tf.data may print messages or crash while the
+        # interpreter shuts down. All our files are closed by now, so skip the
+        # shutdown.
         silence_stdout()
         sys.stderr.flush()
         os._exit(0 if code == TERMINATED else code)
@@ -55,24 +54,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def overview() -> str:
-    """Lists the verbs, each with what it does.
-
-    Returns:
-        The text of `deepnmt --help`.
-
-    Example:
-    >>> "translate" in overview()
-    True
-    """
+    """Returns the text of `deepnmt --help`."""
     lines = [
         "usage: deepnmt COMMAND [options]",
         "",
-        "Trains, measures and exports neural translators.",
+        "Train, evaluate and export neural machine translation models.",
         "",
         "commands:",
         *(f"  {verb:<11} {summary}" for verb, summary in VERBS.items()),
         "",
-        "`deepnmt COMMAND --help` says more. Start with: deepnmt quickstart",
+        "Run `deepnmt COMMAND --help` for the options of a command.",
+        "Start with: deepnmt quickstart",
     ]
     return "\n".join(lines)
 
@@ -86,25 +78,25 @@ def _run(words: list[str]) -> int:
         return 0
     if words[0] not in VERBS:
         kind = "option" if words[0].startswith("-") else "command"
-        hint = nearest(words[0], VERBS) or " See deepnmt --help."
-        return tell(None, f'unknown {kind} "{words[0]}".{hint}')
-    # Both hold for libraries as they are loaded, so before any of them.
+        hint = did_you_mean(words[0], VERBS) or " See deepnmt --help."
+        return print_error(None, f'unknown {kind} "{words[0]}".{hint}')
+    # Libraries read these settings when they are imported, so set them first.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # Grain, for one, warns where JAX is not installed.
+    # For example, Grain logs a warning if JAX is not installed.
     absl.logging.set_verbosity(absl.logging.ERROR)
-    with leftovers_ignored():
+    with ignore_cleanup_errors():
         return _run_verb(words[0], words[1:])
 
 
 def _run_verb(verb: str, words: list[str]) -> int:
-    how_to_continue = "Nothing was done."
+    interrupt_advice = "Nothing was done."
     try:
         command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
-        how_to_continue = command.CONTINUE
+        interrupt_advice = command.CONTINUE
         parser = VerbParser(verb, VERBS[verb], command.EXAMPLE)
         command.add_options(parser)
         options = parser.parse_args(words)
-        with short_messages(options.quiet):
+        with short_log_messages(options.quiet):
             code = command.run(options)
         sys.stdout.flush()
         return code or 0
@@ -117,15 +109,15 @@ def _run_verb(verb: str, words: list[str]) -> int:
         print(f"deepnmt {verb}: {stop}", file=sys.stderr, flush=True)
         return TERMINATED
     except KeyboardInterrupt as interrupt:
-        # A room that saved something says so itself.
-        message = str(interrupt) or f"interrupted. {how_to_continue}"
-        return tell(verb, message, INTERRUPTED)
+        # Code that saved something on Ctrl-C describes it in the message.
+        message = str(interrupt) or f"interrupted. {interrupt_advice}"
+        return print_error(verb, message, INTERRUPTED)
     except Exception as error:
         message = explain(error)
         if message is None or wants_traceback():
             raise
         silence_stdout()
-        return tell(verb, message)
+        return print_error(verb, message)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ MIN_IDENTICAL_FRACTION = 0.995
 def main(arguments: list[str] | None = None) -> int:
     """Compares and appends the row; returns the exit code."""
     options = _parse(arguments)
-    from keras_deepnmt.commands.quiet_import import import_backend
+    from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
     import_backend()
     from keras_deepnmt.serving import compare_translations

@@ -1,15 +1,19 @@
-"""The verbs of the command line, one per file; nothing heavy at import."""
+"""The command line: one module per command, named after it.
+
+`VERBS` maps each command to its summary. Importing this package loads no other
+module.
+"""
 
 VERBS = {
-    "quickstart": "Train, score and export a translator on a small corpus.",
-    "prepare": "Turn aligned text files into a folder ready for training.",
-    "train": "Train a model from a recipe; a second run continues.",
-    "translate": "Translate standard input, line by line.",
-    "score": "Give the log-probabilities of given translations.",
-    "evaluate": "Translate a test set and give BLEU, chrF and TER.",
-    "average": "Average the last checkpoints of a run.",
-    "export": "Write a SavedModel that TensorFlow Serving can run.",
-    "verify": "Check an export against its golden sentences.",
-    "doctor": "Show versions, conflicts, and that replicas train as one.",
-    "models": "List the presets and recipes.",
+    "quickstart": "Train, evaluate and export a translator on a demo corpus.",
+    "prepare": "Filter and tokenize parallel text files for training.",
+    "train": "Train a model from a recipe, or continue an interrupted run.",
+    "translate": "Translate standard input to standard output, line by line.",
+    "score": "Compute the log-probabilities of existing translations.",
+    "evaluate": "Translate a test set and compute BLEU, chrF and TER.",
+    "average": "Average the weights of the last checkpoints of a run.",
+    "export": "Export a run as a SavedModel for TensorFlow Serving.",
+    "verify": "Check that an exported model still gives the recorded output.",
+    "doctor": "Check the installation and training with several replicas.",
+    "models": "List the model presets or the bundled recipes.",
 }

@@ -1,18 +1,18 @@
-"""`deepnmt doctor`: shows that this machine trains as it should."""
+"""`deepnmt doctor`: checks the installation and training with replicas."""
 
+import subprocess
+import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
+from packaging.requirements import Requirement
 
-from keras_deepnmt.commands.console import Console
-from keras_deepnmt.commands.installation import (
-    import_fault,
-    requirement_faults,
-)
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.console import Console
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -21,35 +21,33 @@ deepnmt doctor --replicas 2
 """
 CONTINUE = "Nothing was changed."
 
+_DISTRIBUTION = "keras_deepnmt"
+
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt doctor`."""
     parser.add_argument(
         "--replicas",
         type=PositiveInt,
         default=1,
-        help="Also prove, with so many replicas, that they train as one "
-        "device does. Default: 1, no proof.",
+        metavar="N",
+        help="Number of replicas. If it is 2 or more, also train a tiny model "
+        "on N devices and check that it gets the same weights as on one "
+        "device. Without accelerators the processor is divided into N logical "
+        "devices.",
     )
 
 
 def run(options: Namespace) -> None:
-    """Prints versions and devices, and the proof's table.
+    """Prints versions, devices and the results of the replica check.
 
-    Args:
-        options: what the parser returned.
-
-    Raises:
-        UserError: if something conflicts or a difference is too large.
+    Raises `UserError` if a package has an unsupported version or a weight
+    differs too much.
     """
     console = Console(options.quiet)
     faults = requirement_faults()
     if not faults:
-        console.say("Every package is in the range that is needed.")
+        console.print("Supported versions of all packages are installed.")
         import_backend()
         strategy = _strategy(options.replicas)
         _print_versions_and_devices()
@@ -60,8 +58,65 @@ def run(options: Namespace) -> None:
         _prove(strategy, console)
 
 
+def requirement_faults(requirements: list[str] | None = None) -> list[str]:
+    """Returns a sentence for each requirement that is not met.
+
+    Each sentence ends with the command that installs it. `requirements` are
+    pip requirement strings and default to those of this package, without its
+    extras.
+
+    Example:
+    >>> requirement_faults(["keras>=99"])[0].endswith('"keras>=99"')
+    True
+    """
+    if requirements is None:
+        requirements = metadata.requires(_DISTRIBUTION) or []
+    faults = []
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not requirement.marker.evaluate(
+            {"extra": ""}
+        ):
+            continue
+        needed = f"{requirement.name}{requirement.specifier}"
+        remedy = f'python -m pip install "{needed}"'
+        try:
+            version = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            faults.append(f"{requirement.name} is not installed. {remedy}")
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            faults.append(
+                f"{requirement.name} {version} is installed, "
+                f"{requirement.specifier} is needed. {remedy}"
+            )
+    return faults
+
+
+def import_fault(module: str, remedy: str) -> str | None:
+    """Imports a module in a new process, because the import may crash it.
+
+    Returns `None` if it succeeds; otherwise a sentence with the last line of
+    the error and the remedy, a command that fixes it.
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", f"import {module}"],
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode == 0:
+        return None
+    lines = result.stderr.strip().splitlines() or [
+        f"exit code {result.returncode}"
+    ]
+    return f"{module} cannot be imported ({lines[-1]}). {remedy}"
+
+
 def _strategy(num_replicas):
-    """Divides the processor while it can be: before TensorFlow starts."""
+    """Makes the strategy for several replicas, `None` for one.
+
+    Must be called before TensorFlow is initialized: the processor cannot be
+    split into logical devices afterwards.
+    """
     from keras_deepnmt.training.strategies import make_strategy
 
     if num_replicas == 1:
@@ -79,7 +134,7 @@ def _print_versions_and_devices():
 
 
 def _import_faults(console):
-    console.say("Importing TensorFlow-Text in a fresh process ...")
+    console.print("Importing TensorFlow-Text in a new process ...")
     remedy = 'python -m pip install "tensorflow-text>=2.21.1,<2.22"'
     fault = import_fault("tensorflow_text", remedy)
     return [fault] if fault else []
@@ -88,9 +143,9 @@ def _import_faults(console):
 def _prove(strategy, console):
     from keras_deepnmt.training.replica_proof import LIMIT, STEPS, proof_rows
 
-    console.say(
-        f"\nTraining a tiny Transformer for {STEPS} updates without dropout; "
-        "the largest difference of any weight from one device's:"
+    console.print(
+        f"\nTraining a tiny Transformer for {STEPS} updates without dropout. "
+        "Largest difference of a weight from training on one device:"
     )
     print(f"{'':34}{'optimizer':11}{'difference':>10}  {'seconds':>7}")
     failed = []
@@ -106,8 +161,10 @@ def _prove(strategy, console):
                 failed.append(f"{row.name} ({row.optimizer})")
     if failed:
         raise UserError(
-            f"replicas do not train as one device does: {', '.join(failed)}. "
-            "Train on one device, and report these lines with the versions "
-            "above."
+            "training with replicas differs from training on one device: "
+            f"{', '.join(failed)}. Train on one device, and report this table "
+            "with the versions above."
         )
-    console.say("Replicas train as one device does.")
+    console.print(
+        "Training with replicas gives the same weights as one device."
+    )

@@ -1,14 +1,14 @@
-"""`deepnmt evaluate`: the scores of a run, with their signatures."""
+"""`deepnmt evaluate`: scores a run on a test set with sacreBLEU."""
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     given_search_options,
 )
-from keras_deepnmt.commands.options import VerbParser, add_run
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.terminal.console import progress_bar
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt evaluate runs/demo
@@ -18,64 +18,66 @@ CONTINUE = "No score was written; run the same command again."
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
-    add_run(parser)
+    """Adds the options of `deepnmt evaluate`."""
+    add_run_folder(parser)
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
             type=str,
             metavar="FILE",
-            help=f"File of {side} lines, instead of the run's own test set.",
+            help=f"Text file with {side} sentences, one per line. Both sides "
+            "are needed; they replace the run's own data.",
         )
     parser.add_argument(
         "--split",
         type=str,
         default="test",
-        help="Split of the run's own data: test or valid.",
+        help="Split of the run's own data to translate: test or valid. Ignored "
+        "if --source and --target are given.",
     )
     parser.add_argument(
         "--prepared",
         type=str,
-        help="The run's prepared folder, where it was moved.",
+        metavar="DIR",
+        help="The run's prepared data, if the folder was moved since training.",
     )
     parser.add_argument(
         "--tokenize",
         type=str,
-        help="sacreBLEU's tokenizer, none for tokenised text. Default: the "
-        "run's.",
+        metavar="NAME",
+        help="sacreBLEU tokenizer for BLEU, such as 13a, or none for text that "
+        "is already tokenized. Default: as in the run's recipe.",
     )
     parser.add_argument(
         "--lowercase",
         type=bool,
-        help="Whether case is ignored. Default: the run's.",
+        help="Whether BLEU and chrF ignore case. Default: as in the run's "
+        "recipe.",
     )
     parser.add_argument(
         "--metrics",
         type=str,
         nargs="+",
-        help="Of bleu, chrf and ter. Default: the run's.",
+        metavar="NAME",
+        help="Scores to compute: any of bleu, chrf and ter. Default: as in "
+        "the run's recipe.",
     )
     parser.add_argument(
-        "--output", type=str, help="File to write the translations to."
+        "--output",
+        type=str,
+        metavar="FILE",
+        help="File to write the translations to. Default: none is written.",
     )
     add_decoding_options(parser)
 
 
 def run(options: Namespace) -> None:
-    """Adds a row to the run's `scores.json` and prints its scores.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Adds the scores to the run's `scores.json` and prints them."""
     search_options = given_search_options(options)
     import_backend()
     from keras_deepnmt.runs.evaluate import evaluate
 
-    with counting("sentences", quiet=options.quiet) as advance:
+    with progress_bar("sentences", quiet=options.quiet) as advance:
         row = evaluate(
             options.run,
             source_file=options.source,

@@ -1,12 +1,12 @@
-"""`deepnmt export`: a SavedModel for TensorFlow Serving."""
+"""`deepnmt export`: exports a run as a SavedModel for TensorFlow Serving."""
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     load_translator,
 )
-from keras_deepnmt.commands.options import VerbParser, add_run
+from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 
 EXAMPLE = """
 deepnmt export runs/demo served/demo
@@ -16,27 +16,20 @@ CONTINUE = "Nothing was written; run the same command again."
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
-    add_run(parser)
+    """Adds the options of `deepnmt export`."""
+    add_run_folder(parser)
     parser.add_argument(
         "directory",
         metavar="DIR",
         type=str,
-        help="Model folder to write; the export becomes its next version.",
+        help="Model folder for TensorFlow Serving. The SavedModel is written "
+        "to a subfolder with the next version number: 1, 2, ...",
     )
     add_decoding_options(parser)
 
 
 def run(options: Namespace) -> None:
-    """Exports a run and prints the folder of the new version.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Exports the run and prints the folder of the new version."""
     translator = load_translator(options)
     from keras_deepnmt.serving import export
 

@@ -1,11 +1,11 @@
-"""`deepnmt models`: what can be trained."""
+"""`deepnmt models`: lists the model presets and the recipes."""
 
 import difflib
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -15,7 +15,7 @@ deepnmt models --recipes
 """
 CONTINUE = "Nothing was changed."
 COLUMNS = {
-    # of the table of costs: heading
+    # column of the cost table: heading
     "preset": "preset",
     "parameters": "parameters",
     "extra_parameters": "more than plain",
@@ -27,34 +27,28 @@ COLUMNS = {
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt models`."""
     parser.add_argument(
         "pattern",
         metavar="PATTERN",
         nargs="?",
         type=str,
         default="*",
-        help="Names to list, with * and ? as wildcards. Costs of presets are "
-        "those beside the plain model of the same backbone and size, "
-        "transformer_* or conv_seq2seq_*.",
+        help="Names to list; * and ? are wildcards. Extra parameters and times "
+        "of a preset are relative to the plain model of the same backbone and "
+        "size (transformer_* or conv_seq2seq_*). With --quiet only the names "
+        "are printed. Default: all names.",
     )
     parser.add_argument(
         "--recipes",
         action="store_true",
-        help="List the recipes that train takes, not the presets.",
+        help="List the bundled recipes for `deepnmt train` instead of the "
+        "presets.",
     )
 
 
 def run(options: Namespace) -> None:
-    """Prints a line for each preset or recipe.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Prints one line per preset or recipe."""
     import_backend()
     if options.recipes:
         from keras_deepnmt.recipes.loading import list_recipes
@@ -74,23 +68,13 @@ def _no_match(pattern: str, names: list[str]) -> str:
     near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.4)
     hint = f' The nearest is "{near[0]}".' if near else ""
     return (
-        f"no name matches {pattern!r}.{hint} Without a pattern all are listed."
+        f"no name matches {pattern!r}.{hint} Leave the pattern out to list all "
+        "names."
     )
 
 
 def preset_table(names: list[str]) -> list[str]:
-    """Says what each preset is and what it costs, in aligned columns.
-
-    Args:
-        names: presets.
-
-    Returns:
-        Lines, the headings first.
-
-    Example:
-    >>> preset_table([])[0].split()[:2]
-    ['preset', 'parameters']
-    """
+    """Returns the lines of a table of presets, their costs and papers."""
     from keras_deepnmt.zoo.costs import measured_costs
     from keras_deepnmt.zoo.registry import get_preset
 
@@ -103,7 +87,7 @@ def preset_table(names: list[str]) -> list[str]:
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = [
         "  ".join(
-            # Names to the left, numbers to the right.
+            # The first and last columns are text, the others numbers.
             cell.ljust(width)
             if number in (0, len(row) - 1)
             else cell.rjust(width)

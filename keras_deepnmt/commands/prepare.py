@@ -1,4 +1,4 @@
-"""`deepnmt prepare`: text files to a folder ready for training."""
+"""`deepnmt prepare`: filters and tokenizes parallel text for training."""
 
 import dataclasses
 
@@ -7,11 +7,11 @@ import rich.table
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveFloat
 
-from keras_deepnmt.commands.dataclass_options import (
+from keras_deepnmt.commands.options.dataclass_fields import (
     add_dataclass_options,
     given_options,
 )
-from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
@@ -23,15 +23,11 @@ deepnmt prepare --source a.en b.en.gz --target a.de b.de.gz --weight 1 2 \\
     --valid-pairs 1000 --test-pairs 1000 --output prepared
 deepnmt prepare --recipe transformer_tiny.multi30k_en_de --output prepared
 """
-CONTINUE = "Nothing was left behind; run the same command again."
+CONTINUE = "Nothing was written; run the same command again."
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt prepare`."""
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
@@ -39,51 +35,58 @@ def add_options(parser: VerbParser) -> None:
             nargs="+",
             default=[],
             metavar="FILE",
-            help=f"Training text, {side} side: UTF-8, plain or gzipped.",
+            help=f"Training text, {side} side: UTF-8 files, plain or gzipped, "
+            "one sentence per line.",
         )
     parser.add_argument(
         "--weight",
         type=PositiveFloat,
         nargs="+",
         default=[],
-        help="How often the pairs of each corpus are drawn; default 1.",
+        help="How often each sentence pair of a corpus is drawn per epoch, on "
+        "average: one number for --corpus, if it is given, then one for each "
+        "pair of files. Default: 1.",
     )
     parser.add_argument(
         "--corpus",
         type=str,
-        help="A corpus known by name, such as multi30k_en_de, with its "
+        metavar="NAME",
+        help="Public corpus to use, such as multi30k_en_de, with its "
         "validation and test sets.",
     )
-    for split in ("valid", "test"):
+    for split, name in (("valid", "validation"), ("test", "test")):
         for side in ("source", "target"):
             parser.add_argument(
                 f"--{split}-{side}",
                 type=str,
                 metavar="FILE",
-                help=f"Text of the {split} set, {side} side.",
+                help=f"Text of the {name} set, {side} side.",
             )
     parser.add_argument(
-        "--output", type=str, required=True, help="Folder to write."
+        "--output",
+        type=str,
+        required=True,
+        metavar="DIR",
+        help="Folder to write the prepared data to.",
     )
     parser.add_argument(
         "--recipe",
         type=str,
-        help="Recipe (name or file) whose data section to prepare.",
+        help="Name or file of a recipe whose data section describes the data; "
+        "the options that describe it here cannot be used then.",
     )
     parser.add_argument(
         "--data-dir",
         type=str,
-        help="Folder that holds the named corpora; else they are fetched.",
+        metavar="DIR",
+        help="Folder with copies of public corpora. Default: they are "
+        "downloaded.",
     )
     add_dataclass_options(parser, PrepareOptions)
 
 
 def run(options: Namespace) -> None:
-    """Prepares, and prints what was read, left out and kept.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Prepares the data and prints how many pairs were read and kept."""
     from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 
     if options.recipe:
@@ -111,8 +114,9 @@ def _from_recipe(options):
     if given:
         words = ", ".join("--" + name.replace("_", "-") for name in given)
         raise UserError(
-            "With `--recipe` the recipe says what is prepared; change it there."
-            f" Received: {words}"
+            "`--recipe` cannot be used with the options that describe the "
+            f"data. Received: {words}. Change the recipe's data section "
+            "instead."
         )
     return load_recipe(options.recipe).data
 
@@ -136,18 +140,19 @@ def _train_corpora(options):
         train = []
     if len(options.source) != len(options.target):
         raise UserError(
-            "`--source` and `--target` must name as many files. Received: "
+            "`--source` and `--target` must have the same number of files. "
+            "Received: "
             f"{len(options.source)} and {len(options.target)}"
         )
     for source, target in zip(options.source, options.target, strict=True):
         train.append(CorpusOptions(source, target))
     if not train:
-        raise UserError("Give --source and --target, or --corpus, or --recipe.")
+        raise UserError("Use --source and --target, --corpus, or --recipe.")
     if not options.weight:
         return train
     if len(options.weight) != len(train):
         raise UserError(
-            "`--weight` must give one number per corpus. Received: "
+            "`--weight` must have one number per corpus. Received: "
             f"{len(options.weight)} numbers for {len(train)} corpora"
         )
     return [

@@ -1,70 +1,86 @@
-"""`deepnmt quickstart`: the whole road, from text to a served translator."""
+"""`deepnmt quickstart`: an end-to-end example, from text to a SavedModel."""
 
 from pathlib import Path
 from typing import Literal
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.console import Console
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quickstart_recipe import (
-    NUM_PAIRS,
-    RECIPE,
-    recipe_overrides,
-)
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.console import Console
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt quickstart
 deepnmt quickstart --scale smoke --output /tmp/quickstart
 """
-CONTINUE = "The same command goes on where this one stopped."
+CONTINUE = "Run the same command again to continue."
+
+RECIPE = "transformer_tiny.demo_de_en"
+
+NUM_PAIRS = {
+    "full": {"num_train": 40_000, "num_test": 500},
+    "smoke": {"num_train": 1_000, "num_test": 50},
+}
+
+_SMALLER = {
+    "full": {},
+    "smoke": {
+        "model.overrides.hidden_dim": 32,
+        "model.overrides.intermediate_dim": 64,
+        "model.overrides.num_encoder_layers": 1,
+        "model.overrides.num_decoder_layers": 1,
+        "data.vocabulary_size": 600,
+        "training.steps": 40,
+        "training.batch_tokens": 1_000,
+        "training.max_shapes": 2,
+        "training.learning_rate.warmup_steps": 20,
+        "training.validate_every": 40,
+        "training.checkpoint_every": 20,
+        "training.average_checkpoints": 2,
+    },
+}
 
 _NUM_EXAMPLES = 5
 _LONGEST_EXAMPLE = 14
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt quickstart`."""
     parser.add_argument(
         "--scale",
         type=Literal["full", "smoke"],
         default="full",
-        help="full: minutes, and good translations; smoke: the same road in "
-        "about a minute, and bad ones.",
+        help="full: a few minutes, good translations; smoke: the same steps in "
+        "about a minute, poor translations.",
     )
     parser.add_argument(
         "--output",
         type=str,
-        help="Folder to write. Default: quickstart or quickstart-smoke.",
+        metavar="DIR",
+        help="Folder for all files. Default: quickstart, or "
+        "quickstart-smoke with --scale smoke.",
     )
 
 
 def run(options: Namespace) -> None:
-    """Prepares, trains, scores, translates and exports.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Prepares a corpus, then trains, evaluates and exports a model."""
     names = {"full": "quickstart", "smoke": "quickstart-smoke"}
     folder = Path(options.output or names[options.scale])
     console = Console(options.quiet)
     corpus = folder / "corpus"
-    console.stage(f"Writing a German-English corpus to {corpus}")
+    console.print_stage(f"Writing a German-English corpus to {corpus}")
     from keras_deepnmt.data.demo import write_demo_corpus
 
     write_demo_corpus(corpus, **NUM_PAIRS[options.scale])
-    console.stage("Preparing: cleaning, training a tokenizer, writing ids")
+    console.print_stage("Preparing: filtering, training a tokenizer, encoding")
     from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
     from keras_deepnmt.recipes.loading import load_recipe
 
     recipe = load_recipe(RECIPE, recipe_overrides(corpus, options.scale))
     prepare_corpus(recipe.data, folder / "prepared", progress=not options.quiet)
-    console.stage("Training (the first updates wait for the compiler)")
+    console.print_stage(
+        "Training (the first updates are slow: the model is compiled)"
+    )
     from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
     ask_for_cache(folder / "run")
@@ -77,14 +93,35 @@ def run(options: Namespace) -> None:
         prepared_dir=folder / "prepared",
         quiet=options.quiet,
     )
-    console.stage("Translating the test set, which training never saw")
+    console.print_stage("Translating the test set, which training does not use")
     _score(folder)
 
-    console.stage("Exporting a SavedModel, and running it without this package")
+    console.print_stage(
+        "Exporting a SavedModel and running it without this package"
+    )
     _serve(folder)
 
-    console.stage("Done. Try:")
-    console.say(_next_steps(folder))
+    console.print_stage("Done. Try:")
+    console.print(_next_steps(folder))
+
+
+def recipe_overrides(corpus: Path, scale: str) -> dict[str, object]:
+    """Returns the changes to the recipe by dotted key: the files, and sizes.
+
+    `scale` is `"full"` or `"smoke"`.
+    """
+    text = {
+        split: {
+            "source": str(corpus / f"{split}.de"),
+            "target": str(corpus / f"{split}.en"),
+        }
+        for split in ("train", "test")
+    }
+    return {
+        "data.train": [text["train"]],
+        "data.test": text["test"],
+        **_SMALLER[scale],
+    }
 
 
 def _score(folder):

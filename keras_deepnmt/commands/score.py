@@ -1,14 +1,14 @@
-"""`deepnmt score`: how probable a model finds given translations."""
+"""`deepnmt score`: computes log-probabilities of existing translations."""
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_batch_size,
     load_translator,
 )
-from keras_deepnmt.commands.options import VerbParser, add_run
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.terminal.console import progress_bar
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt score runs/demo --source test.en --target test.de > scores.tsv
@@ -17,36 +17,33 @@ CONTINUE = "The lines printed so far are complete."
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
-    add_run(parser)
+    """Adds the options of `deepnmt score`."""
+    add_run_folder(parser)
     for side in ("source", "target"):
         parser.add_argument(
-            f"--{side}", type=str, required=True, help=f"File of {side} lines."
+            f"--{side}",
+            type=str,
+            required=True,
+            metavar="FILE",
+            help=f"Text file with the {side} side, one sentence per line.",
         )
     parser.add_argument(
         "--totals",
         action="store_true",
-        help="One row a sentence (line, tokens, log_prob), not one a token.",
+        help="Print one row per sentence (line, tokens, log_prob) instead of "
+        "one per token.",
     )
     add_batch_size(parser)
 
 
 def run(options: Namespace) -> None:
-    """Prints tab-separated log-probabilities (natural logarithms).
-
-    Args:
-        options: what the parser returned.
-    """
+    """Prints log-probabilities (natural logarithms), separated by tabs."""
     import_backend()
     from keras_deepnmt.runs.evaluate import read_pairs
 
     sources, targets = read_pairs(options.source, options.target)
     translator = load_translator(options)
-    with counting("pairs", len(sources), options.quiet) as advance:
+    with progress_bar("pairs", len(sources), options.quiet) as advance:
         scores = translator.score(sources, targets, advance)
     if options.totals:
         print("line\ttokens\tlog_prob")

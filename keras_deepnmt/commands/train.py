@@ -1,55 +1,56 @@
-"""`deepnmt train`: from a recipe to a run folder."""
+"""`deepnmt train`: trains a recipe and writes a run folder."""
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.overrides import add_overrides, read_overrides
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.overrides import (
+    add_overrides,
+    read_overrides,
+)
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
 deepnmt train my.yaml --prepared prepared --set training.steps=100
 """
-CONTINUE = "The same command goes on from the last checkpoint."
+CONTINUE = "Run the same command again to continue from the last checkpoint."
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt train`."""
     parser.add_argument(
         "recipe",
         metavar="RECIPE",
         type=str,
-        help="A recipe's name (deepnmt models --recipes) or YAML file.",
+        help="YAML file of a recipe, or the name of a bundled one (`deepnmt "
+        "models --recipes` lists them).",
     )
     parser.add_argument(
         "--run-dir",
         type=str,
-        help="Run folder to write. Default: runs/NAME-OF-THE-RECIPE.",
+        metavar="DIR",
+        help="Run folder to write, or to continue. Default: runs/NAME, where "
+        "NAME is the name of the recipe.",
     )
     parser.add_argument(
         "--prepared",
         type=str,
-        help="Folder that prepare wrote. Default: data in the run "
-        "folder, from the recipe's data section.",
+        metavar="DIR",
+        help="Folder written by `deepnmt prepare`. Default: the recipe's data "
+        "section is prepared into the folder data of the run folder.",
     )
     parser.add_argument(
         "--data-dir",
         type=str,
-        help="Folder that holds the named corpora; else they are fetched.",
+        metavar="DIR",
+        help="Folder with copies of public corpora. Default: they are "
+        "downloaded.",
     )
     add_overrides(parser)
 
 
 def run(options: Namespace) -> None:
-    """Trains, and prints the run folder.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Trains the model and prints the run folder."""
     from keras_deepnmt.recipes.loading import load_recipe
     from keras_deepnmt.runs.compilation_cache import ask_for_cache
 

@@ -1,17 +1,17 @@
-"""`deepnmt translate`: standard input to standard output."""
+"""`deepnmt translate`: translates standard input to standard output."""
 
 import sys
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from keras_deepnmt.commands.console import counting
-from keras_deepnmt.commands.decoding_options import (
+from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     load_translator,
 )
-from keras_deepnmt.commands.input_lines import stream_lines
-from keras_deepnmt.commands.options import VerbParser, add_run
+from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.terminal.console import progress_bar
+from keras_deepnmt.commands.terminal.input_lines import stream_lines
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -20,33 +20,28 @@ echo "Ein Hund schläft." | deepnmt translate runs/demo --num-hypotheses 3
 """
 CONTINUE = "The lines printed so far are complete."
 
-# Sentences of one length are computed together; more to choose from means
-# less padding, and later answers.
+# Sentences of similar length are batched together: a larger group means less
+# padding, but a later first translation.
 _BATCHES_PER_GROUP = 16
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
-    add_run(parser)
+    """Adds the options of `deepnmt translate`."""
+    add_run_folder(parser)
     add_decoding_options(parser)
     parser.add_argument(
         "--num-hypotheses",
         type=PositiveInt,
         default=1,
-        help="Above 1: that many lines `number ||| text ||| score` a sentence.",
+        metavar="N",
+        help="Number of translations to print per sentence. If N is 2 or more, "
+        "each is a line `number ||| text ||| score`, where number is the line "
+        "number of the sentence, from 1.",
     )
 
 
 def run(options: Namespace) -> None:
-    """Translates until the input ends.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Translates standard input until it ends."""
     if options.num_hypotheses > (options.num_beams or options.num_hypotheses):
         raise UserError(
             "`--num-hypotheses` must not exceed `--num-beams`. Received: "
@@ -56,7 +51,7 @@ def run(options: Namespace) -> None:
     num_hypotheses = options.num_hypotheses
     number = 0
     size = translator.batch_size * _BATCHES_PER_GROUP
-    with counting("sentences", quiet=options.quiet) as advance:
+    with progress_bar("sentences", quiet=options.quiet) as advance:
         for lines in stream_lines(sys.stdin.fileno(), size):
             if num_hypotheses == 1:
                 outputs = translator.translate(lines, advance)

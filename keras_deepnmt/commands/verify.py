@@ -1,9 +1,9 @@
-"""`deepnmt verify`: an export still gives what it gave."""
+"""`deepnmt verify`: compares an export's output with the recorded output."""
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt verify served/demo
@@ -12,22 +12,19 @@ CONTINUE = "Nothing was changed."
 
 
 def add_options(parser: VerbParser) -> None:
-    """Adds this verb's options.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the options of `deepnmt verify`."""
     parser.add_argument(
-        "directory", metavar="DIR", type=str, help="Folder that export wrote."
+        "directory",
+        metavar="DIR",
+        type=str,
+        help="Model folder written by `deepnmt export` (its newest version is "
+        "checked) or folder of one version. It must still give the "
+        "translations and scores that were recorded during the export.",
     )
 
 
 def run(options: Namespace) -> None:
-    """Runs the golden sentences in a fresh process.
-
-    Args:
-        options: what the parser returned.
-    """
+    """Runs the golden sentences in a new process and prints the result."""
     import_backend()
     from keras_deepnmt.serving import verify
 

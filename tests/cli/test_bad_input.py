@@ -105,7 +105,9 @@ def test_vocabulary_larger_than_the_corpus_allows(prepare_refused):
 
 
 def test_contradictory_options(prepare_refused):
-    assert "as many files. Received: 1 and 0" in prepare_refused(*TEXT[:2])
+    assert "same number of files. Received: 1 and 0" in prepare_refused(
+        *TEXT[:2]
+    )
     assert "--corpus" in prepare_refused()
     assert "one number per corpus" in prepare_refused(
         *TEXT, "--weight", "1", "2"

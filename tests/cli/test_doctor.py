@@ -33,7 +33,7 @@ def test_every_way_ends_at_the_weights_of_one_device(doctor):
 def test_versions_and_devices_are_told(doctor):
     for line in ("^tensorflow 2", "^keras 3", "^cores: ", "^accelerators: "):
         assert re.search(line, doctor.stdout, re.M)
-    assert "Replicas train as one device does." in doctor.stderr
+    assert "Training with replicas gives the same weights" in doctor.stderr
 
 
 def test_one_replica_is_not_compared_with_itself(tmp_path):

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from keras_deepnmt.commands.failures import explain, one_line
+from keras_deepnmt.commands.terminal.failures import explain, one_line
 from keras_deepnmt.errors import UserError
 
 

@@ -4,7 +4,7 @@ from importlib import metadata
 
 import tensorflow as tf
 
-from keras_deepnmt.commands.installation import (
+from keras_deepnmt.commands.doctor import (
     import_fault,
     requirement_faults,
 )

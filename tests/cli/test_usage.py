@@ -29,6 +29,21 @@ def test_help_comes_at_once_and_without_tensorflow():
     assert seconds < 1.5
 
 
+def test_help_of_a_command_comes_without_tensorflow():
+    script = (
+        "import sys; from keras_deepnmt.cli import main, VERBS;"
+        "[main([verb, '--help']) for verb in VERBS];"
+        "print(sorted({'tensorflow', 'keras', 'jax'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    assert done.stdout.endswith("[]\n"), done.stderr
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_command_has_help_with_an_example(deepnmt, verb):
     done = deepnmt(verb, "--help")

@@ -1,18 +1,19 @@
 """Pads rows to batches and reads batches ahead of their use, with Grain."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import grain.python as grain
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.masks import BEGIN_ID, END_ID
 
-# See `Tokenizer`.
-_BEGIN_ID = 2
-_END_ID = 3
+if TYPE_CHECKING:
+    import grain.python as grain
+
 _ENDLESS = 2**40
 
 
@@ -52,11 +53,11 @@ def make_batch(
                 f"batch_shape={batch_shape}"
             )
         source_ids[row, : len(source)] = source
-        source_ids[row, len(source)] = _END_ID
-        target_ids[row, 0] = _BEGIN_ID
+        source_ids[row, len(source)] = END_ID
+        target_ids[row, 0] = BEGIN_ID
         target_ids[row, 1 : len(target) + 1] = target
         labels[row, : len(target)] = target
-        labels[row, len(target)] = _END_ID
+        labels[row, len(target)] = END_ID
     return {"source_ids": source_ids, "target_ids": target_ids}, labels
 
 
@@ -119,7 +120,7 @@ def grain_batches(
     num_threads: int = 4,
     prefetch_batches: int = 16,
     transforms: Sequence[BatchTransform] = (),
-) -> grain.IterDataset:
+) -> "grain.IterDataset":
     """Reads the batches of a plan ahead of their use.
 
     Args:
@@ -141,6 +142,9 @@ def grain_batches(
     ...     pass
     """
     source = BatchSource(store, plan, start_step, num_steps, transforms)
+    # Imported here because Grain imports JAX, which takes a while.
+    import grain.python as grain
+
     return grain.MapDataset.source(source).to_iter_dataset(
         grain.ReadOptions(
             num_threads=num_threads, prefetch_buffer_size=prefetch_batches

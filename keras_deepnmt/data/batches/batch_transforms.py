@@ -6,12 +6,7 @@ import numpy as np
 
 from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.batches.epoch_order import draw_bits
-from keras_deepnmt.data.tokenizers import (
-    BEGIN_ID,
-    END_ID,
-    PADDING_ID,
-    UNKNOWN_ID,
-)
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 # The random stream of word dropout. Transforms use streams of four or more
 # numbers, the order of batches uses shorter ones.

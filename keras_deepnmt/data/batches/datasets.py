@@ -4,8 +4,8 @@ import contextlib
 import math
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import grain.python as grain
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
@@ -18,6 +18,9 @@ from keras_deepnmt.data.batches.batch_source import grain_batches
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    import grain.python as grain
 
 
 @contextlib.contextmanager
@@ -118,7 +121,7 @@ def validation_plan(
     return BatchPlan(lengths, batch_shapes, shuffle=False)
 
 
-def _to_backend_dataset(batches: grain.IterDataset, num_steps: int | None):
+def _to_backend_dataset(batches: "grain.IterDataset", num_steps: int | None):
     import keras
 
     if keras.config.backend() != "tensorflow":

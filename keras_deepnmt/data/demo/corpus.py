@@ -1,6 +1,7 @@
 """Generates sentence pairs of the demo grammar and writes them to files."""
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path

@@ -5,15 +5,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from keras_deepnmt.data.tokenizers import (
-    BEGIN_ID,
-    END_ID,
-    PADDING_ID,
-    UNKNOWN_ID,
-    Tokenizer,
-)
+from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_bytes
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 MODEL_TYPES = ("bpe", "unigram")
 

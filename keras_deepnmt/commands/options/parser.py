@@ -1,4 +1,4 @@
-"""The parser of one verb: typed options, and errors of one helpful line."""
+"""The parser of one command: typed options and one-line error messages."""
 
 import argparse
 import difflib
@@ -11,20 +11,11 @@ from keras_deepnmt.errors import UserError
 
 
 class VerbParser(jsonargparse.ArgumentParser):
-    """Parses the words after `deepnmt VERB`.
+    """Parses the arguments of one command, such as `deepnmt train`.
 
-    Every verb takes `--quiet`. A mistake raises `UserError` with the nearest
-    right option instead of printing a page of usage.
-
-    Args:
-        verb: the command.
-        summary: what it does, in one sentence.
-        example: lines to try, shown below the options.
-
-    Example:
-    >>> parser = VerbParser("train", "Train.", "deepnmt train my.yaml")
-    >>> parser.parse_args(["--quiet"]).quiet
-    True
+    Every command has the option `--quiet`. A wrong argument raises `UserError`
+    with the nearest valid option instead of printing the usage. `summary` and
+    `example` are the first and the last lines of the help.
     """
 
     def __init__(self, verb: str = "", summary: str = "", example: str = ""):
@@ -39,18 +30,18 @@ class VerbParser(jsonargparse.ArgumentParser):
         self.add_argument(
             "--quiet",
             action="store_true",
-            help="Show no progress, only results, warnings and errors.",
+            help="Do not show progress, only results, warnings and errors.",
         )
 
     def parse_args(self, args=None, *rest, **kwargs) -> jsonargparse.Namespace:
-        """Parses the words, or raises `UserError` with one line."""
+        """Parses the arguments; raises `UserError` if one is wrong."""
         try:
             options = super().parse_args(args, *rest, **kwargs)
         except (argparse.ArgumentError, TypeError) as error:
             raise UserError(self._explain(str(error))) from error
         for name, value in options.items():
-            # jsonargparse's numbers are classes of their own, which
-            # TensorFlow does not take.
+            # TensorFlow does not accept jsonargparse's subclasses of int and
+            # float, such as PositiveInt.
             for plain in (int, float):
                 if isinstance(value, plain) and not isinstance(value, bool):
                     options[name] = plain(value)
@@ -62,7 +53,7 @@ class VerbParser(jsonargparse.ArgumentParser):
             word = unknown[1].split()[0].split("=")[0]
             names = list(self._option_string_actions)
             kind = "option" if word.startswith("-") else "argument"
-            hint = nearest(word, names) or f" See {self.prog} --help."
+            hint = did_you_mean(word, names) or f" See {self.prog} --help."
             return f'unknown {kind} "{word}".{hint}'
         required = re.search(r"arguments are required: (.*)", message)
         if required:
@@ -82,40 +73,46 @@ class VerbParser(jsonargparse.ArgumentParser):
 class _HelpFormatter(
     jsonargparse.DefaultHelpFormatter, argparse.RawDescriptionHelpFormatter
 ):
-    """Keeps the line breaks of the example."""
+    """Keeps the line breaks of the example and shows defaults as sentences."""
+
+    def _get_help_string(self, action):
+        if action.default is argparse.SUPPRESS:
+            return super()._get_help_string(action)  # --help itself
+        text = action.help or ""
+        if action.option_strings and action.required:
+            text += " Required."
+        default = action.default
+        is_flag = action.nargs == 0
+        if is_flag or default in (None, []) or "Default" in text:
+            return text
+        if isinstance(default, bool):
+            default = str(default).lower()  # as on the command line
+        return f"{text} Default: {default}."
 
 
-def nearest(word: str, names: Iterable[str]) -> str:
-    """Suggests the name that looks most like a word.
-
-    Args:
-        word: what was typed.
-        names: what could have been meant.
-
-    Returns:
-        A sentence to append, or nothing where no name is near.
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Returns a question with the most similar name, or an empty string.
 
     Example:
-    >>> nearest("trian", ["train", "score"])
+    >>> did_you_mean("trian", ["train", "score"])
     ' Did you mean "train"?'
     """
     matches = difflib.get_close_matches(word, list(names), n=1)
     return f' Did you mean "{matches[0]}"?' if matches else ""
 
 
-def add_run(parser: VerbParser) -> None:
-    """Adds the run folder that most verbs start from.
-
-    Args:
-        parser: the verb's parser.
-    """
+def add_run_folder(parser: VerbParser) -> None:
+    """Adds the positional argument for the run folder."""
     parser.add_argument(
-        "run", metavar="RUN", type=str, help="Run folder that train wrote."
+        "run",
+        metavar="RUN",
+        type=str,
+        help="Run folder written by `deepnmt train`.",
     )
 
 
 def _plain(rule: str) -> str:
-    # jsonargparse speaks of Python types; say the same in words.
+    # Replaces the Python types in jsonargparse's messages by plain words.
     rule = re.sub(r"<class '(?:.*\.)?(\w+)'>", r"\1", rule)
     rule = re.sub(r"(?:typing\.)?Literal\[(.*?)\]", r"one of \1", rule)
     rule = re.sub(r"Not of type (Positive|NonNegative)(Int|Float): ", "", rule)

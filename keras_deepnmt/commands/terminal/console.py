@@ -1,4 +1,4 @@
-"""What a person sees: progress and warnings on stderr, results on stdout."""
+"""Progress messages, progress bars and warnings, all on stderr."""
 
 import contextlib
 import functools
@@ -15,57 +15,34 @@ _LOGGER = "keras_deepnmt"
 
 
 class Console:
-    """Tells a person at the terminal what is going on.
-
-    Args:
-        quiet: whether to say nothing.
-
-    Example:
-    >>> Console(quiet=True).say("Nobody reads this.")
-    """
+    """Prints progress messages to stderr, or nothing if `quiet`."""
 
     def __init__(self, quiet: bool = False):
         self.quiet = quiet
         self._start = time.monotonic()
 
-    def say(self, text: str) -> None:
-        """Prints progress.
-
-        Args:
-            text: one or more lines.
-        """
+    def print(self, text: str) -> None:
+        """Prints one or more lines."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
-    def stage(self, text: str) -> None:
-        """Prints the heading of a stage with the seconds since the start.
-
-        Args:
-            text: what comes now.
-        """
+    def print_stage(self, text: str) -> None:
+        """Prints a heading with the seconds since the console was made."""
         seconds = time.monotonic() - self._start
-        self.say(f"\n[{seconds:5.0f} s] {text}")
+        self.print(f"\n[{seconds:5.0f} s] {text}")
 
 
 @contextlib.contextmanager
-def counting(
-    what: str, total: int | None = None, quiet: bool = False
+def progress_bar(
+    label: str, total: int | None = None, quiet: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Shows a live count on stderr while a loop runs.
+    """Shows a progress bar on stderr and yields a function that advances it.
 
-    Nothing is shown where stderr is no terminal, or where the results go to
-    the same terminal line by line.
-
-    Args:
-        what: what is counted.
-        total: how many there will be, if it is known.
-        quiet: whether to show nothing.
-
-    Yields:
-        A function to call with the number just done.
+    No bar is shown if stderr is not a terminal, or if the total is unknown and
+    results are printed to a terminal meanwhile.
 
     Example:
-    >>> with counting("sentences", 10) as advance:
+    >>> with progress_bar("sentences", 10) as advance:
     ...     advance(10)
     """
     console = rich.console.Console(stderr=True)
@@ -81,25 +58,20 @@ def counting(
         disable=not shown,
     )
     with bars:
-        task = bars.add_task(what, total=total)
+        task = bars.add_task(label, total=total)
         yield functools.partial(bars.advance, task)
 
 
 @contextlib.contextmanager
-def short_messages(quiet: bool = False) -> Iterator[None]:
-    """Shows log records and warnings in one line without places in code.
+def short_log_messages(quiet: bool = False) -> Iterator[None]:
+    """Prints log records and warnings as one line each, without code lines.
 
-    Args:
-        quiet: whether to show warnings only.
-
-    Example:
-    >>> with short_messages():
-    ...     logging.getLogger("keras_deepnmt").warning("Seen once.")
+    If `quiet`, log records below the level of a warning are not shown.
     """
     logger = logging.getLogger(_LOGGER)
     handler = logging.StreamHandler()
     handler.setFormatter(_ShortFormatter())
-    long_form = warnings.formatwarning
+    original_format = warnings.formatwarning
     propagates, level = logger.propagate, logger.level
     logger.addHandler(handler)
     logger.propagate = False
@@ -110,7 +82,7 @@ def short_messages(quiet: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        warnings.formatwarning = long_form
+        warnings.formatwarning = original_format
         logger.propagate = propagates
         logger.setLevel(level)
         logger.removeHandler(handler)
@@ -119,5 +91,5 @@ def short_messages(quiet: bool = False) -> Iterator[None]:
 class _ShortFormatter(logging.Formatter):
     def format(self, record):
         level = record.levelname.lower()
-        mark = f"{level}: " if record.levelno >= logging.WARNING else ""
-        return f"deepnmt: {mark}{record.getMessage()}"
+        prefix = f"{level}: " if record.levelno >= logging.WARNING else ""
+        return f"deepnmt: {prefix}{record.getMessage()}"

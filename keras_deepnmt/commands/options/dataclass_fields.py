@@ -1,4 +1,4 @@
-"""Turns a dataclass into options: its types, defaults and Args are the help."""
+"""Makes command-line options from the fields of a dataclass."""
 
 import dataclasses
 import inspect
@@ -8,17 +8,13 @@ import typing
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser
 
 
 def add_dataclass_options(parser: VerbParser, kind: type) -> None:
-    """Adds one option per plain field of a dataclass.
+    """Adds an option for each field that is a number, string, bool or Literal.
 
-    Fields that hold other dataclasses are left out.
-
-    Args:
-        parser: the verb's parser.
-        kind: dataclass with an `Args:` section in its docstring.
+    The help texts come from the `Args:` section of the dataclass' docstring.
     """
     documented = argument_help(kind)
     hints = typing.get_type_hints(kind)
@@ -35,15 +31,7 @@ def add_dataclass_options(parser: VerbParser, kind: type) -> None:
 
 
 def given_options(options: Namespace, kind: type) -> dict[str, object]:
-    """Collects the options that differ from a dataclass's defaults.
-
-    Args:
-        options: what the parser returned.
-        kind: the dataclass of `add_dataclass_options`.
-
-    Returns:
-        Values by field name.
-    """
+    """Returns the options that differ from their defaults, by field name."""
     values = {
         field.name: (options.get(field.name, field.default), field.default)
         for field in dataclasses.fields(kind)
@@ -56,18 +44,7 @@ def given_options(options: Namespace, kind: type) -> dict[str, object]:
 
 
 def argument_help(kind: type) -> dict[str, str]:
-    """Reads the `Args:` section of a docstring.
-
-    Args:
-        kind: a class or function.
-
-    Returns:
-        The description of each argument, on one line.
-
-    Example:
-    >>> argument_help(argument_help)["kind"]
-    'a class or function.'
-    """
+    """Returns the descriptions in a docstring's `Args:` section, by name."""
     text = inspect.getdoc(kind).split("Args:\n")[1].split("\n\n")[0]
     entries = re.split(r"^    (\w+): ", text, flags=re.M)[1:]
     return {

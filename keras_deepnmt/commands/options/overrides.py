@@ -1,17 +1,13 @@
-"""`--set key=value`: changes to a recipe on the command line."""
+"""The option `--set KEY=VALUE`, which changes values of a recipe."""
 
 import yaml
 
-from keras_deepnmt.commands.options import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.errors import UserError
 
 
 def add_overrides(parser: VerbParser) -> None:
-    """Adds `--set`.
-
-    Args:
-        parser: the verb's parser.
-    """
+    """Adds the option `--set`."""
     parser.add_argument(
         "--set",
         type=str,
@@ -19,21 +15,13 @@ def add_overrides(parser: VerbParser) -> None:
         action="extend",
         default=[],
         metavar="KEY=VALUE",
-        help="Values to use instead of the recipe's, as in training.steps=100.",
+        help="Change values of the recipe, for example training.steps=100. "
+        "Values are written as in YAML.",
     )
 
 
 def read_overrides(words: list[str]) -> dict[str, object]:
-    """Reads the values of `--set`, written as in a recipe.
-
-    Args:
-        words: `key=value` each, the key dotted, the value YAML.
-
-    Returns:
-        Values by dotted key.
-
-    Raises:
-        UserError: if a word has no `=`, or its value is not YAML.
+    """Returns the values of `--set` by dotted key.
 
     Example:
     >>> read_overrides(["training.steps=100", "data.joint=false"])
@@ -43,9 +31,11 @@ def read_overrides(words: list[str]) -> dict[str, object]:
     for word in words:
         key, separator, value = word.partition("=")
         if not (key and separator):
-            raise UserError(f"`--set` takes KEY=VALUE. Received: {word}")
+            raise UserError(f"`--set` must be KEY=VALUE. Received: {word}")
         try:
             overrides[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise UserError(f"`--set` {key}: not YAML: {value}") from error
+            raise UserError(
+                f"`--set`: the value of {key} must be YAML. Received: {value}"
+            ) from error
     return overrides

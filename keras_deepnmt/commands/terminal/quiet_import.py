@@ -1,4 +1,4 @@
-"""Imports the backend without the lines it writes to stderr."""
+"""Imports the backend without the messages that it prints to stderr."""
 
 import contextlib
 import os
@@ -10,38 +10,34 @@ from collections.abc import Iterator
 
 
 def import_backend() -> None:
-    """Imports Keras and its backend in silence.
+    """Imports Keras and its backend without printing anything.
 
-    TensorFlow's first lines come before it reads its log variables, so file
-    descriptor 2 is held back during the import and replayed if it fails; the
-    lines of later operations do obey `TF_CPP_MIN_LOG_LEVEL`.
-
-    Example:
-    >>> import_backend()
+    TensorFlow prints messages before it reads `TF_CPP_MIN_LOG_LEVEL`, so stderr
+    is buffered during the import, and printed only if the import fails.
     """
-    with _interrupts_held_back(), _stderr_held_back():
+    with _interrupts_deferred(), _stderr_buffered():
         import keras
 
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
             tf.get_logger().setLevel("ERROR")
-            # Looks for GPUs now, with its lines, and starts nothing.
+            # Prints its messages about GPUs now; initializes no device.
             tf.config.list_physical_devices()
 
 
 @contextlib.contextmanager
-def _stderr_held_back() -> Iterator[None]:
+def _stderr_buffered() -> Iterator[None]:
     sys.stderr.flush()
     saved = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
+    with tempfile.TemporaryFile() as buffer:
+        os.dup2(buffer.fileno(), 2)
         try:
             yield
         except BaseException:
             sys.stderr.flush()
-            held.seek(0)
-            os.write(saved, held.read())
+            buffer.seek(0)
+            os.write(saved, buffer.read())
             raise
         finally:
             sys.stderr.flush()
@@ -50,9 +46,9 @@ def _stderr_held_back() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    # An interrupt in the middle of an extension's import leaves a page of
-    # unrelated errors; it is taken up again when the import is done.
+def _interrupts_deferred() -> Iterator[None]:
+    # Ctrl-C during the import of an extension module causes many unrelated
+    # errors, so it is raised when the import is done.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a failure looks like: one line on stderr, never half a screen."""
+"""Reports errors that a user can fix as one line on stderr."""
 
 import contextlib
 import errno
@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-_LONGEST = 600
+_MAX_CHARACTERS = 600
+# Optional packages and the extra of this package that installs them.
 _EXTRAS = {
     "jax": "jax",
     "matplotlib": "analysis",
@@ -15,13 +16,7 @@ _EXTRAS = {
 
 
 def explain(error: Exception) -> str | None:
-    """Says in one line what went wrong, if it is the user's to mend.
-
-    Args:
-        error: what a room raised.
-
-    Returns:
-        The line, or `None` where the error is a fault of the program.
+    """Returns one line for an error that the user can fix, `None` for a bug.
 
     Example:
     >>> explain(FileNotFoundError(2, "No such file or directory", "a.de"))
@@ -39,38 +34,19 @@ def explain(error: Exception) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """Joins the lines of a message, and cuts what nobody would read.
-
-    Args:
-        text: the message.
-
-    Returns:
-        The message on one line.
-
-    Example:
-    >>> one_line("two   lines")
-    'two lines'
-    """
+    """Joins the lines of a message and truncates it at 600 characters."""
     text = " ".join(text.split())
-    if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]} ... (DEEPNMT_TRACEBACK=1 shows the rest)"
+    if len(text) > _MAX_CHARACTERS:
+        text = (
+            f"{text[:_MAX_CHARACTERS]} ... (DEEPNMT_TRACEBACK=1 shows the rest)"
+        )
     return text
 
 
-def tell(verb: str | None, message: str, code: int = 2) -> int:
-    """Prints the one line of a failure.
+def print_error(verb: str | None, message: str, code: int = 2) -> int:
+    """Prints an error message to stderr and returns the exit code.
 
-    Args:
-        verb: the command that failed, `None` for the tool itself.
-        message: what went wrong and what to do.
-        code: the exit code.
-
-    Returns:
-        The exit code.
-
-    Example:
-    >>> tell("train", "no such recipe.")
-    2
+    `verb` is the command that failed, `None` if no command was run.
     """
     name = f"deepnmt {verb}" if verb else "deepnmt"
     print(f"{name}: error: {message}", file=sys.stderr, flush=True)
@@ -78,35 +54,31 @@ def tell(verb: str | None, message: str, code: int = 2) -> int:
 
 
 def silence_stdout() -> None:
-    """Makes the interpreter's last flush of stdout harmless.
+    """Flushes stdout; if that fails, redirects it to the null device.
 
-    A pipe without a reader or a full disk would fail a second time when
-    Python closes its streams, with a traceback of its own.
+    Otherwise a closed pipe or a full disk would cause a second error, with a
+    traceback, when the interpreter flushes stdout at exit.
     """
     try:
         sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, sys.stdout.fileno())
+        os.close(null_device)
 
 
 @contextlib.contextmanager
-def leftovers_ignored() -> Iterator[None]:
-    """Keeps quiet about errors in the clean-up after an error.
+def ignore_cleanup_errors() -> Iterator[None]:
+    """Hides errors that are raised while objects are deleted after an error.
 
-    HDF5 files on a full disk raise again, once per buffer, when they are taken
-    down; the error that matters was told by then. With `DEEPNMT_TRACEBACK`
-    they are shown.
-
-    Example:
-    >>> with leftovers_ignored():
-    ...     pass
+    On a full disk HDF5 files raise again for every buffer when they are
+    deleted, after the first error was reported. With `DEEPNMT_TRACEBACK` these
+    errors are shown.
     """
     hooks = sys.unraisablehook, sys.excepthook
     if not wants_traceback():
         sys.unraisablehook = lambda unraisable: None
-        # Cython prints what it cannot raise through this one as well.
+        # Cython reports errors that it cannot raise through this hook too.
         sys.excepthook = lambda *error: None
     try:
         yield
@@ -117,27 +89,19 @@ def leftovers_ignored() -> Iterator[None]:
 
 
 def wants_traceback() -> bool:
-    """Tells whether `DEEPNMT_TRACEBACK` asks for tracebacks.
-
-    Returns:
-        `True` if it is set to anything but `0`.
-
-    Example:
-    >>> wants_traceback()
-    False
-    """
+    """Returns whether `DEEPNMT_TRACEBACK` is set to anything but `0`."""
     return os.environ.get("DEEPNMT_TRACEBACK", "0") not in ("", "0")
 
 
 def _explain_os_error(error: OSError) -> str:
     if error.errno is None:
         return one_line(str(error))
-    place = f"{error.filename}: " if error.filename else ""
+    path = f"{error.filename}: " if error.filename else ""
     reason = os.strerror(error.errno)
     remedy = ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         remedy = " Free some space and run the same command again."
-    return one_line(f"{place}{reason}.{remedy}")
+    return one_line(f"{path}{reason}.{remedy}")
 
 
 def _explain_import_error(error: ImportError) -> str | None:
@@ -151,5 +115,5 @@ def _explain_import_error(error: ImportError) -> str | None:
 
 
 def _is_full_disk(error: Exception) -> bool:
-    # TensorFlow and ArrayRecord report a full disk in classes of their own.
+    # TensorFlow and ArrayRecord have their own exception classes for it.
     return os.strerror(errno.ENOSPC) in str(error)

@@ -1,13 +1,13 @@
-"""The options of every verb that translates."""
+"""The options of every command that translates."""
 
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from keras_deepnmt.commands.dataclass_options import argument_help
-from keras_deepnmt.commands.options import VerbParser
-from keras_deepnmt.commands.quiet_import import import_backend
+from keras_deepnmt.commands.options.dataclass_fields import argument_help
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
 
@@ -25,7 +25,7 @@ def add_decoding_options(parser: VerbParser) -> None:
         parser.add_argument(
             option_name(name),
             type=type(getattr(SearchOptions, name)),
-            help=f"{descriptions[name]} Default: the run's.",
+            help=f"{descriptions[name]} Default: as in the run's recipe.",
         )
     add_batch_size(parser)
 
@@ -35,7 +35,8 @@ def add_batch_size(parser: VerbParser) -> None:
     parser.add_argument(
         "--batch-size",
         type=PositiveInt,
-        help="Number of sentences computed together. Default: the run's.",
+        help="Number of sentences computed together. Default: as in the run's "
+        "recipe.",
     )
 
 

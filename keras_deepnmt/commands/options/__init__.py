@@ -1,0 +1,1 @@
+"""Command-line options: the parser, and options that several commands use."""

@@ -1,0 +1,1 @@
+"""Terminal input and output: progress, warnings, errors and standard input."""
