@@ -1,4 +1,4 @@
-"""Length-sorted batches in few shapes, since each shape is one compilation."""
+"""Length-sorted batches of few shapes, since each shape is compiled once."""
 
 from collections.abc import Sequence
 

@@ -1,30 +1,30 @@
-"""Compiles functions of a model once for each set of shapes."""
+"""Compiles a function of a model once for each set of input shapes."""
 
 import keras
 import numpy as np
 
 from keras_deepnmt.decoding.replicas import (
+    distribute_rows,
     num_replicas,
-    place_rows,
-    share_rows,
+    shard_rows,
 )
 
 
 class CompiledFunction:
-    """A function of a model, compiled for each set of shapes it meets.
+    """A function of a model that is compiled for each set of input shapes.
 
-    Under a strategy the rows of a batch are shared out over the replicas.
-    Weights are read at each call: what training or loading changes later is
-    seen. (A plain `jax.jit` around a model would freeze them.) Make one with
-    `compile_for`.
+    Under a strategy the rows of a batch are distributed over the replicas. The
+    weights are read at each call, so changes by training or loading take
+    effect. (A plain `jax.jit` around a model would keep the old weights.) Make
+    one with `compile_for`.
 
     Args:
         model: a model of this package, or anything with `variables`.
-        function: callable of the model, then tensors, then keyword options.
+        function: callable that takes the model, tensors and keyword options.
         jit_compile: bool. Whether XLA compiles it.
 
     Attributes:
-        num_compilations: int. Sets of shapes and options met so far.
+        num_compilations: int. Number of sets of shapes and options compiled.
     """
 
     def __init__(self, model, function, jit_compile):
@@ -64,8 +64,8 @@ class CompiledFunction:
             autograph=False,
         )
         if num_replicas(self._model) > 1:
-            return share_rows(self._model.distribute_strategy, traced)
-        # Traced outright: called, it would warn of each further shape.
+            return distribute_rows(self._model.distribute_strategy, traced)
+        # Traced here: a `tf.function` would warn of every new shape.
         concrete = traced.get_concrete_function(
             *(tf.TensorSpec(array.shape, array.dtype) for array in arrays)
         )
@@ -90,26 +90,26 @@ class CompiledFunction:
             return jitted(values, *arrays)
 
         if num_replicas(self._model) > 1:
-            return place_rows(self._model.distribution, search)
+            return shard_rows(self._model.distribution, search)
         return search
 
 
 def compile_for(model, function, jit_compile=True):
     """Compiles `function(model, *arrays, **options)`.
 
-    One compilation serves all calls whose arrays have equal shapes and whose
-    options are equal; `num_compilations` of the result counts them.
+    It is compiled once for all calls with equal array shapes and equal
+    options; `num_compilations` of the result counts the compilations.
 
     Args:
         model: a model of this package, or anything with `variables`.
-        function: callable of the model, then tensors; Python values that
-            shape the computation (`max_length=…`) are keyword options.
-        jit_compile: bool. `False` runs a plain graph on TensorFlow, as an
-            exported model does, and nothing compiled on JAX.
+        function: callable that takes the model and tensors. Python values
+            that change the computation (`max_length=…`) are keyword options.
+        jit_compile: bool. If `False`, TensorFlow runs a plain graph, as in an
+            exported model, and JAX compiles nothing.
 
     Returns:
-        A `CompiledFunction`: takes NumPy arrays (and the options), returns
-        NumPy arrays in the structure that `function` returns.
+        A `CompiledFunction`. It takes NumPy arrays and the options, and
+        returns NumPy arrays in the structure that `function` returns.
 
     Example:
     >>> search = compile_for(model, beam_search)

@@ -1,4 +1,4 @@
-"""One batch shared out over the replicas of a model."""
+"""Distributes the rows of a batch over the replicas of a model."""
 
 import math
 
@@ -7,18 +7,10 @@ import numpy as np
 
 
 def num_replicas(model) -> int:
-    """Counts the replicas a model was made for.
+    """Returns the number of replicas that a model was made for.
 
-    Args:
-        model: a model of this package, or anything with `variables`.
-
-    Returns:
-        The replicas of its `tf.distribute.Strategy`, the devices of its
-        `keras.distribution`, or one.
-
-    Example:
-    >>> num_replicas(model)
-    1
+    These are the replicas of its `tf.distribute.Strategy` or the devices of its
+    `keras.distribution`; 1 without them.
     """
     distribution = getattr(model, "distribution", None)
     if distribution is not None:
@@ -27,28 +19,23 @@ def num_replicas(model) -> int:
     return 1 if strategy is None else strategy.num_replicas_in_sync
 
 
-def place_rows(distribution, function):
-    """Puts the rows of batches on several devices, each a part (JAX).
+def shard_rows(distribution, function):
+    """Wraps a compiled function so that each device gets some rows (JAX).
 
-    Args:
-        distribution: a `keras.distribution.DataParallel`.
-        function: compiled; takes arrays with leading axis B, returns a nest of
-            such.
-
-    Returns:
-        Callable: takes NumPy arrays with equal leading axes, which need not
-        divide by the number of devices, returns a nest of arrays.
+    `distribution` is a `keras.distribution.DataParallel`. The function, and the
+    wrapper, take arrays with leading axis B and return a nest of such. The
+    number of rows need not be a multiple of the number of devices.
 
     Example:
     >>> devices = keras.distribution.list_devices()
     >>> distribution = keras.distribution.DataParallel(devices=devices)
-    >>> double = place_rows(distribution, lambda x: 2 * x)
+    >>> double = shard_rows(distribution, lambda x: 2 * x)
     """
     parts = math.prod(distribution.device_mesh.shape)
 
-    def placed(*arrays):
+    def sharded_function(*arrays):
         rows = len(arrays[0])
-        filled = [_filled(array, -rows % parts) for array in arrays]
+        filled = [_pad_rows(array, -rows % parts) for array in arrays]
         outputs = function(
             *(
                 keras.distribution.distribute_tensor(
@@ -59,28 +46,21 @@ def place_rows(distribution, function):
         )
         return keras.tree.map_structure(lambda values: values[:rows], outputs)
 
-    return placed
+    return sharded_function
 
 
-def share_rows(strategy, function):
-    """Runs a function of batches on all replicas, each on a part of the rows.
+def distribute_rows(strategy, function):
+    """Wraps a function so that each replica of a strategy gets some rows.
 
-    Rows are independent of each other, so that the result is the same as on
-    one device. On several machines every process must make the same calls, and
-    each gets the whole result.
-
-    Args:
-        strategy: a `tf.distribute.Strategy`.
-        function: takes tensors with leading axis B; returns a nest of such.
-
-    Returns:
-        Callable: takes NumPy arrays with equal leading axes, which need not
-        divide by the number of replicas (rows of zeros are added and cut off
-        again), returns a nest of tensors.
+    The function, and the wrapper, take arrays with leading axis B and return a
+    nest of such. Rows are independent, so the result is that of one device. The
+    number of rows need not be a multiple of the number of replicas: rows of
+    zeros are added and removed. On several machines every process must make
+    the same calls, and each gets the whole result.
 
     Example:
     >>> import tensorflow as tf
-    >>> double = share_rows(tf.distribute.get_strategy(), lambda x: 2 * x)
+    >>> double = distribute_rows(tf.distribute.get_strategy(), lambda x: 2 * x)
     >>> double(np.array([[3], [5]])).numpy().tolist()
     [[6], [10]]
     """
@@ -90,16 +70,16 @@ def share_rows(strategy, function):
 
     @tf.function(autograph=False)
     def run(*shares):
-        # Handed over itself, a compiled function would leave its device.
+        # `strategy.run` would call a compiled function on the wrong device.
         outputs = strategy.run(lambda *rows: function(*rows), args=shares)
         return tf.nest.map_structure(
             lambda values: strategy.gather(values, axis=0), outputs
         )
 
-    def shared(*arrays):
+    def distributed_function(*arrays):
         rows = len(arrays[0])
         shares = [
-            np.split(_filled(array, -rows % parts), parts) for array in arrays
+            np.split(_pad_rows(array, -rows % parts), parts) for array in arrays
         ]
         distributed = [
             strategy.experimental_distribute_values_from_function(
@@ -113,8 +93,8 @@ def share_rows(strategy, function):
             lambda values: values[:rows], run(*distributed)
         )
 
-    return shared
+    return distributed_function
 
 
-def _filled(array, missing):
+def _pad_rows(array, missing):
     return np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))

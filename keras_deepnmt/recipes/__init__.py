@@ -1,4 +1,4 @@
-"""Recipes: everything that makes a number reproducible, as a file."""
+"""Recipe files: everything that is needed to reproduce a result."""
 
 from keras_deepnmt.recipes.loading import list_recipes as list_recipes
 from keras_deepnmt.recipes.loading import load_recipe as load_recipe

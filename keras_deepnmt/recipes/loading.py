@@ -1,4 +1,4 @@
-"""Reads recipes: typed, checked against the schema, errors in one line."""
+"""Reads recipe files and checks them against the schema."""
 
 import dataclasses
 import difflib
@@ -18,13 +18,13 @@ from keras_deepnmt.recipes.schema import Recipe
 
 
 def list_recipes(pattern: str = "*") -> list[str]:
-    """Lists the recipes that come with the package.
+    """Lists the bundled recipes.
 
     Args:
-        pattern: names with wildcards, as in `"transformer_*"`.
+        pattern: a name with wildcards, such as `"transformer_*"`.
 
     Returns:
-        Their names, for `load_recipe`.
+        Sorted list of names for `load_recipe`.
 
     Example:
     >>> "transformer_tiny.demo_de_en" in list_recipes()
@@ -38,20 +38,20 @@ def list_recipes(pattern: str = "*") -> list[str]:
 def load_recipe(
     recipe: str | Path, overrides: Mapping[str, Any] | None = None
 ) -> Recipe:
-    """Reads a recipe of the package or a file.
+    """Reads a bundled recipe or a recipe file.
 
     Args:
         recipe: a name from `list_recipes()`, or the path of a YAML file.
-        overrides: values that replace the file's, by dotted key
-            (`{"training.steps": 100}`).
+        overrides: values that replace the file's, by dotted key, such as
+            `{"training.steps": 100}`.
 
     Returns:
-        The recipe, every default filled in.
+        The recipe, with all defaults filled in.
 
     Raises:
-        UserError: if there is no such recipe, or a key is unknown (the nearest
-            right one is named), missing or of the wrong type; names the file
-            and the line.
+        UserError: if there is no such recipe, or a key is unknown (the most
+            similar known key is suggested), missing or of the wrong type. The
+            message names the file and the line.
 
     Example:
     >>> load_recipe("transformer_tiny.multi30k_en_de", {"seed": 7}).seed
@@ -77,12 +77,10 @@ def load_recipe(
 def save_recipe(
     recipe: Recipe, file: Path, resolved: Mapping[str, Any]
 ) -> None:
-    """Writes a recipe with every default filled in, atomically.
+    """Writes a recipe with all defaults filled in.
 
-    Args:
-        recipe: the recipe.
-        file: where to; `load_recipe` reads it back as an equal recipe.
-        resolved: what it meant on this machine: versions, hashes of the data.
+    `load_recipe` reads it back as an equal recipe. `resolved` is stored with
+    it: the versions and the hashes of the data that the run uses.
     """
     content = recipe_content(recipe)
     content["resolved"] = dict(resolved)
@@ -92,13 +90,9 @@ def save_recipe(
 
 
 def recipe_content(recipe: Recipe) -> dict[str, Any]:
-    """Turns a recipe into plain dictionaries, lists and values.
+    """Converts a recipe to dictionaries, lists and values for YAML.
 
-    Args:
-        recipe: the recipe.
-
-    Returns:
-        What its YAML file holds, without `resolved`.
+    `resolved` is left out.
     """
     content = _plain(dataclasses.asdict(recipe))
     content.pop("resolved")
@@ -106,13 +100,9 @@ def recipe_content(recipe: Recipe) -> dict[str, Any]:
 
 
 def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
-    """Gives every value of a recipe under its dotted key.
+    """Returns the values of a recipe by dotted key.
 
-    Args:
-        recipe: the recipe.
-
-    Returns:
-        Dict such as `{"training.steps": 8000, ...}`.
+    For instance `{"training.steps": 8000, ...}`.
     """
     flat = {}
 
@@ -139,7 +129,7 @@ def _read(recipe):
         near = difflib.get_close_matches(recipe, names, n=1, cutoff=0.4)
         hint = f'did you mean "{near[0]}"?' if near else f"there are {names}."
         raise UserError(
-            f'"{recipe}" is neither a file nor a recipe of the package; {hint}'
+            f'"{recipe}" is neither a file nor a bundled recipe; {hint}'
         )
     try:
         return recipe, Path(recipe).read_text(encoding="utf-8")
@@ -150,7 +140,7 @@ def _read(recipe):
 
 
 def _key_lines(node, place, prefix=""):
-    """Line of every key of a YAML document, by dotted path."""
+    """Returns the line of each key of a YAML document, by dotted key."""
     lines = {}
     if isinstance(node, yaml.MappingNode):
         items = [(key.value, key, value) for key, value in node.value]
@@ -163,7 +153,7 @@ def _key_lines(node, place, prefix=""):
         line = at.start_mark.line + 1
         if key in lines:
             raise UserError(
-                f"{place}, line {line}: `{key}` stands twice, first in line "
+                f"{place}, line {line}: `{key}` is given twice, first in line "
                 f"{lines[key]}."
             )
         lines[key] = line
@@ -176,12 +166,12 @@ def _override(content, key, value):
     for section in sections:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
-            raise UserError(f"`{key}`: `{section}` holds a value, no keys.")
+            raise UserError(f"`{key}`: `{section}` is a value and has no keys.")
     content[name] = value
 
 
 class _Checker:
-    """Turns plain content into dataclasses, or says what is wrong and where."""
+    """Converts the content of a YAML file to dataclasses, or reports errors."""
 
     def __init__(self, place, lines):
         self.place = place
@@ -206,7 +196,9 @@ class _Checker:
         try:
             return kind(**values)
         except ValueError as error:
-            self.fail(self.blamed(path, values, str(error)), f": {error}")
+            self.fail(
+                self.key_in_message(path, values, str(error)), f": {error}"
+            )
 
     def convert(self, hint, value, path):
         arguments = typing.get_args(hint)
@@ -234,15 +226,15 @@ class _Checker:
         parser = jsonargparse.ArgumentParser(exit_on_error=False)
         parser.add_argument("--value", type=hint)
         try:
-            # To jsonargparse a missing value is never of the wrong type.
+            # jsonargparse accepts None for every type.
             if value is not None:
                 return parser.parse_object({"value": value}).value
         except jsonargparse.ArgumentError:
             pass
-        self.fail(path, f"must be {_words(hint)}. Received: {value!r}")
+        self.fail(path, f"must be {_describe_type(hint)}. Received: {value!r}")
 
-    def blamed(self, path, values, message):
-        """The key a value check complains about, for its line."""
+    def key_in_message(self, path, values, message):
+        """Returns the key that an error message of a value check names."""
         for name in values:
             if f"`{name}`" in message:
                 return _join(path, name)
@@ -277,7 +269,7 @@ def _join(path, name):
     return f"{path}.{name}" if path else str(name)
 
 
-def _words(hint):
+def _describe_type(hint):
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(map(repr, typing.get_args(hint)))
     name = getattr(hint, "__name__", None)

@@ -1,4 +1,4 @@
-"""What a recipe may say: every key, its type and its default."""
+"""The sections of a recipe: their keys, types and defaults."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +13,10 @@ from keras_deepnmt.recipes.training_schema import (
 
 @dataclass(frozen=True)
 class ModelRecipe:
-    """Which network.
+    """The model.
 
     Args:
-        preset: a name from `keras_deepnmt.list_models()`.
+        preset: name of a preset, see `keras_deepnmt.list_models()`.
         overrides: arguments of the model's class that replace the preset's.
     """
 
@@ -44,9 +44,10 @@ class EvaluationRecipe:
     """How translations are scored.
 
     Args:
-        tokenize: sacreBLEU's tokenizer; `none` for text that is tokenised.
-        lowercase: whether upper and lower case count as the same.
-        metrics: which scores are written.
+        tokenize: sacreBLEU's tokenizer; `none` for text that is already
+            tokenized.
+        lowercase: whether case is ignored.
+        metrics: names of the scores.
     """
 
     tokenize: str = "13a"
@@ -56,18 +57,18 @@ class EvaluationRecipe:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that makes one number reproducible.
+    """Everything that is needed to reproduce a result.
 
     Args:
         name: `<preset>.<corpus>_<source>_<target>`.
-        model: which network.
-        data: what the corpora are and how they are prepared.
-        training: how it is trained.
-        decoding: how it searches.
-        evaluation: how it is scored.
-        seed: seed of weights, dropout and data order.
-        resolved: written into a run folder's copy (versions, hashes of the
-            data); ignored when a recipe is read.
+        model: the model.
+        data: the corpora and how they are prepared.
+        training: how the model is trained.
+        decoding: how the model translates.
+        evaluation: how translations are scored.
+        seed: seed of initial weights, dropout and data order.
+        resolved: versions and hashes of the data, written into a run folder's
+            copy of the recipe; otherwise ignored.
 
     Example:
     >>> load_recipe("transformer_tiny.multi30k_en_de").training.steps

@@ -99,7 +99,7 @@ def test_overrides_replace_the_files_values(written):
         ("  overrides: {", "  overrides: {{", 6, "not YAML"),
         ("  train:\n    - ", "  train:\n    ", None, "not YAML"),
         ("data:\n", "data: 3\nseeds:\n", 7, "`seeds` is unknown; did you"),
-        ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` stands twice, first in"),
+        ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` is given twice, first in"),
         ("seed: 5", "seed: {a: 5}", 1, "`seed` must be int"),
         (
             "seed: 5",
