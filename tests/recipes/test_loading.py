@@ -131,7 +131,7 @@ def test_a_mistake_is_told_in_one_line(written, old, new, line, message):
 def test_a_wrong_override_is_refused_with_the_nearest_key(written):
     with pytest.raises(UserError, match="did you mean `training.steps`"):
         load_recipe(written(), {"training.stepz": 7})
-    with pytest.raises(UserError, match="`seed` holds a value"):
+    with pytest.raises(UserError, match="`seed` is a value"):
         load_recipe(written(), {"seed.first": 7})
 
 
