@@ -15,8 +15,8 @@ LONG_FILES = (
     "tests/system/",
     "tests/cli/",
     "tests/recipes/",
-    "tests/house/test_readme.py",
-    "tests/house/test_docstrings.py",
+    "tests/rules/test_readme.py",
+    "tests/rules/test_docstrings.py",
 )
 
 # A shell's background job ignores Ctrl-C, and so would every process that a
