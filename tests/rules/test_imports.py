@@ -60,7 +60,7 @@ def is_forbidden(importer, imported):
 def all_imports():
     """Yields every file with each of its imports."""
     for path in source_files():
-        for line, name, at_load in imports(path):
+        for line, name, at_load in sorted(imports(path)):
             where = f"{relative(path)}:{line}: {name}"
             yield path, where, name, at_load
 
