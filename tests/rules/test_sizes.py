@@ -1,10 +1,12 @@
-"""Files and functions stay small enough to be read in one go."""
+"""Files, functions and folders stay small enough to be read in one go."""
 
 import ast
+import collections
 
 from package_tree import PACKAGE, functions, refuse, relative, source_files
 
 MOST_FILE_LINES = 450
+MOST_MODULES = 14
 MOST_FUNCTION_LINES = 60
 # Names that would fit any code.
 CATCH_ALL_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
@@ -31,6 +33,21 @@ def test_a_function_body_has_at_most_60_lines():
             if _body_lines(node) > MOST_FUNCTION_LINES
         ],
         f"Split by meaning; at most {MOST_FUNCTION_LINES} lines a function.",
+    )
+
+
+def test_a_folder_has_at_most_14_modules():
+    """`layers/` has one file for each layer, found by its name alone."""
+    modules = collections.Counter(path.parent for path in source_files())
+    del modules[PACKAGE / "layers"]
+    refuse(
+        [
+            f"{relative(folder)}: {number} modules"
+            for folder, number in sorted(modules.items())
+            if number > MOST_MODULES
+        ],
+        f"Make subpackages by meaning; at most {MOST_MODULES} modules a "
+        "folder, `__init__.py` included.",
     )
 
 
