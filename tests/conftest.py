@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
+# Begun first, in this order: a long one at the end would run alone.
 LONG_FILES = (
-    "tests/test_notebooks.py",
-    "tests/conformance/test_replicas.py",
     "tests/conformance/test_second_backend.py",
-    "tests/system/",
+    "tests/conformance/test_replicas.py",
     "tests/cli/",
+    "tests/test_notebooks.py",
     "tests/runs/",
-    "tests/house/test_readme.py",
-    "tests/house/test_docstrings.py",
+    "tests/system/",
+    "tests/rules/test_readme.py",
+    "tests/rules/test_docstrings.py",
 )
 
 # A shell's background job ignores Ctrl-C, and so would every process that a
@@ -49,18 +50,26 @@ def frozen_garbage():
 
 
 def pytest_collection_modifyitems(config, items):
-    # Files of few, long tests first: at the end one process would wait.
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
+    items.sort(key=_place)
     asked = config.option.markexpr
     for item in items:
         # What is slow and thorough runs with the slow ones.
         if item.get_closest_marker("slow"):
-            name = "slow"
+            name, runs = "slow", "slow" in asked
         elif item.get_closest_marker("thorough"):
-            name = "thorough"
+            # `-m "not slow"` asks for all others.
+            name, runs = "thorough", bool(asked)
         else:
             continue
-        if name not in asked:
+        if not runs:
             # Skipped and not deselected: a run says how many wait, and why.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))
+
+
+def _place(item):
+    """Position of a test's file among the long ones, or behind them."""
+    for place, name in enumerate(LONG_FILES):
+        if item.nodeid.startswith(name):
+            return place
+    return len(LONG_FILES)

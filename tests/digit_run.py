@@ -72,15 +72,16 @@ def environment(**changes):
     }
 
 
-def deepnmt_process(*words, folder, stdin=""):
-    """Runs `deepnmt` as a process of its own."""
+def deepnmt_process(*words, folder, stdin="", program=None):
+    """Runs `deepnmt` as a process: an installed program, or this package."""
+    command = [program] if program else [sys.executable, "-m", "keras_deepnmt"]
     return subprocess.run(
-        [sys.executable, "-m", "keras_deepnmt", *map(str, words)],
+        [*command, *map(str, words)],
         cwd=folder,
         input=stdin,
         capture_output=True,
         encoding="utf-8",
-        env=environment(),
+        env=environment(PYTHONPATH="") if program else environment(),
         check=False,
     )
 

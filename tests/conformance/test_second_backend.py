@@ -14,68 +14,109 @@ import pytest
 from second_backend import WITH_OPTIONS, train_with_options
 from shared_models import entry_named, shared_graph, shared_model
 
-# The first test waits for the whole program.
+# The first test waits for a whole program.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """What the other backend gave: for slow models, or for all the others."""
+    """`results(part)`: what the other backend gave for `layers`, `models`, or
+    the slow models, `slow`.
+
+    The parts are programs that run side by side.
+    """
+    programs = {}
 
     @functools.cache
-    def results_of(slow):
-        return run_on_jax(tmp_path_factory.mktemp("second_backend"), slow)
+    def results_of(part):
+        if importlib.util.find_spec("jax") is None:
+            pytest.skip("JAX is not installed; install the extra `jax`.")
+        if part == "slow":
+            folder = tmp_path_factory.mktemp("slow")
+            save_models(folder, slow=True)
+            programs["slow"] = start(folder, "slow")
+        elif part not in programs:
+            folder = tmp_path_factory.mktemp("second_backend")
+            save_layers(folder)
+            programs["layers"] = start(folder, "layers")
+            # While the layers are checked.
+            save_models(folder)
+            save_options(folder)
+            programs["models"] = start(folder, "models")
+        return finish(*programs[part])
 
-    return results_of
+    yield results_of
+    for process, _ in programs.values():
+        process.kill()
+        process.wait()
 
 
-def run_on_jax(folder, slow):
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip("JAX is not installed; install the extra `jax`.")
-    for number, entry in enumerate([] if slow else catalog.LAYERS):
+def save_layers(folder):
+    for number, entry in enumerate(catalog.LAYERS):
         model = entry.functional()
         model.save(folder / f"layer_{number}.keras")
         np.save(folder / f"layer_{number}.npy", model(entry.example()))
+
+
+def save_models(folder, slow=False):
     for number, entry in enumerate(catalog.models_proven(slow)):
         shared_model(entry.name).save(folder / f"model_{number}.keras")
         inputs, _ = entry.example()
         scores = shared_graph(entry.name)(inputs)
         np.save(folder / f"model_{number}.npy", scores)
-    if not slow:
-        entry = entry_named(WITH_OPTIONS)
-        weights = shared_model(entry.name).get_weights()
-        losses, trained = train_with_options(entry, weights)
-        np.savez(folder / "options.npz", losses, *trained)
+
+
+def save_options(folder):
+    entry = entry_named(WITH_OPTIONS)
+    weights = shared_model(entry.name).get_weights()
+    losses, trained = train_with_options(entry, weights)
+    np.savez(folder / "options.npz", losses, *weights, *trained)
+
+
+def start(folder, part):
+    """Starts the program of one part; its output goes to files."""
     script = Path(__file__).with_name("second_backend.py")
     environment = {
         **os.environ,
         "KERAS_BACKEND": "jax",
         "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
     }
-    result = subprocess.run(
-        [sys.executable, script, folder, "slow" if slow else ""],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=3000 if slow else 1200,
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    return json.loads(result.stdout.splitlines()[-1])
+    output = folder / part
+    with (
+        output.with_suffix(".out").open("w") as stdout,
+        output.with_suffix(".err").open("w") as stderr,
+    ):
+        process = subprocess.Popen(
+            [sys.executable, script, folder, part],
+            env=environment,
+            stdout=stdout,
+            stderr=stderr,
+        )
+    return process, output
+
+
+def finish(process, output):
+    """Waits for a program; returns its results."""
+    code = process.wait(timeout=3000 if output.name == "slow" else 1200)
+    assert code == 0, output.with_suffix(".err").read_text()[-3000:]
+    return json.loads(output.with_suffix(".out").read_text().splitlines()[-1])
 
 
 def test_it_is_another_backend(results):
-    assert results(False)["backend"] == "jax"
+    assert results("layers")["backend"] == "jax"
+    assert results("models")["backend"] == "jax"
 
 
 def test_a_layer_gives_the_same(results, layer_entry):
-    found = results(False)[layer_entry.name]
+    found = results("layers")[layer_entry.name]
     assert "failed" not in found, found["failed"]
     assert found["other backend"] < 1e-4
     assert found["compiled"] < 1e-5
 
 
 def test_a_model_gives_the_same_and_trains(results, model_entry):
-    found = results(model_entry.mark == "slow")[model_entry.name]
+    part = "slow" if model_entry.mark == "slow" else "models"
+    found = results(part)[model_entry.name]
     assert "failed" not in found, found["failed"]
     assert found["other backend"] < 1e-4
     assert found["compiled"] < 1e-5
@@ -86,13 +127,13 @@ def test_a_model_gives_the_same_and_trains(results, model_entry):
 
 
 def test_training_with_every_option_makes_the_same_updates(results):
-    found = results(False)["options"]
+    found = results("models")["options"]
     assert found["losses"] < 1e-4
     assert found["weights"] < 1e-5
 
 
 def test_two_devices_train_resume_and_translate_as_one(results):
-    found = results(False)["data parallel"]
+    found = results("layers")["data parallel"]
     assert found["devices"] == [1, 2]
     assert found["resumed"]
     assert found["losses"] < 1e-5

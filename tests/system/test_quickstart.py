@@ -1,16 +1,21 @@
 """The first command of the README: the whole road on the embedded corpus."""
 
+import os
 import re
 
 import pytest
 from digit_run import deepnmt_process
 
 PROMISED_BLEU = 85
+# `.ci/run` names the program of the installed wheel.
+PROGRAM = os.environ.get("DEEPNMT_PROGRAM")
 
 
-def quickstart(folder, scale):
-    words = ["quickstart", "--scale", scale, "--output", "out"]
-    done = deepnmt_process(*words, folder=folder)
+def quickstart(folder, scale, output=None):
+    words = ["quickstart", "--scale", scale]
+    if output:
+        words += ["--output", output]
+    done = deepnmt_process(*words, folder=folder, program=PROGRAM)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^test bleu .*version:", done.stdout, re.M)
     for kind in ("source", "translation", "reference"):
@@ -20,21 +25,30 @@ def quickstart(folder, scale):
     assert "TensorFlow and TensorFlow-Text alone" in done.stdout
     stages = re.findall(r"^\[ *\d+ s\] (.*)", done.stderr, re.M)
     assert len(stages) == 6
-    assert "deepnmt translate out/run" in done.stderr
+    output = output or f"quickstart-{scale}"
+    assert f"deepnmt translate {output}/run" in done.stderr
     return done.stdout
 
 
 @pytest.mark.thorough
 def test_smoke(tmp_path):
     quickstart(tmp_path, "smoke")
-    names = {path.name for path in (tmp_path / "out").iterdir()}
+    names = {path.name for path in (tmp_path / "quickstart-smoke").iterdir()}
     assert names >= {"corpus", "prepared", "run", "served"}
+
+
+def test_output_names_the_folder_to_write(tmp_path):
+    (tmp_path / "file").touch()
+    words = ("quickstart", "--output", "file/out")
+    done = deepnmt_process(*words, folder=tmp_path, program=PROGRAM)
+    assert done.returncode == 2
+    assert "file/out" in done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_full_scale_keeps_its_promise(tmp_path):
-    out = quickstart(tmp_path, "full")
+    out = quickstart(tmp_path, "full", "out")
     bleu = float(re.search(r"^test bleu (\S+)", out, re.M)[1])
     assert bleu >= PROMISED_BLEU
-    assert quickstart(tmp_path, "full") == out
+    assert quickstart(tmp_path, "full", "out") == out

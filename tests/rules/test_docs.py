@@ -19,8 +19,8 @@ import typing
 import paper_slots
 import pytest
 import yaml
-from package_tree import REPOSITORY
-from test_readme import FILES, blocks
+from package_tree import REPOSITORY, relative
+from test_readme import PAGES, blocks
 
 from keras_deepnmt import cli, create_model
 from keras_deepnmt.commands import VERBS
@@ -28,6 +28,12 @@ from keras_deepnmt.data import CorpusOptions, train_tokenizer
 from keras_deepnmt.recipes import Recipe, load_recipe
 
 DOCS = REPOSITORY / "docs"
+
+
+def pages_with(language):
+    return [path for path in PAGES if any(blocks(path, language))]
+
+
 RECIPE = """
 name: mine
 model: {preset: transformer_tiny}
@@ -137,9 +143,9 @@ def test_every_slot_is_listed():
     assert sorted(listed) == sorted(paper_slots.one_choice())
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", pages_with("yaml"), ids=relative)
 def test_yaml_blocks_are_recipes(path, tmp_path):
-    for block in blocks(path, "yaml"):
+    for _, block in blocks(path, "yaml"):
         file = tmp_path / "recipe.yaml"
         file.write_text(RECIPE, encoding="utf-8")
         if "name:" in block.splitlines()[0]:
@@ -187,11 +193,11 @@ def folder_with_a_run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", pages_with("pycon"), ids=relative)
 def test_console_examples_run(path, folder_with_a_run, monkeypatch):
     monkeypatch.chdir(folder_with_a_run)
     namespace = {}
-    for block in blocks(path, "pycon"):
+    for _, block in blocks(path, "pycon"):
         for example in doctest.DocTestParser().get_examples(block):
             if not example.want:
                 exec(example.source, namespace)

@@ -1,7 +1,7 @@
 """Adding or removing a public name is one line in a review.
 
 To accept a change:
-`python tests/house/package_tree.py > tests/house/public_names.txt`.
+`python tests/rules/package_tree.py > tests/rules/public_names.txt`.
 """
 
 from pathlib import Path

@@ -50,7 +50,7 @@ def run_fresh(code, blocked=frozenset(), **environment):
     assert result.returncode == 0, result.stderr[-3000:]
 
 
-def test_the_package_loads_its_rooms_lazily():
+def test_the_package_loads_its_subpackages_lazily():
     run_fresh(
         "import keras_deepnmt\n"
         "heavy = {'keras', 'tensorflow', 'jax', 'numpy'} & set(sys.modules)\n"
@@ -58,7 +58,7 @@ def test_the_package_loads_its_rooms_lazily():
     )
 
 
-def test_the_command_line_answers_without_loading_an_engine():
+def test_the_command_line_answers_without_loading_a_backend():
     run_fresh(
         "from keras_deepnmt.cli import main\n"
         "main(['--help'])\n"

@@ -11,6 +11,11 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "keras_deepnmt"
 
 
+def refuse(offenders, remedy):
+    """Fails with every offender on a line of its own, and the remedy."""
+    assert not offenders, "\n".join([remedy, *offenders])
+
+
 def source_files():
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -20,22 +25,30 @@ def relative(path):
 
 
 @functools.cache
-def tree(path):
+def syntax_tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def room(path):
-    """`keras_deepnmt/layers/x.py` and `keras_deepnmt/layers.py`: `layers`."""
+def package_of(path):
+    """`layers` for `keras_deepnmt/layers/x/y.py`, `cli` for `cli.py`."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def module_name(path):
+    return ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+
+
 def imports(path):
-    """Yields `(line, dotted name, whether it runs when the file is loaded)`."""
-    for node in ast.walk(tree(path)):
+    """Yields `(line, dotted name, whether it runs when the file is loaded)`.
+
+    The dotted name of a relative import begins with its dots.
+    """
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            origin = "." * node.level + (node.module or "")
+            names = [f"{origin}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:
@@ -46,8 +59,8 @@ def imports(path):
 def _inside_functions(path):
     return {
         id(inner)
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.FunctionDef)
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for inner in ast.walk(node)
     }
 
@@ -64,7 +77,7 @@ def functions(path):
             else:
                 yield from visit(child, prefix)
 
-    yield from visit(tree(path), "")
+    yield from visit(syntax_tree(path), "")
 
 
 def committed_files():
@@ -84,51 +97,51 @@ def committed_files():
     return [path for path in paths if path.is_file()]
 
 
-def public_rooms():
-    """Dotted names of the places whose names are promised to users."""
-    rooms = [
+def public_packages():
+    """Dotted names of the packages and modules that are public API."""
+    names = [
         f"keras_deepnmt.{path.parent.name}"
         for path in sorted(PACKAGE.glob("*/__init__.py"))
         if path.parent.name != "commands"
     ]
-    single = ["errors", "losses", "masks", "translator"]
-    rooms += [
+    modules = ["errors", "losses", "masks", "translator"]
+    names += [
         f"keras_deepnmt.{name}"
-        for name in single
+        for name in modules
         if (PACKAGE / f"{name}.py").exists()
     ]
-    return ["keras_deepnmt", *sorted(rooms)]
+    return ["keras_deepnmt", *sorted(names)]
 
 
-def public_objects(room_name):
-    """Name to value of what a room gives its users."""
-    module = importlib.import_module(room_name)
-    rooms = {room(path) for path in source_files()}
+def public_objects(package_name):
+    """The public objects of a package: name to value."""
+    module = importlib.import_module(package_name)
+    packages = {package_of(path) for path in source_files()}
     values = {
         name: getattr(module, name)
         for name in dir(module)
-        if module.__name__ != "keras_deepnmt" or name not in rooms
+        if module.__name__ != "keras_deepnmt" or name not in packages
     }
     return {
         name: value
         for name, value in values.items()
         if not name.startswith("_")
         and not inspect.ismodule(value)
-        and _belongs(value, room_name)
+        and _is_defined_in(value, package_name)
     }
 
 
-def _belongs(value, room_name):
-    # A constant has no module; what is imported for use has another one.
-    return getattr(value, "__module__", room_name).startswith(room_name)
+def _is_defined_in(value, package_name):
+    # A constant has no `__module__`; an imported object has another one.
+    return getattr(value, "__module__", package_name).startswith(package_name)
 
 
 def public_names():
-    """Every promised name with its full path, sorted."""
+    """Every public name with its full path, sorted."""
     return sorted(
-        f"{room_name}.{name}"
-        for room_name in public_rooms()
-        for name in public_objects(room_name)
+        f"{package_name}.{name}"
+        for package_name in public_packages()
+        for name in public_objects(package_name)
     )
 
 

@@ -1,0 +1,135 @@
+"""Imports go one way, and heavy or private modules stay out.
+
+A package imports only from lower levels of `LEVELS`.
+"""
+
+import sys
+
+from package_tree import imports, package_of, refuse, relative, source_files
+
+# Top to bottom. Packages on one level do not import each other.
+LEVELS = [
+    {"cli", "commands", "__main__", "__init__"},
+    {"runs"},
+    {"recipes", "training", "evaluation", "serving", "analysis"},
+    {"translator"},
+    {"decoding", "data"},
+    {"zoo"},
+    {"models"},
+    {"layers", "losses"},
+    {"masks", "files"},
+    {"errors", "version"},
+]
+# The command line is one program; its parts import each other.
+COMMAND_LINE = {"cli", "commands", "__main__"}
+
+BACKEND_NEUTRAL = {"masks", "losses", "layers", "models", "zoo", "decoding"}
+NEVER_A_BACKEND = {"masks", "losses", "layers", "zoo"}
+KERAS_ALONE = {"masks", "losses", "layers", "models", "zoo"}
+BACKENDS = {"tensorflow", "jax", "torch"}
+ONLY_KERAS = {"keras", "numpy", "keras_deepnmt"}
+# Private modules of other projects; written apart for `test_words.py`.
+PRIVATE_MODULES = tuple(
+    f"{package}.{folder}"
+    for package, folder in (
+        ("keras", "src"),
+        ("keras_hub", "src"),
+        ("keras_nlp", "src"),
+        ("tensorflow", "python"),
+    )
+)
+
+
+def level(package):
+    """Height of a package's level, 0 for the lowest; None for an unknown."""
+    for height, packages in enumerate(reversed(LEVELS)):
+        if package in packages:
+            return height
+    return None
+
+
+def is_forbidden(importer, imported):
+    """Whether one package may not import the other."""
+    if imported == importer or {importer, imported} <= COMMAND_LINE:
+        return False
+    heights = level(imported), level(importer)
+    return None in heights or heights[0] >= heights[1]
+
+
+def all_imports():
+    """Yields every file with each of its imports."""
+    for path in source_files():
+        for line, name, at_load in sorted(imports(path)):
+            where = f"{relative(path)}:{line}: {name}"
+            yield path, where, name, at_load
+
+
+def is_for_tensorflow(path):
+    """Whether the file may use TensorFlow: some of the training step does."""
+    return package_of(path) == "models" and path.stem.startswith("tensorflow_")
+
+
+def test_every_package_has_a_level():
+    packages = {package_of(path) for path in source_files()}
+    refuse(
+        sorted(name for name in packages if level(name) is None),
+        "Give these packages a level in `LEVELS` of test_imports.py.",
+    )
+
+
+def test_imports_go_one_way():
+    offenders = []
+    for path, where, name, _ in all_imports():
+        parts = name.split(".")
+        # `keras_deepnmt/__init__.py` loads every package lazily.
+        if package_of(path) == "__init__" or parts[0] != "keras_deepnmt":
+            continue
+        if len(parts) > 1 and is_forbidden(package_of(path), parts[1]):
+            offenders.append(f"{where}, imported by `{package_of(path)}`")
+    refuse(
+        offenders,
+        "Import only from levels below (`LEVELS` in test_imports.py), and a "
+        "name from its package; move the code to the level that needs it.",
+    )
+
+
+def test_imports_are_absolute_and_public():
+    refuse(
+        [
+            where
+            for _, where, name, _ in all_imports()
+            if name.startswith((*PRIVATE_MODULES, ".", "_"))
+            and not name.startswith("__future__")
+        ],
+        "Import by the full name, and only public modules.",
+    )
+
+
+def test_a_backend_is_loaded_only_where_it_must_be():
+    refuse(
+        [
+            where
+            for path, where, name, at_load in all_imports()
+            if name.split(".")[0] in BACKENDS
+            and package_of(path) in BACKEND_NEUTRAL
+            and not is_for_tensorflow(path)
+            and (at_load or package_of(path) in NEVER_A_BACKEND)
+        ],
+        "Use `keras.ops`; in models and decoding, import a backend inside the "
+        "function that needs it.",
+    )
+
+
+def test_layers_and_models_need_no_optional_package():
+    offenders = []
+    for path, where, name, at_load in all_imports():
+        if package_of(path) not in KERAS_ALONE or not at_load:
+            continue
+        allowed = ONLY_KERAS | set(sys.stdlib_module_names)
+        if package_of(path) == "models":
+            allowed |= {"keras_nlp"}
+        if is_for_tensorflow(path):
+            allowed |= BACKENDS
+        if name.split(".")[0] not in allowed:
+            offenders.append(where)
+    refuse(offenders, "Import this inside the function that needs it.")
