@@ -23,8 +23,9 @@ def breaks(measured, predicted):
         f"are float32. On {beyond:.0f} GPUs at {middle:,.0f} Gbit/s they take "
         f"{plain['gradients_ms']:.0f} ms beside {plain['compute_ms']:.0f} ms "
         f"of compute: {plain['efficiency']:.0%}. They leave one compiled "
-        "function together (`models/tensorflow_step.py`), so nothing is sent "
-        f"while it runs. Half the bytes: {half['efficiency']:.0%}; "
+        "function together (`models/training_step/tensorflow_step.py`), so "
+        "nothing is sent while it runs. Half the bytes: "
+        f"{half['efficiency']:.0%}; "
         f"{parts['parts']:.0f} parts (`gradient_accumulation_steps`, with a "
         f"batch as many times larger): {parts['efficiency']:.0%}; both: "
         f"{both['efficiency']:.0%}. Accumulation is there today; sending half "
@@ -76,10 +77,10 @@ def _reading_text(measured, predicted, preset, gbit):
     return (
         "2. **Reading.** Every worker reads and pads the rows of the global "
         "batch and keeps its share (`AutoShardPolicy.DATA` in "
-        "`models/tensorflow_batches.py`): more workers read no faster. One "
-        f"process was measured to read {speed / 1e6:,.2f} million target "
-        f"tokens/s on the machine above; {when} Workers that read only their "
-        "own rows would mend it; more threads that read help until then."
+        "`models/training_step/tensorflow_batches.py`): more workers read no "
+        f"faster. One process was measured to read {speed / 1e6:,.2f} million "
+        f"target tokens/s on the machine above; {when} Workers that read only "
+        "their own rows would mend it; more threads that read help until then."
     )
 
 

@@ -9,12 +9,16 @@ from keras_deepnmt.losses import (
     negative_log_likelihood,
 )
 from keras_deepnmt.masks import padding_mask
-from keras_deepnmt.models.objective import Objective
+from keras_deepnmt.models.training_step.objective import Objective
 
 if keras.config.backend() == "tensorflow":
-    from keras_deepnmt.models.tensorflow_step import TensorFlowStep as Step
+    from keras_deepnmt.models.training_step.tensorflow_step import (
+        TensorFlowStep as Step,
+    )
 else:
-    from keras_deepnmt.models.stateless_step import StatelessStep as Step
+    from keras_deepnmt.models.training_step.stateless_step import (
+        StatelessStep as Step,
+    )
 
 
 class Seq2Seq(Step, keras_nlp.models.Backbone):

@@ -9,6 +9,7 @@ from keras_deepnmt.data.batching import BatchPlan
 from keras_deepnmt.data.pipeline import training_dataset, validation_dataset
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.callbacks import (
     check_unvalidated,
@@ -22,7 +23,6 @@ from keras_deepnmt.runs.start import copy_initial_weights
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.termination import termination_raised
-from keras_deepnmt.training.update_count import update_count
 from keras_deepnmt.training.weight_average import averaged_weights
 from keras_deepnmt.training.workers import Workers
 

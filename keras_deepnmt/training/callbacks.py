@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import keras
 
+from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.training.checkpoints import CheckpointStore
-from keras_deepnmt.training.update_count import update_count
 
 
 class CheckpointCallback(keras.callbacks.Callback):

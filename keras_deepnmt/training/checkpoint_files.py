@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
-from keras_deepnmt.models.seed_variables import seed_variables
+from keras_deepnmt.models.training_step.training_state import seed_variables
 
 STATE_FILE = "state.npz"
 SEAL_FILE = "checkpoint.json"

@@ -4,7 +4,7 @@ import math
 
 import keras
 
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.models.training_step.training_state import update_count
 
 
 class Diverged(Exception):

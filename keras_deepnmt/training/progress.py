@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.models.training_step.training_state import update_count
 
 
 class ThroughputProgress(keras.callbacks.Callback):

@@ -3,7 +3,7 @@
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.models.training_step.training_state import update_count
 
 
 class TemperatureDecay(keras.callbacks.Callback):

@@ -25,7 +25,9 @@ from keras_deepnmt.data.pipeline import (
 )
 from keras_deepnmt.data.shards import ShardWriter
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
+from keras_deepnmt.models.training_step.tensorflow_batches import (
+    open_shape_dataset,
+)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from test_training_step import ConstantLoss, dataset_of
 
 from keras_deepnmt.models import Distillation, ScheduledSampling
-from keras_deepnmt.models.seed_variables import seed_variables
+from keras_deepnmt.models.training_step.training_state import seed_variables
 
 ENTRY = catalog.MODELS[1]
 BATCH = ENTRY.example(rows=4)

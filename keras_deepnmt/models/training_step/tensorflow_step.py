@@ -10,21 +10,21 @@ import contextlib
 import keras
 import tensorflow as tf
 
-from keras_deepnmt.models.auxiliary_losses import (
+from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
 )
-from keras_deepnmt.models.tensorflow_batches import (
+from keras_deepnmt.models.training_step.tensorflow_batches import (
     array_dataset,
     countable_dataset,
     pad_rows,
 )
-from keras_deepnmt.models.tensorflow_loop import function_of_batches
-from keras_deepnmt.models.tensorflow_seeds import spread_seeds
-from keras_deepnmt.models.tensorflow_update import (
+from keras_deepnmt.models.training_step.tensorflow_replicas import (
     apply_sum_of_gradients,
-    count_batches,
+    function_of_batches,
+    spread_seeds,
 )
+from keras_deepnmt.models.training_step.training_state import count_batches
 
 
 class TensorFlowStep:

@@ -6,8 +6,10 @@ from keras import ops
 
 from keras_deepnmt.losses import kl_divergence, symmetric_kl_divergence
 from keras_deepnmt.masks import padding_mask
-from keras_deepnmt.models.distillation import Distillation
-from keras_deepnmt.models.scheduled_sampling import ScheduledSampling
+from keras_deepnmt.models.training_step.distillation import Distillation
+from keras_deepnmt.models.training_step.scheduled_sampling import (
+    ScheduledSampling,
+)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ def filled_batches(batches, multiple):
     if inspect.isgenerator(batches):
         return (fill_rows(batch, multiple) for batch in batches)
     if hasattr(batches, "element_spec"):
-        from keras_deepnmt.models.tensorflow_batches import pad_rows
+        from keras_deepnmt.models.training_step.tensorflow_batches import (
+            pad_rows,
+        )
 
         return pad_rows(batches, multiple)
     return batches.map(lambda batch: fill_rows(batch, multiple))
