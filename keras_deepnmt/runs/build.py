@@ -15,13 +15,13 @@ from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.objective_options import planned_lengths
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.freezing import freeze
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
     InverseSquareRoot,
     WarmUp,
 )
+from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 

@@ -31,8 +31,7 @@ from keras_deepnmt.runs.objective_options import (
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, record_recipe
 from keras_deepnmt.runs.training_loop import TrainingLoop
-from keras_deepnmt.training.strategies import make_strategy
-from keras_deepnmt.training.workers import Workers
+from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
 
 

@@ -1,22 +1,28 @@
-"""Checkpoints that are whole or absent, and the mean of the last few."""
+"""Checkpoints that are complete or absent, and the mean of the last few."""
 
 import errno
+import json
+import math
 import os
 import shutil
+import tempfile
 import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+import h5py
 import keras
+import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE
-from keras_deepnmt.training.averaging import write_mean
-from keras_deepnmt.training.checkpoint_files import (
-    SEAL_FILE,
-    checkpoint_fault,
-    read_checkpoint,
-    write_checkpoint,
-)
+from keras_deepnmt.files import WEIGHTS_FILE, atomic_file, file_sha256
+from keras_deepnmt.models.training_step.training_state import seed_variables
+
+STATE_FILE = "state.npz"
+SEAL_FILE = "checkpoint.json"
+# What HDF5 and the archive of states need beside the numbers, generously.
+_BYTES_PER_ARRAY = 4096
 
 
 class CheckpointStore:
@@ -215,3 +221,160 @@ class CheckpointStore:
             f"written: {cause}; {rest}. Make room and run the same command to "
             "continue."
         )
+
+
+def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
+    """Writes the files of a checkpoint into a new folder, the seal last.
+
+    Args:
+        folder: an empty folder.
+        model: a built model; its optimizer is saved with it.
+        step: number of updates made.
+
+    Raises:
+        OSError: if the disk is full or cannot be written.
+        RuntimeError: the same, as HDF5 tells it.
+    """
+    _check_room(model, folder)
+    model.save_weights(folder / WEIGHTS_FILE)
+    np.savez(folder / STATE_FILE, *_unsaved_state(model))
+    hashes = {
+        name: file_sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
+    }
+    seal = {"step": step, "sha256": hashes}
+    _write_text(folder / SEAL_FILE, json.dumps(seal, indent=2))
+
+
+def read_checkpoint(folder: Path, model: keras.Model) -> None:
+    """Puts weights, optimizer and random states back into a model.
+
+    Args:
+        folder: an undamaged checkpoint.
+        model: a built and compiled model of the same recipe.
+
+    Raises:
+        UserError: if the checkpoint belongs to another model or optimizer.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    try:
+        with warnings.catch_warnings():
+            # Keras only warns that it leaves an optimizer as it is.
+            warnings.filterwarnings("error", "Skipping variable loading")
+            model.load_weights(folder / WEIGHTS_FILE)
+    except (ValueError, KeyError, UserWarning) as error:
+        raise UserError(
+            f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
+            f"({str(error).splitlines()[0]}) Use the recipe they were "
+            "trained with."
+        ) from error
+    with np.load(folder / STATE_FILE) as arrays:
+        values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    variables = seed_variables(model)
+    if len(variables) != len(values):
+        raise UserError(
+            f"{folder / STATE_FILE}: holds {len(values)} random states, the "
+            f"model has {len(variables)}. Use the recipe it was trained with."
+        )
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+    if hasattr(model, "spread_seeds"):
+        model.spread_seeds()
+
+
+def checkpoint_fault(folder: Path) -> str | None:
+    """Says what is wrong with a checkpoint.
+
+    Args:
+        folder: the checkpoint.
+
+    Returns:
+        One sentence, or `None` where every file has its recorded SHA-256.
+    """
+    try:
+        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+        for name, expected in seal["sha256"].items():
+            if file_sha256(folder / name) != expected:
+                return (
+                    f"{folder / name}: damaged (its SHA-256 is not the "
+                    "recorded one)."
+                )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{folder}: damaged or missing ({error})."
+    return None
+
+
+def _check_room(model, folder):
+    """Raises the system's own error where a checkpoint will not fit.
+
+    HDF5 takes the process down when a write fails half-way, so the room is
+    asked for first: that meets a full disk, a quota and a limit on file sizes.
+    """
+    variables = list(model.variables)
+    if getattr(model, "optimizer", None) is not None:
+        variables += model.optimizer.variables
+    needed = sum(
+        math.prod(variable.shape) * 4 + _BYTES_PER_ARRAY
+        for variable in variables
+    )
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as room:
+            os.posix_fallocate(room.fileno(), 0, needed)
+
+
+def _unsaved_state(model):
+    seeds = seed_variables(model)
+    return [keras.ops.convert_to_numpy(seed) for seed in seeds]
+
+
+def _write_text(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_mean(files: Sequence[Path], output: str | Path) -> None:
+    """Writes the mean of several `.weights.h5` files of one model.
+
+    Sums in float64; the optimizer is left out. Arrays of integers are taken
+    from the last file.
+
+    Args:
+        files: the files, in order of training.
+        output: the file to write, atomically.
+    """
+    with atomic_file(output) as temporary, ExitStack() as stack:
+        sources = [stack.enter_context(h5py.File(file)) for file in files]
+        target = stack.enter_context(h5py.File(temporary, "w"))
+        _fill(sources, target)
+
+
+def _fill(sources, target):
+    """Copies the first file's layout with the mean of all files' arrays."""
+    for key, value in sources[0].attrs.items():
+        target.attrs[key] = value
+
+    def visit(name, item):
+        if name.split("/")[0] == "optimizer":
+            return
+        if isinstance(item, h5py.Group):
+            new = target.require_group(name)
+        else:
+            new = target.create_dataset(name, data=_mean(sources, name, item))
+        for key, value in item.attrs.items():
+            new.attrs[key] = value
+
+    sources[0].visititems(visit)
+
+
+def _mean(sources, name, first):
+    if first.dtype.kind != "f":
+        return sources[-1][name][()]
+    total = np.zeros(first.shape, "float64")
+    for source in sources:
+        total += source[name][()]
+    return (total / len(sources)).astype(first.dtype)
