@@ -260,10 +260,10 @@ def _close(callbacks):
 
 @contextlib.contextmanager
 def termination_raised() -> Iterator[None]:
-    """Raises `Terminated` in the body when the process gets SIGTERM.
+    """Raises `Terminated` in its body when the process gets SIGTERM.
 
-    Without it the process would end at once. In a thread other than the main
-    one Python allows no handlers, and nothing changes.
+    Without it the process would end at once. Outside the main thread, where
+    Python allows no signal handlers, it does nothing.
 
     Example:
     >>> with termination_raised():

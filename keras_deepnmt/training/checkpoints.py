@@ -21,23 +21,23 @@ from keras_deepnmt.models.training_step.training_state import seed_variables
 
 STATE_FILE = "state.npz"
 SEAL_FILE = "checkpoint.json"
-# What HDF5 and the archive of states need beside the numbers, generously.
+# Upper bound of the bytes that HDF5 and the archive add to each array.
 _BYTES_PER_ARRAY = 4096
 
 
 class CheckpointStore:
     """Keeps the last checkpoints of a training run in one folder.
 
-    A checkpoint is a folder `step-00001500` with the weights and the optimizer
-    (Keras' own file), the states that file leaves out (random seeds), and
-    `checkpoint.json` with the step and the SHA-256 of the others. It is written
-    under another name and renamed when it is complete, so that a killed run, a
-    full disk or Ctrl-C leaves the previous ones untouched.
+    A checkpoint is a folder such as `step-00001500` with the weights and the
+    optimizer (in Keras' format), the random states, which that file does not
+    hold, and `checkpoint.json` with the step and the SHA-256 of the other
+    files. It is written under another name and renamed when it is complete, so
+    that a killed run, a full disk or Ctrl-C does not damage earlier ones.
 
     Args:
-        directory: folder of the checkpoints; made when it is missing.
-        keep: how many checkpoints stay; older ones are deleted. `None` keeps
-            all.
+        directory: folder of the checkpoints; created if it is missing.
+        keep: number of checkpoints to keep; older ones are deleted. Defaults
+            to `None`, which keeps all.
 
     Raises:
         ValueError: if `keep` is below one.
@@ -57,39 +57,28 @@ class CheckpointStore:
         self.keep = keep
 
     def steps(self) -> list[int]:
-        """Lists the steps that have a finished checkpoint, oldest first.
+        """Lists the steps that have a complete checkpoint, oldest first.
 
-        Returns:
-            Steps in rising order; damage inside a file is not looked for.
+        The content of the files is not checked.
         """
         seals = self.directory.glob(f"step-*/{SEAL_FILE}")
         return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
 
     def path(self, step: int) -> Path:
-        """Names the folder of one checkpoint.
-
-        Args:
-            step: number of updates made.
-
-        Returns:
-            The folder, which need not exist.
-        """
+        """Returns the folder of one checkpoint, which need not exist."""
         return self.directory / f"step-{step:08d}"
 
     def save(self, model: keras.Model, step: int) -> Path:
-        """Writes one checkpoint and deletes those beyond `keep`.
+        """Writes one checkpoint, deletes the oldest ones, returns its folder.
 
         Args:
             model: a built model; its optimizer is saved with it.
             step: number of updates made.
 
-        Returns:
-            The checkpoint's folder.
-
         Raises:
-            UserError: if the disk is full or cannot be written, or what was
-                written is not what it holds; the previous checkpoints are
-                untouched then.
+            UserError: if the disk is full or cannot be written, or the written
+                files have another SHA-256 when read back; earlier checkpoints
+                are then kept.
         """
         final = self.path(step)
         partial = self.directory / f".{final.name}.partial"
@@ -107,7 +96,7 @@ class CheckpointStore:
             shutil.rmtree(partial, ignore_errors=True)
             raise
         if fault := checkpoint_fault(final):
-            # Those before it are kept, whatever their number.
+            # All earlier checkpoints are kept.
             raise UserError(f"{fault} Check the disk, and train again.")
         if self.keep is not None:
             for old in self.steps()[: -self.keep]:
@@ -115,22 +104,15 @@ class CheckpointStore:
         return final
 
     def delete(self, step: int) -> None:
-        """Removes one checkpoint.
-
-        Args:
-            step: number of updates made.
-        """
-        # Without its seal it no longer counts, should the rest be interrupted.
+        """Deletes one checkpoint."""
+        # Without this file a partly deleted folder is not a checkpoint.
         (self.path(step) / SEAL_FILE).unlink(missing_ok=True)
         shutil.rmtree(self.path(step))
 
     def latest(self) -> int | None:
-        """Finds the newest undamaged checkpoint.
+        """Returns the step of the newest undamaged checkpoint, or `None`.
 
-        A damaged one is passed over with a warning and the one before it taken.
-
-        Returns:
-            Its step, or `None` when there is none.
+        A damaged one is skipped with a warning.
         """
         for step in reversed(self.steps()):
             fault = checkpoint_fault(self.path(step))
@@ -144,18 +126,18 @@ class CheckpointStore:
     def restore(
         self, model: keras.Model, step: int | None = None
     ) -> int | None:
-        """Puts weights, optimizer and random states back into a model.
+        """Restores weights, optimizer and random states of a model.
 
         Args:
             model: a built and compiled model of the same recipe.
-            step: which checkpoint; the newest undamaged one by default.
+            step: step of the checkpoint. Defaults to the newest undamaged one.
 
         Returns:
-            The step to go on from, or `None` when there is no checkpoint.
+            The step of the checkpoint, or `None` if there is none.
 
         Raises:
-            UserError: if the checkpoint named is missing or damaged, or belongs
-                to another model.
+            UserError: if the checkpoint is missing or damaged, or belongs to
+                another model.
         """
         if step is None:
             step = self.latest()
@@ -175,20 +157,19 @@ class CheckpointStore:
     ) -> list[int]:
         """Writes the mean of several checkpoints' weights to one file.
 
-        One pass over the checkpoints, one array of the model at a time, summed
-        in float64; the optimizer is left out.
+        The arrays are read one at a time and summed in float64; the optimizer
+        is not written.
 
         Args:
             output: file to write; its name must end in `.weights.h5`.
-            last: how many of the newest checkpoints; all when neither is given.
-            steps: the steps to take, instead of `last`.
+            last: number of newest checkpoints to average. Defaults to all.
+            steps: steps of the checkpoints to average, instead of `last`.
 
         Returns:
             The steps averaged.
 
         Raises:
-            UserError: if there are fewer checkpoints than asked for, or one is
-                damaged.
+            UserError: if there are too few checkpoints, or one is damaged.
         """
         present = self.steps()
         if steps is None:
@@ -206,9 +187,9 @@ class CheckpointStore:
         return steps
 
     def _write_error(self, step: int, error: Exception) -> UserError:
-        """One line for a checkpoint that could not be written."""
+        """Makes the error for a checkpoint that could not be written."""
         text = str(error)
-        # HDF5 hides the system's number inside its own text.
+        # HDF5 gives the system's error number only in its text.
         full = (
             getattr(error, "errno", None) == errno.ENOSPC
             or "errno = 28" in text
@@ -224,16 +205,10 @@ class CheckpointStore:
 
 
 def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
-    """Writes the files of a checkpoint into a new folder, the seal last.
+    """Writes a checkpoint's files into an empty folder, `checkpoint.json` last.
 
-    Args:
-        folder: an empty folder.
-        model: a built model; its optimizer is saved with it.
-        step: number of updates made.
-
-    Raises:
-        OSError: if the disk is full or cannot be written.
-        RuntimeError: the same, as HDF5 tells it.
+    Raises an `OSError`, or a `RuntimeError` of HDF5, if the disk is full or
+    cannot be written.
     """
     _check_room(model, folder)
     model.save_weights(folder / WEIGHTS_FILE)
@@ -246,21 +221,16 @@ def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
 
 
 def read_checkpoint(folder: Path, model: keras.Model) -> None:
-    """Puts weights, optimizer and random states back into a model.
+    """Restores weights, optimizer and random states from an undamaged folder.
 
-    Args:
-        folder: an undamaged checkpoint.
-        model: a built and compiled model of the same recipe.
-
-    Raises:
-        UserError: if the checkpoint belongs to another model or optimizer.
+    Raises a `UserError` if they belong to another model or optimizer.
     """
     optimizer = getattr(model, "optimizer", None)
     if optimizer is not None and not optimizer.built:
         optimizer.build(model.trainable_variables)
     try:
         with warnings.catch_warnings():
-            # Keras only warns that it leaves an optimizer as it is.
+            # Keras only warns if it does not load the optimizer.
             warnings.filterwarnings("error", "Skipping variable loading")
             model.load_weights(folder / WEIGHTS_FILE)
     except (ValueError, KeyError, UserWarning) as error:
@@ -284,13 +254,9 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
 
 
 def checkpoint_fault(folder: Path) -> str | None:
-    """Says what is wrong with a checkpoint.
+    """Describes the damage of a checkpoint in a sentence.
 
-    Args:
-        folder: the checkpoint.
-
-    Returns:
-        One sentence, or `None` where every file has its recorded SHA-256.
+    Returns `None` if every file has its recorded SHA-256.
     """
     try:
         seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
@@ -306,10 +272,10 @@ def checkpoint_fault(folder: Path) -> str | None:
 
 
 def _check_room(model, folder):
-    """Raises the system's own error where a checkpoint will not fit.
+    """Raises the system's own error if a checkpoint does not fit on the disk.
 
-    HDF5 takes the process down when a write fails half-way, so the room is
-    asked for first: that meets a full disk, a quota and a limit on file sizes.
+    HDF5 aborts the process if a write fails midway, so the space is reserved
+    first: this detects a full disk, a quota and a limit on file sizes.
     """
     variables = list(model.variables)
     if getattr(model, "optimizer", None) is not None:
@@ -338,14 +304,10 @@ def _write_text(path, text):
 
 
 def write_mean(files: Sequence[Path], output: str | Path) -> None:
-    """Writes the mean of several `.weights.h5` files of one model.
+    """Writes the mean of several `.weights.h5` files of one model, atomically.
 
-    Sums in float64; the optimizer is left out. Arrays of integers are taken
-    from the last file.
-
-    Args:
-        files: the files, in order of training.
-        output: the file to write, atomically.
+    Sums in float64 and leaves out the optimizer. Integer arrays are copied from
+    the last file.
     """
     with atomic_file(output) as temporary, ExitStack() as stack:
         sources = [stack.enter_context(h5py.File(file)) for file in files]

@@ -1,4 +1,4 @@
-"""Stops a run that would compile more than was planned."""
+"""Stops training at a batch shape that was not planned."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,19 @@ from keras_deepnmt.errors import UserError
 
 
 class CompilationLimit(keras.callbacks.Callback):
-    """Stops when a batch comes whose shape is none of the cells.
+    """Stops training at a batch whose shape is not one of the planned shapes.
 
-    XLA compiles the step for every shape it meets, seconds to minutes each
-    time. Batches planned by `data.choose_cells` have few; where others come in
-    between, a run would compile again and again without anybody being told.
+    XLA compiles the step once per batch shape, which takes seconds to minutes
+    each time. Batches planned by `data.choose_cells` have few shapes; other
+    batches would make the run compile again and again without a message.
 
     Args:
-        cells: shapes of the training batches, those of all replicas together.
-        evaluation_cells: shapes of the validation batches. Defaults to any.
+        cells: shapes of the training batches of all replicas together.
+        evaluation_cells: shapes of the validation batches. Defaults to `None`:
+            any shape is allowed.
 
     Raises:
-        UserError: while training, after the update that met another shape.
+        UserError: during training, after the first update with another shape.
 
     Example:
     >>> cells = [keras_deepnmt.data.Cell(64, 16, 18)]

@@ -13,29 +13,29 @@ Strategy = Literal["one_device", "mirrored", "multi_worker"]
 
 
 def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
-    """Makes what a model is built, compiled and trained under.
+    """Makes the strategy in whose scope a model is built and trained.
 
     `"mirrored"` is a `tf.distribute.MirroredStrategy`: every replica holds all
     weights and takes an equal part of each batch's rows. Without accelerators
-    the processor is divided into logical devices. On the JAX backend it is a
+    the CPU is divided into logical devices. On the JAX backend it is a
     `keras.distribution.DataParallel`, which does the same.
 
     `"multi_worker"` is a `tf.distribute.MultiWorkerMirroredStrategy`: the same
-    over the machines that the environment variable TF_CONFIG names, on all
-    devices of each; it waits until all have started.
+    on all devices of the machines that the environment variable TF_CONFIG
+    lists. It waits until the processes on all of them have started.
 
     Args:
         kind: `"one_device"`, `"mirrored"` or `"multi_worker"`.
-        num_replicas: replicas of `"mirrored"`. Defaults to all accelerators,
-            or one where there are none.
+        num_replicas: number of replicas of `"mirrored"`. Defaults to all
+            accelerators, or to one if there are none.
 
     Returns:
         An object with a `scope()` to build, compile and fit in.
 
     Raises:
-        UserError: if there are not that many devices, or none is asked for,
-            TF_CONFIG does not say which process of which cluster this is, or
-            the backend has no such strategy.
+        UserError: if there are too few devices, `num_replicas` is below one,
+            TF_CONFIG does not define the cluster and this process's place in
+            it, or the backend has no such strategy.
 
     Example:
     >>> with make_strategy("one_device").scope():
@@ -130,7 +130,7 @@ class Workers:
 
 
 class _OneDevice:
-    """No strategy at all, with the same interface."""
+    """The interface of a strategy on one device."""
 
     num_replicas_in_sync = 1
 
@@ -139,7 +139,7 @@ class _OneDevice:
 
 
 class _DataParallel:
-    """Devices of JAX, with the interface of a strategy."""
+    """The interface of a strategy on several devices of JAX."""
 
     def __init__(self, num_replicas):
         devices = _jax_devices(num_replicas)
@@ -156,11 +156,11 @@ def _jax_devices(num_replicas):
     import jax
 
     if num_replicas is not None:
-        # A device that waits in an all-reduce keeps a thread of XLA's pool,
-        # which has one for each core: with none left, all wait for ever.
+        # A device that waits in an all-reduce blocks a thread of XLA's pool,
+        # which has one per core: with none left, training deadlocks.
         threads = max(os.cpu_count() or 1, 2 * num_replicas)
         os.environ.setdefault("PJRT_NPROC", str(threads))
-        # After JAX has started its devices are what they are.
+        # Once JAX has started, its devices cannot be changed.
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", num_replicas)
     devices = keras.distribution.list_devices()
@@ -172,7 +172,7 @@ def _jax_devices(num_replicas):
 
 
 def _check_cluster(text, num_replicas):
-    """Checks TF_CONFIG; what TensorFlow says of a wrong one is no help."""
+    """Checks TF_CONFIG, for which TensorFlow's own errors are unclear."""
     if num_replicas is not None:
         raise UserError(
             'strategy "multi_worker" takes all devices of each machine. '
@@ -210,7 +210,7 @@ def _tensorflow_devices(num_replicas):
     try:
         tf.config.set_logical_device_configuration(processor, parts)
     except RuntimeError as error:
-        # TensorFlow has started: its logical devices are what they are.
+        # Once TensorFlow has started, its devices cannot be changed.
         present = len(tf.config.list_logical_devices("CPU"))
         if present < wanted:
             raise _too_few("CPU", present, wanted) from error

@@ -12,14 +12,7 @@ from keras_deepnmt.errors import UserError
 
 
 def weight_path(model: keras.Model, weight: keras.Variable) -> str:
-    """Names a weight inside its model.
-
-    Args:
-        model: the model.
-        weight: one of its weights.
-
-    Returns:
-        The weight's path, without the model's own name.
+    """Returns a weight's path without the model's name.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -30,11 +23,10 @@ def weight_path(model: keras.Model, weight: keras.Variable) -> str:
 
 
 def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
-    """Keeps all weights whose path matches a pattern from being trained.
+    """Makes all weights whose path matches a pattern non-trainable.
 
-    Call it before `compile`, so that the optimizer holds no state for them.
-    Saved files hold frozen weights like the others, but not that they are
-    frozen.
+    Call it before `compile`, so that the optimizer has no state for them.
+    Saved files hold the values of frozen weights, but not that they are frozen.
 
     Args:
         model: a built model.
@@ -46,8 +38,8 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
         The paths of the frozen weights.
 
     Raises:
-        UserError: if a pattern matches no weight that trains (the nearest path
-            is named), or none are left to train.
+        UserError: if a pattern matches no trainable weight (the nearest path is
+            named), or no trainable weight is left.
         ValueError: if the model is compiled already.
 
     Example:
@@ -80,14 +72,14 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class SharedWeights:
-    """Which weights a model took over, by path and number of parameters.
+    """Which weights were copied, by path and number of parameters.
 
     Attributes:
-        shared: weights of both models, now equal.
-        fresh: all other weights of the target, as they were.
+        shared: copied weights, now equal in both models.
+        fresh: all other weights of the target, unchanged.
         unused: all other weights of the source.
-        mismatched: those of both models whose shapes differ: the source's
-            shape and the target's.
+        mismatched: weights in both models with different shapes, with the
+            source's shape and the target's.
     """
 
     shared: dict[str, int]
@@ -96,11 +88,7 @@ class SharedWeights:
     mismatched: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
     def describe(self) -> str:
-        """Tells it to a person.
-
-        Returns:
-            One line of numbers, and a line for each weight whose shapes differ.
-        """
+        """Returns a line of numbers, and one for each mismatched weight."""
         parts = [
             f"{name} {len(weights):,} weights ({sum(weights.values()):,} "
             "parameters)"
@@ -123,15 +111,15 @@ def copy_shared_weights(
 ) -> SharedWeights:
     """Copies all weights that have the same path and shape in two models.
 
-    So the deep models of Dou et al. (2018) begin with the weights of their
-    trained baseline, and what is new in them with its own initialiser.
+    Dou et al. (2018) initialise their deep models in this way from a trained
+    baseline; the new weights keep their own initialisation.
 
     Args:
         source: a built model.
         target: a built model, whose weights are replaced.
 
     Returns:
-        What was copied and what was not.
+        A `SharedWeights`: the copied weights and the others.
 
     Reference:
         - [Dou et al., 2018](https://aclanthology.org/D18-1457/).
