@@ -6,6 +6,12 @@ from keras_deepnmt.models.training_step.distillation import (
     Distillation as Distillation,
 )
 from keras_deepnmt.models.training_step.objective import Objective as Objective
+from keras_deepnmt.models.training_step.objective_term import (
+    ObjectiveTerm as ObjectiveTerm,
+)
+from keras_deepnmt.models.training_step.objective_term import (
+    register_objective_term as register_objective_term,
+)
 from keras_deepnmt.models.training_step.scheduled_sampling import (
     ScheduledSampling as ScheduledSampling,
 )

@@ -24,9 +24,9 @@ from keras_deepnmt.runs.compilation_cache import (
 )
 from keras_deepnmt.runs.finish import finish
 from keras_deepnmt.runs.objective_options import (
+    check_objective,
     compile_options,
     describe_sampling,
-    read_teacher,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, record_recipe
@@ -86,7 +86,7 @@ def train(
 def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     training = recipe.training
     if not run.run_file.is_file():
-        read_teacher(recipe)
+        check_objective(recipe)
     strategy = None
     if training.batch_tokens != "auto":
         # Made before TensorFlow is initialised: logical devices cannot be

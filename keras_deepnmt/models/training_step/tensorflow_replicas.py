@@ -1,4 +1,4 @@
-"""What TensorFlow's replicas share: batches, seeds and the update."""
+"""One batch on all replicas of TensorFlow: the loop, seeds, and the update."""
 
 import contextlib
 
@@ -6,28 +6,21 @@ import tensorflow as tf
 
 from keras_deepnmt.models.training_step.training_state import seed_variables
 
-# Odd, so that no two replicas' multiples of it meet (mod 2^32).
+# Odd, so that its multiples differ between replicas (mod 2^32).
 _STRIDE = 0x9E3779B9
 
 
 def function_of_batches(model, step):
-    """Makes what Keras' loop calls: one batch through all replicas.
+    """Makes the function that Keras' loop calls: one batch on all replicas.
 
-    Keras' own takes the mean of what the replicas return, which fails with
-    scalars where replicas are on several machines. Here the metrics are read
-    where they are summed over all replicas.
+    Keras' own function averages the results of the replicas, which fails for
+    scalars if the replicas are on several machines. This one reads the metrics
+    outside the replicas, where they are sums over all of them.
 
-    Args:
-        model: a compiled model; its metrics are returned.
-        step: method of the model that takes one replica's batch.
-
-    Returns:
-        Callable: takes an iterator over batches, returns a dict of the
-        running metrics over all replicas.
-
-    Raises:
-        ValueError: if the model was compiled with `steps_per_execution` above
-            one.
+    `step` is the method of the model that takes one replica's batch. The
+    returned function takes an iterator over batches and returns a dict of the
+    metrics so far. Raises a `ValueError` if the model was compiled with
+    `steps_per_execution` above one.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -67,14 +60,12 @@ def function_of_batches(model, step):
 
 
 def spread_seeds(model):
-    """Moves each replica's seeds away from the first replica's.
+    """Makes the seeds of a built model differ between its replicas.
 
-    Under a strategy a seed is mirrored, and all replicas would drop the same
-    activations. Replica r gets the first one's seed plus r times a constant;
-    all count on alike, so saving the first replica's is enough.
-
-    Args:
-        model: a built Keras model whose replicas have equal seeds.
+    Under a strategy a seed is mirrored, and all replicas would use the same
+    dropout masks. The seed of replica r becomes the first replica's plus r
+    times a constant. All advance equally, so saving the first replica's seeds
+    is enough.
 
     Example:
     >>> spread_seeds(keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1))
@@ -95,17 +86,12 @@ def spread_seeds(model):
 
 
 def apply_sum_of_gradients(optimizer, gradients, variables):
-    """Adds up the replicas' gradients and makes one update with the sum.
+    """Sums the gradients of all replicas and makes one update with the sum.
 
-    Keras' optimizers clip the gradients of each replica and add them up
-    afterwards; and look for overflows in each replica by itself. Here the sum
-    comes first, so that clipping and loss scaling see the gradient of the
-    global batch, as on one device.
-
-    Args:
-        optimizer: a built Keras optimizer.
-        gradients: list of tensors, this replica's part of each gradient.
-        variables: list of variables, of the same length.
+    Keras' optimizers clip the gradients of each replica before the sum, and
+    check each replica for overflows. Here the sum comes first, so that
+    clipping and loss scaling apply to the gradient of the global batch, as on
+    one device. `gradients` are this replica's, one per variable.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -125,10 +111,10 @@ def apply_sum_of_gradients(optimizer, gradients, variables):
 
 @contextlib.contextmanager
 def _adding_up_nothing(optimizer):
-    """Keeps Keras from adding up what is a sum already.
+    """Prevents Keras from summing gradients that are summed already.
 
-    There is no public way: the method is called unconditionally. Were it
-    called no longer, replicas would differ from one device.
+    There is no public way: Keras always calls this method. A test checks that
+    it exists, since otherwise replicas would differ from one device.
     """
     # Loss scaling wraps the optimizer that makes the update.
     inner = getattr(optimizer, "inner_optimizer", optimizer)

@@ -1,18 +1,12 @@
-"""What training changes besides the weights: update counts, random states."""
+"""State of training besides the weights: update counts and random states."""
 
 import keras
 
 
 def update_count(model):
-    """Counts the updates made, under any strategy.
+    """Returns the number of updates that a compiled model has made.
 
-    One that was skipped because float16 overflowed counts like the others.
-
-    Args:
-        model: a compiled model.
-
-    Returns:
-        The number of batches the optimizer has seen.
+    Updates that were skipped because of a float16 overflow are included.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -27,14 +21,11 @@ def update_count(model):
 
 
 def count_batches(optimizer):
-    """Lets an optimizer that scales the loss count batches.
+    """Adds a variable `batch_count` to a loss-scaling optimizer.
 
-    It makes no update with a gradient that overflowed, nor does it count one;
-    where training is, the batches say.
-
-    Args:
-        optimizer: a built Keras optimizer. Where it is a
-            `LossScaleOptimizer` it gets a variable `batch_count`.
+    Such an optimizer neither makes nor counts an update whose gradient
+    overflows, but the position in the training data moves on. Other optimizers
+    are not changed.
 
     Example:
     >>> optimizer = keras.optimizers.SGD()
@@ -52,16 +43,10 @@ def count_batches(optimizer):
 
 
 def seed_variables(model):
-    """Lists the states of a model's random generators.
+    """Lists the random states of a built model, which no weights file holds.
 
-    Their paths carry a counter of the whole process, so order names them.
-
-    Args:
-        model: a built Keras model.
-
-    Returns:
-        List of variables that `model.variables` holds and `model.weights`
-        does not.
+    They are identified by their order, since their paths contain a counter of
+    the whole process.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
