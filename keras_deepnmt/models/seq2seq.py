@@ -261,8 +261,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 self.objective.scheduled_sampling
             ),
         }
-        terms = [term for term in self.objective.terms if term.is_saved]
-        if terms:
+        terms = self.objective.objective_terms
+        if terms := [term for term in terms if term.is_saved]:
             config["objective_terms"] = keras.saving.serialize_keras_object(
                 terms
             )

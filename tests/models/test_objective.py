@@ -156,7 +156,9 @@ class EveryStep(ObjectiveTerm):
 
 def test_a_term_changes_each_step_that_it_overrides():
     model = Canned(SECOND, THIRD)
-    loss, added = summed(Objective(terms=(EveryStep(),)), model, 2.0, 5.0)
+    loss, added = summed(
+        Objective(objective_terms=(EveryStep(),)), model, 2.0, 5.0
+    )
     # Ids up to 6 become 7; the sum of two forwards and 10 is halved.
     assert loss == np.count_nonzero(LABELS) * (7.0 + 7.0 + 10.0) / 2.0
     assert added == 3.5
@@ -167,7 +169,9 @@ def test_a_term_changes_each_step_that_it_overrides():
 
 def test_a_term_that_overrides_nothing_changes_nothing():
     plain, _ = summed(Objective(), Canned(), 0.0)
-    loss, _ = summed(Objective(terms=(ObjectiveTerm(),)), Canned(), 0.0)
+    loss, _ = summed(
+        Objective(objective_terms=(ObjectiveTerm(),)), Canned(), 0.0
+    )
     assert loss == plain
 
 
@@ -238,7 +242,10 @@ def test_a_divergence_is_its_sum():
         (lambda: ScheduledSampling(1.5), "probability=1.5"),
         (lambda: ScheduledSampling(0.5, 7, 5), "start_step=7, end_step=5"),
         (lambda: Distillation(Canned(), 2.0), "weight=2.0"),
-        (lambda: Objective(terms=(0.5,)), "`objective_terms` must .*0.5"),
+        (
+            lambda: Objective(objective_terms=(0.5,)),
+            "`objective_terms` must .*0.5",
+        ),
         (
             lambda: register_objective_term("r_drop", ScheduledSampling),
             "which is .*RDrop. Use another name",

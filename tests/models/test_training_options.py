@@ -193,7 +193,7 @@ def test_another_term_trains_and_is_saved(weights, plain, tmp_path):
     assert_close(model.get_weights(), half.get_weights())
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
-    (term,) = again.objective.terms
+    (term,) = again.objective.objective_terms
     assert isinstance(term, Scaled)
     assert term.factor == 0.5
     assert again.get_compile_config() == model.get_compile_config()

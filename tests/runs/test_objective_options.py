@@ -255,7 +255,7 @@ def test_a_recipe_compiles_a_registered_loss_and_term(
     model = build_model(recipe, data.manifest)
     compile_model(recipe, model, **compile_options(recipe, data))
     assert model.token_loss.factor == 4.0
-    (term,) = model.objective.terms
+    (term,) = model.objective.objective_terms
     assert term.factor == 0.25
 
 

@@ -41,7 +41,7 @@ class Objective:
       which is half of the paper's objective
       `(L1 + L2) + alpha / 2 (KL(P1 || P2) + KL(P2 || P1))`, so that the loss
       and a good learning rate stay those of plain training.
-    * `terms`: other terms, as described in `models.ObjectiveTerm`.
+    * `objective_terms`: other terms, as described in `models.ObjectiveTerm`.
 
     The loss is summed over the real positions and divided by their number in
     the global batch, like the plain loss. The losses that layers add are
@@ -52,7 +52,7 @@ class Objective:
         r_drop: float. The paper's alpha; 0 for no second forward.
         scheduled_sampling: `ScheduledSampling`, or `None`.
         distillation: `Distillation`, or `None`.
-        terms: tuple of other `ObjectiveTerm` objects. Defaults to none.
+        objective_terms: tuple of other `ObjectiveTerm` objects.
 
     Raises:
         ValueError: if `r_drop` is negative, or an option has a wrong type.
@@ -68,7 +68,7 @@ class Objective:
     r_drop: float = 0.0
     scheduled_sampling: ScheduledSampling | None = None
     distillation: Distillation | None = None
-    terms: tuple[ObjectiveTerm, ...] = ()
+    objective_terms: tuple[ObjectiveTerm, ...] = ()
 
     def __post_init__(self):
         for name, kind in (
@@ -81,7 +81,7 @@ class Objective:
                     f"`{name}` must be a `models.{kind.__name__}` or None. "
                     f"Received: {name}={value!r}."
                 )
-        for term in self.terms:
+        for term in self.objective_terms:
             if not isinstance(term, ObjectiveTerm):
                 raise ValueError(
                     "`objective_terms` must hold `models.ObjectiveTerm` "
@@ -95,7 +95,9 @@ class Objective:
             r_drop if self.r_drop > 0.0 else None,
         )
         active = tuple(term for term in options if term is not None)
-        object.__setattr__(self, "_active", active + tuple(self.terms))
+        object.__setattr__(
+            self, "_active", active + tuple(self.objective_terms)
+        )
 
     @property
     def is_plain(self):
