@@ -1,9 +1,13 @@
 """Losses computed from log-probabilities."""
 
+import difflib
+
 import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
+
+_LOSSES = {}
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -142,3 +146,98 @@ def symmetric_kl_divergence(log_probs, other):
     """
     difference = ops.exp(log_probs) - ops.exp(other)
     return ops.sum(difference * (log_probs - other), axis=-1) / 2.0
+
+
+def register_loss(name, make_loss):
+    """Makes a token loss available to recipes under a name.
+
+    A recipe then chooses it with `training: {loss: my_loss}`.
+
+    Args:
+        name: string. The name in recipes.
+        make_loss: function or class that takes the values of
+            `training.loss_options` as keyword arguments and returns a
+            `keras.losses.Loss`. The loss's `call(labels, log_probs)` gets
+            labels `(B, T)` and natural log-probabilities `(B, T, V)` and
+            returns the loss of each token, `(B, T)`, in nats. To be saved with
+            a model its class must be registered with Keras.
+
+    Raises:
+        ValueError: if `make_loss` is not callable, or another function or
+            class has the name.
+
+    Example:
+    >>> class Confident(LabelSmoothedCrossEntropy):
+    ...     pass
+    >>> register_loss("confident", Confident)
+    >>> get_loss("confident", label_smoothing=0.0).label_smoothing
+    0.0
+    """
+    if not callable(make_loss):
+        raise ValueError(
+            "`make_loss` must be a class or a function. Received: "
+            f"make_loss={make_loss!r}."
+        )
+    known = _LOSSES.get(name, make_loss)
+    # The same class defined again, as in a notebook, replaces the old one.
+    paths = [_path(known), _path(make_loss)]
+    if paths[0] != paths[1]:
+        raise ValueError(
+            f"`name` must not be taken. Received: name={name!r}, which is "
+            f"{paths[0]}. Use another name."
+        )
+    _LOSSES[name] = make_loss
+
+
+def list_losses():
+    """Lists the names of the registered token losses.
+
+    Returns:
+        Sorted list of strings.
+
+    Example:
+    >>> "cross_entropy" in list_losses()
+    True
+    """
+    return sorted(_LOSSES)
+
+
+def get_loss(name, /, **options):
+    """Makes a registered token loss.
+
+    Args:
+        name: string from `list_losses()`.
+        **options: keyword arguments of the loss.
+
+    Returns:
+        A `keras.losses.Loss`.
+
+    Raises:
+        ValueError: if the name is unknown; names the nearest one.
+
+    Example:
+    >>> get_loss("label_smoothed_cross_entropy").label_smoothing
+    0.1
+    """
+    if name not in _LOSSES:
+        near = difflib.get_close_matches(name, _LOSSES, n=1)
+        hint = (
+            f'Did you mean "{near[0]}"?'
+            if near
+            else f"Registered: {', '.join(list_losses())}."
+        )
+        raise ValueError(f'Unknown loss "{name}". {hint}')
+    return _LOSSES[name](**options)
+
+
+def _path(value):
+    name = getattr(value, "__qualname__", repr(value))
+    return f"{value.__module__}.{name}"
+
+
+def _cross_entropy():
+    return LabelSmoothedCrossEntropy(label_smoothing=0.0, name="cross_entropy")
+
+
+register_loss("label_smoothed_cross_entropy", LabelSmoothedCrossEntropy)
+register_loss("cross_entropy", _cross_entropy)

@@ -1,5 +1,6 @@
 """What must be true of the losses: they equal cross-entropy against smoothed
-one-hot labels, padding counts nowhere, and the gradient is theirs as well."""
+one-hot labels, padding counts nowhere, and the gradient is theirs as well; a
+registered loss is made by its name."""
 
 import keras
 import numpy as np
@@ -8,7 +9,10 @@ import tensorflow as tf
 
 from keras_deepnmt.losses import (
     LabelSmoothedCrossEntropy,
+    get_loss,
+    list_losses,
     negative_log_likelihood,
+    register_loss,
 )
 
 B, T, V = 3, 5, 7
@@ -99,3 +103,33 @@ def test_survives_its_configuration():
 def test_refuses_a_smoothing_outside_its_range(label_smoothing):
     with pytest.raises(ValueError, match=f"label_smoothing={label_smoothing}"):
         LabelSmoothedCrossEntropy(label_smoothing)
+
+
+def test_a_registered_loss_is_made_by_its_name(batch):
+    class Mine(LabelSmoothedCrossEntropy):
+        pass
+
+    register_loss("mine_in_test", Mine)
+    assert "mine_in_test" in list_losses()
+    assert isinstance(get_loss("mine_in_test", label_smoothing=0.3), Mine)
+    np.testing.assert_array_equal(
+        get_loss("cross_entropy").call(*batch),
+        LabelSmoothedCrossEntropy(0.0).call(*batch),
+    )
+
+
+@pytest.mark.parametrize(
+    "use, said",
+    [
+        (lambda: get_loss("cros_entropy"), 'Did you mean "cross_entropy"?'),
+        (lambda: get_loss("x"), "Registered: cross_entropy, label_smoothed"),
+        (lambda: register_loss("x", 0.1), "make_loss=0.1"),
+        (
+            lambda: register_loss("cross_entropy", LabelSmoothedCrossEntropy),
+            "must not be taken",
+        ),
+    ],
+)
+def test_refuses_what_names_no_loss(use, said):
+    with pytest.raises(ValueError, match=said.replace("?", "[?]")):
+        use()

@@ -1,10 +1,18 @@
 """Models: the contract and the backbones that keep it."""
 
 from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq as ConvSeq2Seq
-from keras_deepnmt.models.distillation import Distillation as Distillation
-from keras_deepnmt.models.objective import Objective as Objective
-from keras_deepnmt.models.scheduled_sampling import (
+from keras_deepnmt.models.seq2seq import Seq2Seq as Seq2Seq
+from keras_deepnmt.models.training_step.distillation import (
+    Distillation as Distillation,
+)
+from keras_deepnmt.models.training_step.objective import Objective as Objective
+from keras_deepnmt.models.training_step.objective_term import (
+    ObjectiveTerm as ObjectiveTerm,
+)
+from keras_deepnmt.models.training_step.objective_term import (
+    register_objective_term as register_objective_term,
+)
+from keras_deepnmt.models.training_step.scheduled_sampling import (
     ScheduledSampling as ScheduledSampling,
 )
-from keras_deepnmt.models.seq2seq import Seq2Seq as Seq2Seq
 from keras_deepnmt.models.transformer import Transformer as Transformer

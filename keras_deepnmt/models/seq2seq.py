@@ -9,12 +9,16 @@ from keras_deepnmt.losses import (
     negative_log_likelihood,
 )
 from keras_deepnmt.masks import padding_mask
-from keras_deepnmt.models.objective import Objective
+from keras_deepnmt.models.training_step.objective import Objective
 
 if keras.config.backend() == "tensorflow":
-    from keras_deepnmt.models.tensorflow_step import TensorFlowStep as Step
+    from keras_deepnmt.models.training_step.tensorflow_step import (
+        TensorFlowStep as Step,
+    )
 else:
-    from keras_deepnmt.models.stateless_step import StatelessStep as Step
+    from keras_deepnmt.models.training_step.stateless_step import (
+        StatelessStep as Step,
+    )
 
 
 class Seq2Seq(Step, keras_nlp.models.Backbone):
@@ -123,6 +127,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         r_drop=0.0,
         scheduled_sampling=None,
         distillation=None,
+        objective_terms=(),
         **kwargs,
     ):
         """Configures the model for training.
@@ -142,22 +147,28 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             distillation: `models.Distillation`, which trains towards a
                 teacher's distributions. It is not saved with the model:
                 compile a loaded model again.
-            **kwargs: other arguments of `keras.Model.compile`.
+            objective_terms: list of further `models.ObjectiveTerm` objects.
+            **kwargs: other arguments of `keras.Model.compile`; `metrics`,
+                `weighted_metrics` and `loss_weights` are not supported.
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, `r_drop`
-                is negative, or the teacher's vocabulary sizes differ.
+                is negative, the teacher's vocabulary sizes differ, or an
+                argument is not supported.
         """
+        _refuse_metrics(kwargs)
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. Received: "
                 f"gradient_accumulation_steps={gradient_accumulation_steps}."
             )
-        self.objective = Objective(r_drop, scheduled_sampling, distillation)
-        if distillation is not None:
-            distillation.check(self)
+        self.objective = Objective(
+            r_drop, scheduled_sampling, distillation, tuple(objective_terms)
+        )
+        self.objective.check(self)
         # Kept when compiled again: random states are matched by their order.
-        if scheduled_sampling is not None and self.sampling_generator is None:
+        draws = self.objective.needs_random_numbers
+        if draws and self.sampling_generator is None:
             self.sampling_generator = keras.random.SeedGenerator()
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.token_loss = keras.losses.get(
@@ -241,7 +252,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     def get_compile_config(self):
         if not self.compiled:
             return None
-        return {
+        config = {
             "optimizer": keras.saving.serialize_keras_object(self.optimizer),
             "loss": keras.saving.serialize_keras_object(self.token_loss),
             "jit_compile": self.step_jit_compile,
@@ -251,6 +262,12 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 self.objective.scheduled_sampling
             ),
         }
+        terms = self.objective.objective_terms
+        if terms := [term for term in terms if term.is_saved]:
+            config["objective_terms"] = keras.saving.serialize_keras_object(
+                terms
+            )
+        return config
 
     def compile_from_config(self, config):
         self.compile(
@@ -283,6 +300,19 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             losses = negative_log_likelihood(labels, log_probs)
         losses = ops.where(real, losses, ops.zeros_like(losses))
         return ops.sum(losses), ops.sum(ops.cast(real, "float32"))
+
+
+def _refuse_metrics(arguments):
+    """Refuses arguments of `keras.Model.compile` that would be ignored."""
+    for name in ("metrics", "weighted_metrics", "loss_weights"):
+        value = arguments.get(name)
+        if value is not None:
+            raise ValueError(
+                f"`{name}` is not supported: `fit` reports `loss`, `tokens` "
+                "and, of the validation data, `val_loss`. Received: "
+                f"{name}={value!r}. Leave it out; measure BLEU with "
+                "`keras_deepnmt.evaluation.BleuCallback`."
+            )
 
 
 def _split(inputs, labels, validation_split):

@@ -1,68 +1,44 @@
 """The `training` section of a recipe: its keys, their types and defaults."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 
 def check_above_zero(recipe, *names: str) -> None:
-    """Checks values that must be above zero where they are given.
-
-    Args:
-        recipe: a part of a recipe.
-        *names: its keys.
-
-    Raises:
-        ValueError: if one is zero or below.
-
-    Example:
-    >>> check_above_zero(LearningRateRecipe(), "peak", "warmup_steps")
-    """
-    for name in names:
-        value = getattr(recipe, name)
-        if value is not None and not value > 0:
-            raise ValueError(f"`{name}` must be above zero. Received: {value}")
+    """Raises a `ValueError` if one of the keys is given and not above zero."""
+    _check(recipe, names, lambda value: value > 0, "be above zero")
 
 
 def check_fractions(recipe, *names: str) -> None:
-    """Checks values that must lie in [0, 1) where they are given.
+    """Raises a `ValueError` if one of the keys is given and not in [0, 1)."""
+    _check(recipe, names, lambda value: 0 <= value < 1, "lie in [0, 1)")
 
-    Args:
-        recipe: a part of a recipe.
-        *names: its keys.
 
-    Raises:
-        ValueError: if one does not.
+def check_shares(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and not in [0, 1]."""
+    _check(recipe, names, lambda value: 0 <= value <= 1, "lie in [0, 1]")
 
-    Example:
-    >>> check_fractions(OptimizerRecipe(), "beta_1", "beta_2")
-    """
+
+def _check(recipe, names, is_allowed, rule):
     for name in names:
         value = getattr(recipe, name)
-        if value is not None and not 0 <= value < 1:
-            raise ValueError(f"`{name}` must lie in [0, 1). Received: {value}")
+        if value is not None and not is_allowed(value):
+            raise ValueError(f"`{name}` must {rule}. Received: {value}")
 
 
 def take_keys(recipe, choice, keys):
-    """Fills in what a choice means by default, refuses other choices' keys.
+    """Fills in the defaults of a choice and refuses the keys of other choices.
 
-    Args:
-        recipe: a part of a recipe.
-        choice: the key that chooses.
-        keys: dict from each choice to the keys that belong to it, and their
-            defaults.
-
-    Raises:
-        ValueError: if a key of another choice is given.
-
-    Example:
-    >>> take_keys(LearningRateRecipe("plateau"), "schedule", {"plateau": {}})
+    `choice` is the key that chooses. `keys` maps each of its values to the
+    keys that belong to it and their defaults. Raises a `ValueError` if a key
+    of another choice is given.
     """
     chosen = getattr(recipe, choice)
     for name in {name for names in keys.values() for name in names}:
         value = getattr(recipe, name)
         if name in keys[chosen]:
             if value is None:
-                # A run's copy of its recipe says everything outright.
+                # The run folder's copy of the recipe holds every value.
                 object.__setattr__(recipe, name, keys[chosen][name])
         elif value is not None:
             owners = " or ".join(
@@ -74,27 +50,8 @@ def take_keys(recipe, choice, keys):
             )
 
 
-def check_shares(recipe, *names: str) -> None:
-    """Checks values that must lie in [0, 1] where they are given.
-
-    Args:
-        recipe: a part of a recipe.
-        *names: its keys.
-
-    Raises:
-        ValueError: if one does not.
-
-    Example:
-    >>> check_shares(DistillationRecipe("runs/teacher"), "weight")
-    """
-    for name in names:
-        value = getattr(recipe, name)
-        if value is not None and not 0 <= value <= 1:
-            raise ValueError(f"`{name}` must lie in [0, 1]. Received: {value}")
-
-
-# The keys that mean something to one kind of optimizer or schedule alone, with
-# the values they then have by default.
+# The keys that belong to one kind of optimizer, schedule or loss, with their
+# defaults.
 _OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
     "adam": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
     "adamw": {
@@ -117,26 +74,34 @@ _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
         "keep_dividing": False,
     },
 }
+_LOSS_KEYS: dict[str, dict[str, Any]] = {
+    "label_smoothed_cross_entropy": {"label_smoothing": 0.1},
+}
 
 
 @dataclass(frozen=True)
 class OptimizerRecipe:
-    """The rule that turns gradients into updates.
+    """The optimizer.
 
     Args:
-        name: `adam`; `adamw`, whose weights decay, biases and norms excepted;
-            or `nesterov`, accelerated gradient descent.
-        beta_1: decay of the mean of gradients of `adam` and `adamw`, 0.9 by
-            default.
-        beta_2: decay of their mean of squared gradients, 0.98 by default.
-        epsilon: their epsilon, 1e-9 by default.
-        weight_decay: share of the weights, times the rate, that an update of
-            `adamw` takes away; 0.01 by default.
-        momentum: share of the velocity that `nesterov` keeps; 0.99 by default.
-        global_clipnorm: largest norm of the whole gradient; unlimited if null.
-        average_momentum: if given, an exponential moving average of the
-            weights is validated and becomes the final model; 0.999 averages
-            the last thousand updates or so.
+        name: `adam`; `adamw`, Adam with weight decay, except for biases and
+            normalization weights; or `nesterov`, accelerated gradient descent.
+        beta_1: decay rate of the running mean of the gradients, in [0, 1);
+            `adam` and `adamw` only. Defaults to 0.9.
+        beta_2: decay rate of the running mean of the squared gradients, in
+            [0, 1); `adam` and `adamw` only. Defaults to 0.98.
+        epsilon: added to the denominator of the update, above 0; `adam` and
+            `adamw` only. Defaults to 1e-9.
+        weight_decay: each update subtracts this fraction of the weights, times
+            the learning rate; above 0, `adamw` only. Defaults to 0.01.
+        momentum: fraction of the velocity that each update keeps, in [0, 1);
+            `nesterov` only. Defaults to 0.99.
+        global_clipnorm: maximum norm of the gradient of all weights together,
+            above 0; null does not clip.
+        average_momentum: decay rate of an exponential moving average of the
+            weights, in (0, 1); the average is validated and becomes the final
+            model. 0.999 averages about the last 1000 updates; null keeps no
+            average.
     """
 
     name: Literal["adam", "adamw", "nesterov"] = "adam"
@@ -161,23 +126,25 @@ class OptimizerRecipe:
 
 @dataclass(frozen=True)
 class LearningRateRecipe:
-    """The learning rate over the updates.
+    """The learning rate schedule.
 
     Args:
-        schedule: `inverse_square_root`: from the end of the warm-up the rate
-            falls with the square root of the update; `noam`: the same, with
-            the peak `scale / sqrt(hidden_dim * warmup_steps)` (Vaswani et al.,
-            2017, Equation 3); `constant`: it stays; or `plateau`: it is
-            divided each time the validation loss increases.
-        peak: the rate at the end of the warm-up; 0.001 by default.
-        scale: factor on the rate of `noam`; 1 by default.
-        warmup_steps: updates of the linear rise; by default 4000 of
-            `inverse_square_root` and `noam`, and 1, that is none, of the
-            others.
-        divide_by: what `plateau` divides by; 10 by default.
-        minimum: rate under which `plateau` ends the run; 1e-4 by default.
-        keep_dividing: whether `plateau` divides at every validation after the
-            first increase; false by default.
+        schedule: `inverse_square_root`: after the warm-up the rate is
+            proportional to `1 / sqrt(update)`; `noam`: the same, with the peak
+            `scale / sqrt(hidden_dim * warmup_steps)` (Vaswani et al., 2017,
+            Equation 3); `constant`: the rate stays at `peak`; or `plateau`:
+            the rate is divided each time the validation loss increases.
+        peak: learning rate at the end of the warm-up, above 0; not for `noam`.
+            Defaults to 0.001.
+        scale: factor on the learning rate of `noam`, above 0. Defaults to 1.
+        warmup_steps: number of updates over which the rate rises linearly,
+            above 0. Defaults to 4000 for `inverse_square_root` and `noam`, and
+            to 1, that is no warm-up, for the others.
+        divide_by: divisor of `plateau`, above 1. Defaults to 10.
+        minimum: `plateau` ends the run when the rate falls below this value.
+            Defaults to 1e-4.
+        keep_dividing: whether `plateau`, after the first increase, divides at
+            every validation. Defaults to false.
     """
 
     schedule: Literal["inverse_square_root", "noam", "constant", "plateau"] = (
@@ -201,15 +168,19 @@ class LearningRateRecipe:
 
 @dataclass(frozen=True)
 class DivergenceRecipe:
-    """What is done about a loss that is no number, or far too high.
+    """When a run has diverged and goes back to an earlier checkpoint.
 
     Args:
-        threshold: times its running mean that a loss is too high; null looks
-            only for a loss that is not finite.
-        patience: updates one after another whose loss is too high.
-        decay: decay of the running mean.
-        rate_factor: what a rollback multiplies the learning rate by.
-        most_rollbacks: rollbacks after which the run ends.
+        threshold: a loss above `threshold` times the running mean of the loss
+            is too high; above 1. Null checks only for a non-finite loss.
+        patience: number of consecutive updates with too high a loss after
+            which training has diverged. Defaults to 10.
+        decay: decay rate of the running mean of the loss, in (0, 1). Defaults
+            to 0.99.
+        rate_factor: factor on the learning rate at each rollback, in (0, 1).
+            Defaults to 0.5.
+        most_rollbacks: maximum number of rollbacks, after which a divergence
+            ends the run. Defaults to 3.
     """
 
     threshold: float | None = None
@@ -234,12 +205,12 @@ class DivergenceRecipe:
 
 @dataclass(frozen=True)
 class TemperatureRecipe:
-    """A temperature of relaxed samples that falls with the updates.
+    """How the temperature of relaxed samples (Gumbel-softmax) decreases.
 
     Args:
-        start: temperature of the first update.
-        factor: what each update multiplies it by.
-        minimum: what it does not fall below.
+        start: temperature at the first update. Defaults to 5.
+        factor: factor on it at each update, in (0, 1). Defaults to 0.9995.
+        minimum: lowest temperature, above 0, at most `start`. Defaults to 0.5.
     """
 
     start: float = 5.0
@@ -258,12 +229,15 @@ class TemperatureRecipe:
 
 @dataclass(frozen=True)
 class ScheduledSamplingRecipe:
-    """Target inputs replaced by the model's own predictions.
+    """Scheduled sampling: target inputs replaced by the model's predictions.
+
+    The probability of replacing an input rises linearly from 0 at `start_step`
+    to `probability` at `end_step`.
 
     Args:
-        probability: the largest share that is replaced.
-        start_step: update from which on the share grows linearly.
-        end_step: update from which on it stays.
+        probability: highest probability of replacing an input, in [0, 1].
+        start_step: update at which the rise begins. Defaults to 0.
+        end_step: update at which it ends, at least `start_step`. Defaults to 0.
     """
 
     probability: float
@@ -282,12 +256,13 @@ class ScheduledSamplingRecipe:
 
 @dataclass(frozen=True)
 class DistillationRecipe:
-    """Learning from the distributions of a finished run's model.
+    """Word-level knowledge distillation from the model of a finished run.
 
     Args:
-        run: the teacher's run folder; its tokenizers must be those of the
+        run: run folder of the teacher, which must have the tokenizers of the
             data.
-        weight: share of the teacher's term in the loss.
+        weight: weight of the teacher's term in the loss, in [0, 1]; the
+            compiled loss has the weight `1 - weight`. Defaults to 0.5.
     """
 
     run: str
@@ -299,58 +274,80 @@ class DistillationRecipe:
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """How the network is trained.
+    """How the model is trained.
 
     Args:
-        steps: updates of the whole run.
-        batch_tokens: most tokens, padding included, on either side of a batch;
-            or `auto`: those of `effective_batch_tokens`, computed in as few
-            parts as fit in memory, which is found by trying.
-        effective_batch_tokens: with `auto`, tokens of the batch of an update.
-        max_shapes: most batch shapes, that is, compilations of the step.
-        optimizer: the rule of the update.
-        learning_rate: the rate over the updates.
-        initialize_from: folder of another run on the same prepared data; the
-            weights that both models share by name and shape begin with its
-            values.
-        freeze: patterns of weights that do not train, by path, such as
-            `encoder*`.
-        temperature: how the temperature of the layers that have one falls;
-            null leaves it alone.
-        label_smoothing: mass of the uniform distribution in the labels.
-        r_drop: weight of the divergence between two forwards with different
-            dropout (Liang et al., 2021); 0 makes one forward.
-        scheduled_sampling: target inputs replaced by predictions.
-        distillation: a teacher from another run.
-        word_dropout: probability with which a word that the model reads, on
-            either side, becomes the unknown word.
-        subword_sampling: draws each segmentation anew: the exponent alpha of
-            a unigram tokenizer, the merge dropout of a BPE one; null keeps the
-            stored ones.
+        steps: number of updates of the whole run.
+        batch_tokens: maximum number of tokens, padding included, on either
+            side of a batch; or `auto`: batches of `effective_batch_tokens`,
+            computed in as few parts as fit in memory, found by trying.
+            Defaults to 4096.
+        effective_batch_tokens: tokens in the batch of an update; required with
+            `batch_tokens: auto`, refused otherwise.
+        max_shapes: maximum number of batch shapes; the step is compiled once
+            per shape. Defaults to 8.
+        optimizer: the optimizer.
+        learning_rate: the learning rate schedule.
+        initialize_from: folder of another run on the same prepared data.
+            Weights with the same name and shape in both models start with its
+            values; null starts from random weights.
+        freeze: patterns of weight paths, such as `encoder*`; matching weights
+            are not trained.
+        temperature: how the temperature of the layers that have one decreases;
+            null leaves it unchanged.
+        loss: loss of each token: `label_smoothed_cross_entropy`,
+            `cross_entropy`, or a name given to `losses.register_loss`.
+            Defaults to `label_smoothed_cross_entropy`.
+        loss_options: arguments of a registered loss, such as `{gamma: 2}`.
+        label_smoothing: probability mass that `label_smoothed_cross_entropy`
+            moves from the label to the uniform distribution, in [0, 1).
+            Defaults to 0.1.
+        objective: other terms of the training objective: a mapping from each
+            name given to `models.register_objective_term` to the term's
+            arguments, such as `{my_term: {weight: 0.5}}`.
+        r_drop: weight alpha of the divergence between two forwards with
+            different dropout (Liang et al., 2021), at least 0. Defaults to 0,
+            which makes one forward only.
+        scheduled_sampling: replaces target inputs by the model's predictions;
+            null replaces none.
+        distillation: trains on the distributions of a teacher from another
+            run; null uses no teacher.
+        word_dropout: probability, in [0, 1), of replacing a token of the source
+            or the target input by the unknown token. Defaults to 0.
+        subword_sampling: samples a new segmentation each time a sentence is
+            used, with this exponent alpha of a unigram tokenizer or this merge
+            dropout of a BPE tokenizer, in [0, 1]; null uses the stored
+            segmentations.
         strategy: `one_device`; `mirrored`, several devices of one machine; or
-            `multi_worker`, the machines in TF_CONFIG: the same command is
-            started on each, with a run folder that all of them can read.
-        replicas: devices of `mirrored`; null takes all accelerators.
-        gradient_accumulation_steps: parts of a batch that are computed one
-            after another, so that larger batches fit in memory.
-        dtype_policy: the type computed in; weights stay float32. With
+            `multi_worker`, the machines in TF_CONFIG: start the same command
+            on each, with a run folder that all of them can read. Defaults to
+            `one_device`.
+        replicas: number of devices of `mirrored`; null takes all accelerators.
+        gradient_accumulation_steps: number of parts of a batch whose gradients
+            are computed one after another, so that larger batches fit in
+            memory. Defaults to 1.
+        dtype_policy: data type of the computation: `float32`,
+            `mixed_bfloat16` or `mixed_float16`; weights stay float32. With
             `mixed_float16` the loss is scaled, and an update whose gradient
-            overflows is skipped.
-        jit_compile: whether XLA compiles the step.
-        validate_every: updates between two validations.
-        validation_beams: beams of the BLEU while training; 1 is greedy.
-        validation_budget: most of the wall time that this BLEU may take; where
-            all sentences take more, seeded ones are drawn at the first
-            validation and kept; null, and `multi_worker`, always take all.
-        checkpoint_every: updates between two checkpoints, counted back from
-            the last update.
-        average_checkpoints: how many of the last checkpoints are averaged into
-            the final model; 1 takes the last as it is.
-        early_stopping_patience: validations without a better value before the
-            run stops; null never stops early.
-        early_stopping_metric: what must get better.
-        divergence: what is done about a loss that is no number; with
-            `multi_worker` the run ends without a rollback.
+            overflows is skipped. Defaults to `float32`.
+        jit_compile: whether XLA compiles the step. Defaults to true.
+        validate_every: updates between two validations. Defaults to 1000.
+        validation_beams: number of beams for the BLEU score during training; 1
+            is greedy search. Defaults to 1.
+        validation_budget: maximum fraction of the wall time, in (0, 1), spent
+            on this BLEU score. If translating all sentences takes longer, a
+            seeded sample is drawn at the first validation and kept. Null always
+            translates all sentences, as `multi_worker` does. Defaults to 0.05.
+        checkpoint_every: number of updates between two checkpoints, counted
+            back from the last update. Defaults to 1000.
+        average_checkpoints: number of last checkpoints that are averaged into
+            the final model; 1 takes the last one. Defaults to 1.
+        early_stopping_patience: number of validations without a better value
+            before the run stops; null never stops early.
+        early_stopping_metric: the value that must improve: `val_bleu` or
+            `val_loss`. Defaults to `val_bleu`.
+        divergence: when a run has diverged and goes back to an earlier
+            checkpoint; with `multi_worker` it ends instead.
     """
 
     steps: int
@@ -364,7 +361,10 @@ class TrainingRecipe:
     initialize_from: str | None = None
     freeze: tuple[str, ...] = ()
     temperature: TemperatureRecipe | None = None
-    label_smoothing: float = 0.1
+    loss: str = "label_smoothed_cross_entropy"
+    loss_options: dict[str, Any] = field(default_factory=dict)
+    label_smoothing: float | None = None
+    objective: dict[str, dict[str, Any]] = field(default_factory=dict)
     r_drop: float = 0.0
     scheduled_sampling: ScheduledSamplingRecipe | None = None
     distillation: DistillationRecipe | None = None
@@ -394,8 +394,10 @@ class TrainingRecipe:
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
+        take_keys(self, "loss", {self.loss: {}, **_LOSS_KEYS})
         check_fractions(self, "label_smoothing", "word_dropout")
         check_shares(self, "subword_sampling")
+        self._check_objective()
         self._check_batch()
         if self.validation_budget is not None:
             check_above_zero(self, "validation_budget")
@@ -410,6 +412,14 @@ class TrainingRecipe:
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
+            )
+
+    def _check_objective(self):
+        keys = {key.name for key in fields(self)}
+        for name in keys & self.objective.keys():
+            raise ValueError(
+                f"`objective` must not hold {name}, which has a key of its "
+                f"own. Received: {self.objective}. Use `training.{name}`."
             )
 
     def _check_batch(self):

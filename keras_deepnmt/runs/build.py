@@ -11,17 +11,16 @@ from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE
-from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.objective_options import planned_lengths
+from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.freezing import freeze
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
     InverseSquareRoot,
     WarmUp,
 )
+from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 
@@ -73,7 +72,7 @@ def compile_model(
     optimizer = _optimizer(training, model)
     model.compile(
         optimizer=optimizer,
-        loss=LabelSmoothedCrossEntropy(training.label_smoothing),
+        loss=make_loss(recipe),
         jit_compile=training.jit_compile,
         gradient_accumulation_steps=training.gradient_accumulation_steps,
         **options,

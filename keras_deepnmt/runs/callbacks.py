@@ -16,12 +16,12 @@ from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.compilation_limit import CompilationLimit
 from keras_deepnmt.training.plateau import DivideOnPlateau
+from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.temperature import TemperatureDecay
 from keras_deepnmt.training.weight_average import (
     ValidateAverage,
     averaged_weights,
 )
-from keras_deepnmt.training.workers import Workers
 from keras_deepnmt.translator import Translator
 
 History = list[tuple[int, dict[str, float]]]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
@@ -12,9 +13,64 @@ from keras_deepnmt.data.batches.batch_transforms import (
 from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.models import Distillation, ScheduledSampling
+from keras_deepnmt.losses import get_loss
+from keras_deepnmt.models import (
+    Distillation,
+    ObjectiveTerm,
+    ScheduledSampling,
+)
+from keras_deepnmt.models.training_step.objective_term import (
+    make_objective_term,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.translator.trained_run import Run, read_run
+
+
+def check_objective(recipe: Recipe) -> None:
+    """Checks the loss, the terms and the teacher before anything is prepared.
+
+    Raises:
+        UserError: if a name is unknown, an option is refused, or the teacher
+            is not a finished run.
+    """
+    make_loss(recipe)
+    _make_terms(recipe)
+    read_teacher(recipe)
+
+
+def make_loss(recipe: Recipe) -> keras.losses.Loss:
+    """Makes the token loss that the recipe chooses by `training.loss`.
+
+    Raises:
+        UserError: if the name is unknown, or an option is refused.
+    """
+    training = recipe.training
+    smoothing = {}
+    if training.label_smoothing is not None:
+        smoothing["label_smoothing"] = training.label_smoothing
+
+    def make(name, **options):
+        return get_loss(name, **smoothing, **options)
+
+    return _make(recipe, "loss", make, training.loss, training.loss_options)
+
+
+def _make_terms(recipe: Recipe) -> list[ObjectiveTerm]:
+    """Makes the terms of `training.objective`, in its order."""
+    return [
+        _make(recipe, "objective", make_objective_term, name, options)
+        for name, options in recipe.training.objective.items()
+    ]
+
+
+def _make(recipe, key, make, name, options):
+    try:
+        return make(name, **options)
+    except (TypeError, ValueError) as error:
+        message = str(error).splitlines()[0]
+        raise UserError(
+            f"recipe {recipe.name}, `training.{key}`: {message}"
+        ) from error
 
 
 def read_teacher(recipe: Recipe) -> Run | None:
@@ -42,7 +98,8 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
     Call it in the strategy's scope: a teacher model must be made there.
 
     Returns:
-        Dict of `r_drop`, `scheduled_sampling` and `distillation`.
+        Dict of `r_drop`, `scheduled_sampling`, `distillation` and
+        `objective_terms`.
 
     Raises:
         UserError: if the teacher is not a finished run, is damaged, or has
@@ -65,6 +122,7 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
         "r_drop": training.r_drop,
         "scheduled_sampling": sampling,
         "distillation": distillation,
+        "objective_terms": _make_terms(recipe),
     }
 
 

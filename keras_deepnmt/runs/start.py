@@ -14,7 +14,7 @@ from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.build import build_model
 from keras_deepnmt.runs.objective_options import read_teacher
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.shared_weights import (
+from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )

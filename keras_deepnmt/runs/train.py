@@ -24,15 +24,14 @@ from keras_deepnmt.runs.compilation_cache import (
 )
 from keras_deepnmt.runs.finish import finish
 from keras_deepnmt.runs.objective_options import (
+    check_objective,
     compile_options,
     describe_sampling,
-    read_teacher,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, record_recipe
 from keras_deepnmt.runs.training_loop import TrainingLoop
-from keras_deepnmt.training.strategies import make_strategy
-from keras_deepnmt.training.workers import Workers
+from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
 
 
@@ -87,7 +86,7 @@ def train(
 def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     training = recipe.training
     if not run.run_file.is_file():
-        read_teacher(recipe)
+        check_objective(recipe)
     strategy = None
     if training.batch_tokens != "auto":
         # Made before TensorFlow is initialised: logical devices cannot be

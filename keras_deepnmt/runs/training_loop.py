@@ -1,6 +1,10 @@
 """Trains a compiled model by `fit`, from its last checkpoint to the end."""
 
+import contextlib
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import keras
@@ -11,7 +15,8 @@ from keras_deepnmt.data.batches.datasets import (
     validation_dataset,
 )
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import Terminated, UserError
+from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.callbacks import (
     check_unvalidated,
@@ -24,10 +29,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import copy_initial_weights
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import ThroughputProgress
-from keras_deepnmt.training.termination import termination_raised
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.weight_average import averaged_weights
-from keras_deepnmt.training.workers import Workers
 
 
 class TrainingLoop:
@@ -256,6 +259,31 @@ def _close(callbacks):
     for callback in callbacks:
         if not isinstance(callback, keras.callbacks.EarlyStopping):
             callback.on_train_end()
+
+
+@contextlib.contextmanager
+def termination_raised() -> Iterator[None]:
+    """Raises `Terminated` in its body when the process gets SIGTERM.
+
+    Without it the process would end at once. Outside the main thread, where
+    Python allows no signal handlers, it does nothing.
+
+    Example:
+    >>> with termination_raised():
+    ...     pass
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _raise(number, frame):
+    raise Terminated
 
 
 @dataclass(frozen=True)

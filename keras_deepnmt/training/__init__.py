@@ -15,7 +15,6 @@ from keras_deepnmt.training.divergence import (
     DivergenceDetector as DivergenceDetector,
 )
 from keras_deepnmt.training.divergence import lower_rate as lower_rate
-from keras_deepnmt.training.freezing import freeze as freeze
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW
 from keras_deepnmt.training.optimizers import Nesterov as Nesterov
@@ -29,13 +28,14 @@ from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
 from keras_deepnmt.training.schedules import WarmUp as WarmUp
-from keras_deepnmt.training.shared_weights import (
-    copy_shared_weights as copy_shared_weights,
-)
 from keras_deepnmt.training.strategies import make_strategy as make_strategy
 from keras_deepnmt.training.temperature import (
     TemperatureDecay as TemperatureDecay,
 )
+from keras_deepnmt.training.transfer import (
+    copy_shared_weights as copy_shared_weights,
+)
+from keras_deepnmt.training.transfer import freeze as freeze
 from keras_deepnmt.training.weight_average import (
     ValidateAverage as ValidateAverage,
 )

@@ -1,31 +1,32 @@
-"""Keras callbacks that keep a run: checkpoints, and a stop that resumes."""
+"""Callbacks that save checkpoints and stop a run early."""
 
 from collections.abc import Callable
 
 import keras
 
+from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.training.checkpoints import CheckpointStore
-from keras_deepnmt.training.update_count import update_count
 
 
 class CheckpointCallback(keras.callbacks.Callback):
-    """Saves checkpoints that are evenly spaced back from the last update.
+    """Saves checkpoints at equal distances, counted back from the last update.
 
-    Counting from the end makes the last ones, which are averaged, equally far
-    apart whatever the length of the run. One that falls on the end of an epoch
-    is written after the validation, so that a run killed while it validates
-    validates again. An interrupted run's checkpoint, off the grid, is deleted
-    when the next one is safe.
+    The last checkpoints, which are averaged, are thus equally far apart
+    whatever the number of updates. A checkpoint at the end of an epoch is
+    saved after the validation, so that a run killed during the validation runs
+    it again. The extra checkpoint of an interrupted run is deleted after the
+    next one is saved.
 
-    Put it last in the list: what the others write about an epoch is then on
-    disk before the checkpoint that says so.
+    Put it last in the list, so that the other callbacks have written their
+    results of an epoch before the checkpoint.
 
     Args:
-        store: where checkpoints go.
-        every: int. Updates between two checkpoints.
-        total_steps: int. Updates of the whole run.
-        before_save: called with the number of updates made, for what is to be
-            on disk before the checkpoint that needs it.
+        store: the `CheckpointStore` to save to.
+        every: int. Number of updates between two checkpoints.
+        total_steps: int. Number of updates of the whole run.
+        before_save: function that is called with the number of updates made
+            before each checkpoint, to write files that belong to it. Defaults
+            to a function that does nothing.
 
     Raises:
         ValueError: if `every` is below one.
@@ -56,14 +57,7 @@ class CheckpointCallback(keras.callbacks.Callback):
         self._step = 0
 
     def is_due(self, step: int) -> bool:
-        """Says whether an update is followed by a checkpoint.
-
-        Args:
-            step: number of updates made.
-
-        Returns:
-            Whether it lies on the grid that ends at `total_steps`.
-        """
+        """Returns whether a checkpoint is saved after `step` updates."""
         return (self.total_steps - step) % self.every == 0
 
     def on_train_begin(self, logs=None):
@@ -80,7 +74,7 @@ class CheckpointCallback(keras.callbacks.Callback):
             self._save()
 
     def _save(self):
-        # On JAX `fit` holds the weights aside until the epoch's end.
+        # On JAX `fit` keeps the weights outside the model during an epoch.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
         self.before_save(self._step)
@@ -91,17 +85,19 @@ class CheckpointCallback(keras.callbacks.Callback):
 
 
 class EarlyStopping(keras.callbacks.EarlyStopping):
-    """Keras' early stopping that remembers what came before a restart.
+    """Keras' early stopping, continued after a restart.
 
-    Keras' own starts to count again with every `fit`; a run that is killed
-    once a day would never stop.
+    Keras' own starts counting again at every `fit`; a run that is killed once
+    a day would never stop early.
 
     Args:
-        monitor: the quantity watched: `"val_bleu"`, `"val_loss"`, ...
-        patience: int. Validations without a better value before the stop.
+        monitor: name of the value in the logs, such as `"val_bleu"`.
+        patience: int. Number of validations without a better value before
+            training stops.
         mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
             `"min"` otherwise.
-        history: list of `(epoch, logs)` of the validations already made.
+        history: list of `(epoch, logs)` of earlier validations. Defaults to
+            none.
 
     Example:
     >>> keras_deepnmt.training.EarlyStopping("val_bleu", patience=3).mode

@@ -1,37 +1,43 @@
-"""Checkpoints that are whole or absent, and the mean of the last few."""
+"""Checkpoints that are complete or absent, and the mean of the last few."""
 
 import errno
+import json
+import math
 import os
 import shutil
+import tempfile
 import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+import h5py
 import keras
+import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE
-from keras_deepnmt.training.averaging import write_mean
-from keras_deepnmt.training.checkpoint_files import (
-    SEAL_FILE,
-    checkpoint_fault,
-    read_checkpoint,
-    write_checkpoint,
-)
+from keras_deepnmt.files import WEIGHTS_FILE, atomic_file, file_sha256
+from keras_deepnmt.models.training_step.training_state import seed_variables
+
+STATE_FILE = "state.npz"
+SEAL_FILE = "checkpoint.json"
+# Upper bound of the bytes that HDF5 and the archive add to each array.
+_BYTES_PER_ARRAY = 4096
 
 
 class CheckpointStore:
     """Keeps the last checkpoints of a training run in one folder.
 
-    A checkpoint is a folder `step-00001500` with the weights and the optimizer
-    (Keras' own file), the states that file leaves out (random seeds), and
-    `checkpoint.json` with the step and the SHA-256 of the others. It is written
-    under another name and renamed when it is complete, so that a killed run, a
-    full disk or Ctrl-C leaves the previous ones untouched.
+    A checkpoint is a folder such as `step-00001500` with the weights and the
+    optimizer (in Keras' format), the random states, which that file does not
+    hold, and `checkpoint.json` with the step and the SHA-256 of the other
+    files. It is written under another name and renamed when it is complete, so
+    that a killed run, a full disk or Ctrl-C does not damage earlier ones.
 
     Args:
-        directory: folder of the checkpoints; made when it is missing.
-        keep: how many checkpoints stay; older ones are deleted. `None` keeps
-            all.
+        directory: folder of the checkpoints; created if it is missing.
+        keep: number of checkpoints to keep; older ones are deleted. Defaults
+            to `None`, which keeps all.
 
     Raises:
         ValueError: if `keep` is below one.
@@ -51,39 +57,28 @@ class CheckpointStore:
         self.keep = keep
 
     def steps(self) -> list[int]:
-        """Lists the steps that have a finished checkpoint, oldest first.
+        """Lists the steps that have a complete checkpoint, oldest first.
 
-        Returns:
-            Steps in rising order; damage inside a file is not looked for.
+        The content of the files is not checked.
         """
         seals = self.directory.glob(f"step-*/{SEAL_FILE}")
         return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
 
     def path(self, step: int) -> Path:
-        """Names the folder of one checkpoint.
-
-        Args:
-            step: number of updates made.
-
-        Returns:
-            The folder, which need not exist.
-        """
+        """Returns the folder of one checkpoint, which need not exist."""
         return self.directory / f"step-{step:08d}"
 
     def save(self, model: keras.Model, step: int) -> Path:
-        """Writes one checkpoint and deletes those beyond `keep`.
+        """Writes one checkpoint, deletes the oldest ones, returns its folder.
 
         Args:
             model: a built model; its optimizer is saved with it.
             step: number of updates made.
 
-        Returns:
-            The checkpoint's folder.
-
         Raises:
-            UserError: if the disk is full or cannot be written, or what was
-                written is not what it holds; the previous checkpoints are
-                untouched then.
+            UserError: if the disk is full or cannot be written, or the written
+                files have another SHA-256 when read back; earlier checkpoints
+                are then kept.
         """
         final = self.path(step)
         partial = self.directory / f".{final.name}.partial"
@@ -101,7 +96,7 @@ class CheckpointStore:
             shutil.rmtree(partial, ignore_errors=True)
             raise
         if fault := checkpoint_fault(final):
-            # Those before it are kept, whatever their number.
+            # All earlier checkpoints are kept.
             raise UserError(f"{fault} Check the disk, and train again.")
         if self.keep is not None:
             for old in self.steps()[: -self.keep]:
@@ -109,22 +104,15 @@ class CheckpointStore:
         return final
 
     def delete(self, step: int) -> None:
-        """Removes one checkpoint.
-
-        Args:
-            step: number of updates made.
-        """
-        # Without its seal it no longer counts, should the rest be interrupted.
+        """Deletes one checkpoint."""
+        # Without this file a partly deleted folder is not a checkpoint.
         (self.path(step) / SEAL_FILE).unlink(missing_ok=True)
         shutil.rmtree(self.path(step))
 
     def latest(self) -> int | None:
-        """Finds the newest undamaged checkpoint.
+        """Returns the step of the newest undamaged checkpoint, or `None`.
 
-        A damaged one is passed over with a warning and the one before it taken.
-
-        Returns:
-            Its step, or `None` when there is none.
+        A damaged one is skipped with a warning.
         """
         for step in reversed(self.steps()):
             fault = checkpoint_fault(self.path(step))
@@ -138,18 +126,18 @@ class CheckpointStore:
     def restore(
         self, model: keras.Model, step: int | None = None
     ) -> int | None:
-        """Puts weights, optimizer and random states back into a model.
+        """Restores weights, optimizer and random states of a model.
 
         Args:
             model: a built and compiled model of the same recipe.
-            step: which checkpoint; the newest undamaged one by default.
+            step: step of the checkpoint. Defaults to the newest undamaged one.
 
         Returns:
-            The step to go on from, or `None` when there is no checkpoint.
+            The step of the checkpoint, or `None` if there is none.
 
         Raises:
-            UserError: if the checkpoint named is missing or damaged, or belongs
-                to another model.
+            UserError: if the checkpoint is missing or damaged, or belongs to
+                another model.
         """
         if step is None:
             step = self.latest()
@@ -169,20 +157,19 @@ class CheckpointStore:
     ) -> list[int]:
         """Writes the mean of several checkpoints' weights to one file.
 
-        One pass over the checkpoints, one array of the model at a time, summed
-        in float64; the optimizer is left out.
+        The arrays are read one at a time and summed in float64; the optimizer
+        is not written.
 
         Args:
             output: file to write; its name must end in `.weights.h5`.
-            last: how many of the newest checkpoints; all when neither is given.
-            steps: the steps to take, instead of `last`.
+            last: number of newest checkpoints to average. Defaults to all.
+            steps: steps of the checkpoints to average, instead of `last`.
 
         Returns:
             The steps averaged.
 
         Raises:
-            UserError: if there are fewer checkpoints than asked for, or one is
-                damaged.
+            UserError: if there are too few checkpoints, or one is damaged.
         """
         present = self.steps()
         if steps is None:
@@ -200,9 +187,9 @@ class CheckpointStore:
         return steps
 
     def _write_error(self, step: int, error: Exception) -> UserError:
-        """One line for a checkpoint that could not be written."""
+        """Makes the error for a checkpoint that could not be written."""
         text = str(error)
-        # HDF5 hides the system's number inside its own text.
+        # HDF5 gives the system's error number only in its text.
         full = (
             getattr(error, "errno", None) == errno.ENOSPC
             or "errno = 28" in text
@@ -215,3 +202,141 @@ class CheckpointStore:
             f"written: {cause}; {rest}. Make room and run the same command to "
             "continue."
         )
+
+
+def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
+    """Writes a checkpoint's files into an empty folder, `checkpoint.json` last.
+
+    Raises an `OSError`, or a `RuntimeError` of HDF5, if the disk is full or
+    cannot be written.
+    """
+    _check_room(model, folder)
+    model.save_weights(folder / WEIGHTS_FILE)
+    np.savez(folder / STATE_FILE, *_unsaved_state(model))
+    hashes = {
+        name: file_sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
+    }
+    seal = {"step": step, "sha256": hashes}
+    _write_text(folder / SEAL_FILE, json.dumps(seal, indent=2))
+
+
+def read_checkpoint(folder: Path, model: keras.Model) -> None:
+    """Restores weights, optimizer and random states from an undamaged folder.
+
+    Raises a `UserError` if they belong to another model or optimizer.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    try:
+        with warnings.catch_warnings():
+            # Keras only warns if it does not load the optimizer.
+            warnings.filterwarnings("error", "Skipping variable loading")
+            model.load_weights(folder / WEIGHTS_FILE)
+    except (ValueError, KeyError, UserWarning) as error:
+        raise UserError(
+            f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
+            f"({str(error).splitlines()[0]}) Use the recipe they were "
+            "trained with."
+        ) from error
+    with np.load(folder / STATE_FILE) as arrays:
+        values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    variables = seed_variables(model)
+    if len(variables) != len(values):
+        raise UserError(
+            f"{folder / STATE_FILE}: holds {len(values)} random states, the "
+            f"model has {len(variables)}. Use the recipe it was trained with."
+        )
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+    if hasattr(model, "spread_seeds"):
+        model.spread_seeds()
+
+
+def checkpoint_fault(folder: Path) -> str | None:
+    """Describes the damage of a checkpoint in a sentence.
+
+    Returns `None` if every file has its recorded SHA-256.
+    """
+    try:
+        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+        for name, expected in seal["sha256"].items():
+            if file_sha256(folder / name) != expected:
+                return (
+                    f"{folder / name}: damaged (its SHA-256 is not the "
+                    "recorded one)."
+                )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{folder}: damaged or missing ({error})."
+    return None
+
+
+def _check_room(model, folder):
+    """Raises the system's own error if a checkpoint does not fit on the disk.
+
+    HDF5 aborts the process if a write fails midway, so the space is reserved
+    first: this detects a full disk, a quota and a limit on file sizes.
+    """
+    variables = list(model.variables)
+    if getattr(model, "optimizer", None) is not None:
+        variables += model.optimizer.variables
+    needed = sum(
+        math.prod(variable.shape) * 4 + _BYTES_PER_ARRAY
+        for variable in variables
+    )
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as room:
+            os.posix_fallocate(room.fileno(), 0, needed)
+
+
+def _unsaved_state(model):
+    seeds = seed_variables(model)
+    return [keras.ops.convert_to_numpy(seed) for seed in seeds]
+
+
+def _write_text(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_mean(files: Sequence[Path], output: str | Path) -> None:
+    """Writes the mean of several `.weights.h5` files of one model, atomically.
+
+    Sums in float64 and leaves out the optimizer. Integer arrays are copied from
+    the last file.
+    """
+    with atomic_file(output) as temporary, ExitStack() as stack:
+        sources = [stack.enter_context(h5py.File(file)) for file in files]
+        target = stack.enter_context(h5py.File(temporary, "w"))
+        _fill(sources, target)
+
+
+def _fill(sources, target):
+    """Copies the first file's layout with the mean of all files' arrays."""
+    for key, value in sources[0].attrs.items():
+        target.attrs[key] = value
+
+    def visit(name, item):
+        if name.split("/")[0] == "optimizer":
+            return
+        if isinstance(item, h5py.Group):
+            new = target.require_group(name)
+        else:
+            new = target.create_dataset(name, data=_mean(sources, name, item))
+        for key, value in item.attrs.items():
+            new.attrs[key] = value
+
+    sources[0].visititems(visit)
+
+
+def _mean(sources, name, first):
+    if first.dtype.kind != "f":
+        return sources[-1][name][()]
+    total = np.zeros(first.shape, "float64")
+    for source in sources:
+        total += source[name][()]
+    return (total / len(sources)).astype(first.dtype)

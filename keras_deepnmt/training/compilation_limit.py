@@ -1,4 +1,4 @@
-"""Stops a run that would compile more than was planned."""
+"""Stops training at a batch shape that was not planned."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,22 @@ from keras_deepnmt.errors import UserError
 
 
 class CompilationLimit(keras.callbacks.Callback):
-    """Stops when a batch comes whose shape is not one of the batch shapes.
+    """Stops training at a batch whose shape is not one of the planned shapes.
 
-    XLA compiles the step for every shape it meets, seconds to minutes each
-    time. `data.choose_batch_shapes` plans few shapes; with others a run would
-    compile again and again without telling anybody.
+    XLA compiles the step once per batch shape, which takes seconds to minutes
+    each time. `data.choose_batch_shapes` plans few shapes; other batches would
+    make the run compile again and again without a message.
 
     Args:
-        batch_shapes: shapes of the training batches, those of all replicas
-            together.
+        batch_shapes: shapes of the training batches of all replicas together.
         evaluation_batch_shapes: shapes of the validation batches. Defaults to
-            any.
+            `None`: any shape is allowed.
 
     Raises:
-        UserError: while training, after the update that met another shape.
+        UserError: during training, after the first update with another shape.
 
     Example:
-    >>> batch_shapes = [keras_deepnmt.data.Cell(64, 16, 18)]
+    >>> batch_shapes = [keras_deepnmt.data.BatchShape(64, 16, 18)]
     >>> limit = keras_deepnmt.training.CompilationLimit(batch_shapes)
     >>> limit.batch_shapes[0].num_tokens
     2176

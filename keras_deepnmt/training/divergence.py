@@ -1,19 +1,19 @@
-"""Notices training that has gone wrong, and lowers the rate."""
+"""Detects training that diverges, and lowers the learning rate."""
 
 import math
 
 import keras
 
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.models.training_step.training_state import update_count
 
 
 class Diverged(Exception):
-    """Raised out of `fit` where training has diverged.
+    """Raised in `fit` if training has diverged.
 
     Args:
-        step: updates made.
-        loss: what the loss was.
-        first_bad_step: the first update after which it was so.
+        step: number of updates made.
+        loss: loss of the last update.
+        first_bad_step: first of the consecutive updates with a bad loss.
 
     Example:
     >>> raise Diverged(7, float("nan"), 7)
@@ -30,28 +30,30 @@ class Diverged(Exception):
 
 
 class DivergenceDetector(keras.callbacks.Callback):
-    """Breaks `fit` off when the loss is no number, or stays far too high.
+    """Stops `fit` when the loss is not finite, or stays far too high.
 
     With `l(n)` the loss of update `n` and `m` its running mean,
         m(n) = decay * m(n - 1) + (1 - decay) * l(n),
     update `n` is bad if `l(n)` is not finite or above `threshold * m(n - 1)`;
-    a bad update leaves the mean as it is. One loss that is not finite, or
-    `patience` bad updates one after another, raise `Diverged`. Put it before
-    what saves checkpoints. The loss is read from the logs, which hold the mean
-    of the epoch so far; nothing more is computed.
+    a bad update does not change the mean. One non-finite loss, or `patience`
+    consecutive bad updates, raise `Diverged`. Put this callback before the one
+    that saves checkpoints. The loss of an update is computed from the logs,
+    which hold the mean over the epoch so far; the step computes nothing more.
 
     Args:
-        threshold: float above 1, or `None`: only a loss that is not finite
-            counts. Defaults to `None`.
-        patience: int. Bad updates one after another. Defaults to `10`.
-        decay: float in (0, 1). Defaults to `0.99`.
+        threshold: float above 1, or `None` to check only for a non-finite
+            loss. Defaults to `None`.
+        patience: int. Number of consecutive bad updates. Defaults to `10`.
+        decay: float in (0, 1). Decay rate of the running mean. Defaults to
+            `0.99`.
 
     Attributes:
-        state: list of numbers from which another detector goes on.
+        state: list of the running mean and the number of bad updates; assign
+            it to another detector to continue.
 
     Raises:
         ValueError: if an argument is out of its range.
-        Diverged: while training.
+        Diverged: during training.
 
     Example:
     >>> detector = keras_deepnmt.training.DivergenceDetector(threshold=2.0)
@@ -91,7 +93,7 @@ class DivergenceDetector(keras.callbacks.Callback):
             self._compare(self._of_update(loss, logs))
 
     def _of_update(self, mean, logs):
-        """Takes the loss of one update out of the mean of the epoch."""
+        """Computes the loss of one update from two means over the epoch."""
         tokens = float(logs.get("tokens", self._token_sum + 1.0))
         before = self._loss_sum, self._token_sum
         self._loss_sum, self._token_sum = mean * tokens, tokens
@@ -109,19 +111,19 @@ class DivergenceDetector(keras.callbacks.Callback):
             self._break_off(loss, self._step - num_bad + 1)
 
     def _break_off(self, loss, first_bad_step):
-        # On JAX `fit` holds the weights aside until the epoch's end.
+        # On JAX `fit` keeps the weights outside the model during an epoch.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
         raise Diverged(self._step, loss, first_bad_step)
 
 
 def lower_rate(model: keras.Model, factor: float) -> None:
-    """Multiplies a model's learning rate, for all updates to come.
+    """Multiplies a model's learning rate, for all later updates.
 
     Args:
-        model: a compiled model whose optimizer has a `rate_factor`, which its
-            checkpoints hold.
-        factor: what the rate is multiplied by.
+        model: a compiled model whose optimizer has a `rate_factor`; the factor
+            is saved in its checkpoints.
+        factor: factor on the learning rate.
 
     Raises:
         ValueError: if the optimizer has no `rate_factor`.
@@ -134,7 +136,7 @@ def lower_rate(model: keras.Model, factor: float) -> None:
     0.25
     """
     optimizer = model.optimizer
-    # An optimizer that scales the loss holds the one that makes updates.
+    # A loss-scaling optimizer wraps the one that makes the updates.
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if not hasattr(optimizer, "rate_factor"):
         raise ValueError(

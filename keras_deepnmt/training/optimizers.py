@@ -1,4 +1,4 @@
-"""Keras' optimizers with a rate that callbacks may lower, and an average."""
+"""Keras' optimizers with a factor on the rate, and averaged weights."""
 
 import keras
 
@@ -10,7 +10,7 @@ class RateFactor:
 
     The factor is a variable of the optimizer: saved with it, mirrored by a
     strategy, and read by the compiled step of every backend. It multiplies
-    whatever the optimizer follows, a number or a schedule `s`:
+    the optimizer's learning rate, a number or a schedule `s`:
         rate(n) = rate_factor * s(n)
 
     Args:
@@ -18,7 +18,7 @@ class RateFactor:
         **kwargs: arguments of the Keras optimizer.
 
     Attributes:
-        rate_factor: float scalar `keras.Variable`, at first 1; assign to it.
+        rate_factor: float scalar `keras.Variable`, initially 1; assign to it.
 
     Example:
     >>> class Lion(RateFactor, keras.optimizers.Lion):
@@ -63,12 +63,12 @@ class Adam(WeightAverage, RateFactor, keras.optimizers.Adam):
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class AdamW(WeightAverage, RateFactor, keras.optimizers.AdamW):
-    """Keras' AdamW with a `rate_factor` and an average, sparing vectors.
+    """Keras' AdamW with a `rate_factor`, an average, and no decay of vectors.
 
-    With rate `r`, decay `d` and Adam's update `a(n)`, a matrix becomes
+    With rate `r`, decay `d` and Adam's update `a(n)`, a matrix is updated to
         w(n) = (1 - r * d) * w(n - 1) - r * a(n)
-    and a vector, that is, a bias or what scales and shifts a normalised
-    state, `w(n - 1) - r * a(n)`.
+    and a vector, that is, a bias or a scale of a normalization, to
+    `w(n - 1) - r * a(n)`.
 
     Args:
         *args: arguments of `keras.optimizers.AdamW`.
@@ -90,24 +90,24 @@ class AdamW(WeightAverage, RateFactor, keras.optimizers.AdamW):
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class Nesterov(WeightAverage, RateFactor, keras.optimizers.SGD):
-    """Keras' form of Nesterov's gradient, with `rate_factor` and average.
+    """Keras' Nesterov momentum with a `rate_factor` and an average.
 
-    With rate `r`, momentum `m` and the gradient `g(w)`, this is what Keras
-    does:
+    With rate `r`, momentum `m` and the gradient `g(w)`, Keras computes:
         v(n) = m * v(n - 1) - r * g(w(n - 1))
         w(n) = w(n - 1) + m * v(n) - r * g(w(n - 1))
     The classic form (Nesterov, 1983; Sutskever et al., 2013, Equations 3, 4)
-    takes the gradient where the momentum alone would lead:
+    takes the gradient at the point that the momentum alone leads to:
         v(n) = m * v(n - 1) - r * g(u(n - 1) + m * v(n - 1))
         u(n) = u(n - 1) + v(n)
-    Both are one walk, `w(n) = u(n) + m * v(n)`: Keras trains and measures the
-    weights that the classic form only looks at. When the rate is lowered the
-    velocity keeps its size and fades over the next `1 / (1 - m)` updates or
-    so; some implementations lower it with the rate.
+    Both make the same updates, with `w(n) = u(n) + m * v(n)`: the weights in
+    Keras are the points at which the classic form takes its gradients. When
+    the rate is lowered, the velocity keeps its size and decays over about the
+    next `1 / (1 - m)` updates; some implementations lower it with the rate.
 
     Args:
-        learning_rate: float or schedule.
-        momentum: float in [0, 1]. Share of the velocity that is kept.
+        learning_rate: float or schedule. Defaults to `0.25`.
+        momentum: float in [0, 1]. Fraction of the velocity that each update
+            keeps. Defaults to `0.99`.
         **kwargs: other arguments of `keras.optimizers.SGD`, and
             `average_momentum` of `WeightAverage`.
 

@@ -1,4 +1,4 @@
-"""A learning rate that is divided when the validation gets worse."""
+"""Divides the learning rate when the validation loss increases."""
 
 import keras
 
@@ -9,28 +9,30 @@ class DivideOnPlateau(keras.callbacks.Callback):
     With `l(e)` the loss after epoch `e`, `f` the factor on the rate:
         f(e) = f(e - 1) / divide_by   if l(e) > l(e - 1)
         f(e) = f(e - 1)               otherwise
-    It stops training when a rate that was divided is below `minimum`. So were
-    the convolutional models of DenseNMT trained (Shen et al., 2018):
-    Nesterov's gradient from a rate of 0.25, divided by 10 until 1e-4.
+    It stops training when a divided rate is below `minimum`. The convolutional
+    models of DenseNMT were trained in this way (Shen et al., 2018): Nesterov
+    momentum with a rate of 0.25, divided by 10 down to 1e-4.
 
     The model needs an optimizer with a `rate_factor`, such as
-    `keras_deepnmt.training.Nesterov`. Put it before what saves checkpoints,
-    and after what logs the monitored value.
+    `keras_deepnmt.training.Nesterov`. Put this callback before the one that
+    saves checkpoints, and after the one that logs the monitored value.
 
     Args:
-        divide_by: float above 1. What the rate is divided by.
-        minimum: float. Rate under which training stops.
-        monitor: str. What must not increase. Defaults to `"val_loss"`.
-        keep_dividing: bool. Whether every epoch after the first increase
-            divides, as for the larger corpora there.
-        history: list of `(epoch, logs)` of the validations already made. The
-            factor is then what they alone make of `first_factor`, whatever the
-            optimizer holds, so that a restart is exact. Defaults to `None`: it
-            goes on from the optimizer's factor.
-        first_factor: float. Factor of no division, where `history` is given.
+        divide_by: float above 1. Divisor of the rate. Defaults to `10.0`.
+        minimum: float. Training stops at a rate below it. Defaults to `1e-4`.
+        monitor: str. Name of the value in the logs. Defaults to `"val_loss"`.
+        keep_dividing: bool. Whether the rate is divided after every epoch once
+            the loss has increased, as for the larger corpora of the paper.
+            Defaults to `False`.
+        history: list of `(epoch, logs)` of earlier validations. The factor is
+            then computed from them and `first_factor` alone, not from the
+            optimizer's state, so that a restart is exact. Defaults to `None`:
+            the optimizer's factor is the first one.
+        first_factor: float. Factor before any division; used only with
+            `history`. Defaults to `1.0`.
 
     Attributes:
-        num_divisions: int. Times the rate was divided.
+        num_divisions: int. Number of times the rate was divided.
 
     Raises:
         ValueError: if `divide_by` is not above 1 or `minimum` is negative; when
@@ -97,7 +99,7 @@ class DivideOnPlateau(keras.callbacks.Callback):
                 f"`monitor` must be logged after each epoch. Received: "
                 f"monitor={self.monitor!r}, logged: {sorted(logs or {})}"
             )
-        # A validation that was broken off is made once more.
+        # An interrupted validation is run again.
         if self._losses and self._losses[-1][0] == epoch:
             self._losses.pop()
         self._losses.append((epoch, float(logs[self.monitor])))
@@ -115,7 +117,7 @@ class DivideOnPlateau(keras.callbacks.Callback):
 
     def _variable(self):
         optimizer = self.model.optimizer
-        # An optimizer that scales the loss holds the one that makes updates.
+        # A loss-scaling optimizer wraps the one that makes the updates.
         optimizer = getattr(optimizer, "inner_optimizer", optimizer)
         if not hasattr(optimizer, "rate_factor"):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What a person sees while a model trains."""
+"""The progress bar and progress lines of training."""
 
 import sys
 import time
@@ -14,27 +14,27 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.models.training_step.training_state import update_count
 
 
 class ThroughputProgress(keras.callbacks.Callback):
     """Shows updates, loss, rate, tokens per second, padding, compilations.
 
-    A live bar in a terminal; elsewhere one plain line per epoch and at most
-    one a minute between. It adds `step`, `learning_rate`, `seconds`,
-    `tokens_per_second` (real target tokens, training time alone) and
-    `compile_seconds` (of updates that met a new shape: tracing, compiling, and
-    the update itself) to the logs of an epoch, so that callbacks after it
-    (CSV, TensorBoard) record them.
+    Shows a live bar in a terminal; otherwise prints one line per epoch, and at
+    most one per minute within an epoch. It adds these values to the logs of an
+    epoch, so that later callbacks (CSV, TensorBoard) record them: `step`,
+    `learning_rate`, `seconds`, `tokens_per_second` (real target tokens per
+    second of training) and `compile_seconds` (of the updates with a new batch
+    shape: tracing, compiling, and the update itself).
 
     Args:
-        total_steps: int. Updates of the whole run.
-        expected_compilations: int. Shapes the training step will meet.
-        padding_fraction: float. Share of padding positions, 0 to 1.
-        quiet: bool. Shows nothing, still adds to the logs.
-        stream: where to write; standard error by default.
-        seconds_between_lines: float. Without a terminal, seconds between two
-            lines inside an epoch.
+        total_steps: int. Number of updates of the whole run.
+        expected_compilations: int. Number of batch shapes in training.
+        padding_fraction: float in [0, 1]. Fraction of padding positions.
+        quiet: bool. If true, shows nothing, but still adds to the logs.
+        stream: text stream to write to. Defaults to standard error.
+        seconds_between_lines: float. Without a terminal, minimum seconds
+            between two lines within an epoch. Defaults to `60.0`.
 
     Example:
     >>> progress = keras_deepnmt.training.ThroughputProgress(8000, quiet=True)
@@ -124,7 +124,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         self.close()
 
     def close(self):
-        """Takes the live bar off the screen; harmless when there is none."""
+        """Removes the live bar, if there is one."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

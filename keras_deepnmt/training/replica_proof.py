@@ -1,4 +1,4 @@
-"""Proves on this machine that replicas make the updates of one device."""
+"""Checks that replicas on this machine train as one device does."""
 
 import os
 import signal
@@ -35,13 +35,14 @@ _RATES = {
 
 @dataclass(frozen=True)
 class ProofRow:
-    """One way of training, compared with one device.
+    """The result of one training configuration, compared with one device.
 
     Attributes:
-        name: what was trained how.
+        name: the configuration.
         optimizer: `"SGD"` or `"Adam"`.
-        difference: the largest difference of any weight after the last update.
-        limit: the most it may be, or `None` where it is only shown.
+        difference: largest absolute difference of a weight after the last
+            update.
+        limit: largest allowed difference, or `None` if it is only shown.
         seconds: wall time, compilation included.
     """
 
@@ -58,22 +59,14 @@ class ProofRow:
 
 
 def proof_rows(strategy: Any, folder: Path) -> Iterator[ProofRow]:
-    """Trains a tiny Transformer in every way, and compares the weights.
+    """Trains a tiny Transformer in several ways and compares the weights.
 
-    Twenty updates without dropout on batches whose rows differ in length and
-    do not divide by the replicas, once on one device without XLA, and then on
-    the replicas: plainly, with XLA, with accumulated gradients, killed and
-    resumed, and in bfloat16.
-
-    Args:
-        strategy: what `make_strategy("mirrored", n)` gave.
-        folder: an empty folder for the checkpoints of the killed process.
-
-    Yields:
-        A `ProofRow` for each way and optimizer, as it is done.
-
-    Raises:
-        UserError: if the strategy has one replica.
+    Makes 20 updates without dropout on batches of seven rows of different
+    lengths, once on one device without XLA, and then on the replicas: without
+    options, with XLA, with accumulated gradients, killed and resumed, and in
+    bfloat16. Yields a `ProofRow` for each configuration and optimizer as soon
+    as it is done. `folder` gets the checkpoints of the killed process. Raises
+    a `UserError` if the strategy has only one replica.
 
     Example:
     >>> for row in proof_rows(make_strategy("mirrored", 2), Path("proof")):
@@ -120,7 +113,7 @@ def _row(way, optimizer, reference, weights, limit, start):
 def _weights_after(
     strategy, optimizer, *, dtype="float32", store=None, callbacks=(), **options
 ):
-    """Trains from the store's checkpoint, or from the start, to the end."""
+    """Trains from the last checkpoint or the start, and returns the weights."""
     keras.utils.set_random_seed(1)
     with strategy.scope():
         model = Transformer(
@@ -142,7 +135,7 @@ def _weights_after(
 
 
 class _Batches:
-    """The batches from a step on: each depends on its step alone."""
+    """The batches from a step on; each is a function of its step."""
 
     def __init__(self, start):
         self.start = start
@@ -191,13 +184,7 @@ def _kill_in_the_middle(directory, num_replicas, optimizer):
 
 
 def train_until_killed(directory: str, num_replicas: int, optimizer: str):
-    """Trains with checkpoints, and kills its own process after some updates.
-
-    Args:
-        directory: the folder of the checkpoints.
-        num_replicas: replicas to train on.
-        optimizer: `"SGD"` or `"Adam"`.
-    """
+    """Trains with checkpoints, and kills its own process after 13 updates."""
     strategy = make_strategy("mirrored", num_replicas)
     store = CheckpointStore(directory)
     saving = CheckpointCallback(store, _CHECKPOINT_EVERY, STEPS)

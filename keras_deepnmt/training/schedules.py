@@ -1,4 +1,4 @@
-"""Learning rates over the course of training."""
+"""Learning rate schedules."""
 
 import keras
 from keras import ops
@@ -6,21 +6,21 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly to a peak, then falls with the square root of the update.
+    """Rises linearly to a peak, then decays as `1 / sqrt(update)`.
 
-    Adam's first moments are estimated from few gradients at the start, so full
-    steps there throw a deep model off; the linear rise keeps them small.
+    At the start Adam estimates its moments from few gradients, and large
+    updates can make a deep model diverge; the linear rise keeps them small.
 
     With `n` the number of the update, counted from one:
         rate(n) = peak_learning_rate * min(n / warmup_steps,
                                            sqrt(warmup_steps / n))
 
-    Keras hands over the number of updates already made, so `step` 0 is update
-    `n` = 1 and the first update already has a rate above zero.
+    Keras passes the number of updates already made, so `step` 0 is update
+    `n` = 1, and the first update has a rate above zero.
 
     Args:
         peak_learning_rate: float. The rate at update `warmup_steps`.
-        warmup_steps: int. Updates of the linear rise; 1 means none.
+        warmup_steps: int. Number of updates of the linear rise; 1 for none.
 
     Raises:
         ValueError: if an argument is not above zero.
@@ -49,18 +49,18 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     @classmethod
     def noam(cls, hidden_dim, warmup_steps, scale=1.0):
-        """Derives the peak from a width (Vaswani et al., 2017, Equation 3).
+        """Computes the peak from a width (Vaswani et al., 2017, Equation 3).
 
             rate(n) = scale * hidden_dim^-0.5
                       * min(n^-0.5, n * warmup_steps^-1.5)
 
-        It is the same curve with the peak
+        It is the schedule of the class with the peak
         `scale * (hidden_dim * warmup_steps)^-0.5`.
 
         Args:
             hidden_dim: int. Width of the model.
-            warmup_steps: int. Updates of the linear rise.
-            scale: float. Factor on the whole curve. Defaults to `1.0`.
+            warmup_steps: int. Number of updates of the linear rise.
+            scale: float. Factor on the rate. Defaults to `1.0`.
 
         Returns:
             An `InverseSquareRoot`.
@@ -89,9 +89,9 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class Constant(keras.optimizers.schedules.LearningRateSchedule):
-    """Keeps one rate, as fine-tuning does.
+    """A constant rate, for example for fine-tuning.
 
-    A plain number does the same in Keras, but `WarmUp` takes a schedule.
+    In Keras a number does the same, but `WarmUp` needs a schedule.
 
     Args:
         learning_rate: float. The rate of every update.
@@ -124,15 +124,15 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
-    """Lets any schedule begin with a linear rise.
+    """Adds a linear rise at the start of any schedule.
 
     With `n` the number of the update, counted from one:
         rate(n) = schedule(n) * min(n / warmup_steps, 1)
 
     Args:
-        schedule: `keras.optimizers.schedules.LearningRateSchedule`. What is
-            followed; it goes on counting during the rise.
-        warmup_steps: int. Updates of the linear rise; 1 means none.
+        schedule: `keras.optimizers.schedules.LearningRateSchedule`. Its steps
+            count from the first update, the rise included.
+        warmup_steps: int. Number of updates of the linear rise; 1 for none.
 
     Raises:
         TypeError: if `schedule` is not a schedule.

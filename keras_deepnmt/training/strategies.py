@@ -1,4 +1,4 @@
-"""Which devices train: one, several of a machine, or several machines."""
+"""The devices and the worker processes that train a model together."""
 
 import contextlib
 import json
@@ -13,29 +13,29 @@ Strategy = Literal["one_device", "mirrored", "multi_worker"]
 
 
 def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
-    """Makes what a model is built, compiled and trained under.
+    """Makes the strategy in whose scope a model is built and trained.
 
     `"mirrored"` is a `tf.distribute.MirroredStrategy`: every replica holds all
     weights and takes an equal part of each batch's rows. Without accelerators
-    the processor is divided into logical devices. On the JAX backend it is a
+    the CPU is divided into logical devices. On the JAX backend it is a
     `keras.distribution.DataParallel`, which does the same.
 
     `"multi_worker"` is a `tf.distribute.MultiWorkerMirroredStrategy`: the same
-    over the machines that the environment variable TF_CONFIG names, on all
-    devices of each; it waits until all have started.
+    on all devices of the machines that the environment variable TF_CONFIG
+    lists. It waits until the processes on all of them have started.
 
     Args:
         kind: `"one_device"`, `"mirrored"` or `"multi_worker"`.
-        num_replicas: replicas of `"mirrored"`. Defaults to all accelerators,
-            or one where there are none.
+        num_replicas: number of replicas of `"mirrored"`. Defaults to all
+            accelerators, or to one if there are none.
 
     Returns:
         An object with a `scope()` to build, compile and fit in.
 
     Raises:
-        UserError: if there are not that many devices, or none is asked for,
-            TF_CONFIG does not say which process of which cluster this is, or
-            the backend has no such strategy.
+        UserError: if there are too few devices, `num_replicas` is below one,
+            TF_CONFIG does not define the cluster and this process's place in
+            it, or the backend has no such strategy.
 
     Example:
     >>> with make_strategy("one_device").scope():
@@ -65,8 +65,72 @@ def make_strategy(kind: Strategy, num_replicas: int | None = None) -> Any:
     return tf.distribute.MirroredStrategy(_tensorflow_devices(num_replicas))
 
 
+class Workers:
+    """Communication between the worker processes of a strategy.
+
+    All processes must make the same calls in the same order. Only the chief
+    writes files and prints.
+
+    Args:
+        strategy: what `make_strategy` gave.
+
+    Attributes:
+        is_chief: whether this process writes files; true if it is the only one.
+        is_distributed: whether there are several processes.
+
+    Example:
+    >>> Workers(make_strategy("one_device")).is_chief
+    True
+    """
+
+    def __init__(self, strategy: Any):
+        self._strategy = strategy
+        resolver = getattr(strategy, "cluster_resolver", None)
+        workers = resolver.cluster_spec().as_dict() if resolver else {}
+        self.is_chief = (
+            not workers
+            or resolver.task_type == "chief"
+            or ("chief" not in workers and resolver.task_id == 0)
+        )
+        self.is_distributed = sum(map(len, workers.values())) > 1
+
+    def barrier(self) -> None:
+        """Waits until every process has called this method."""
+        self.all_reduce_sum(0)
+
+    def broadcast(self, value: int) -> int:
+        """Returns the chief's value in every process.
+
+        Args:
+            value: an integer below 2^31; only the chief's is used.
+        """
+        return self.all_reduce_sum(value if self.is_chief else 0)
+
+    def all_reduce_sum(self, value: int) -> int:
+        """Returns the sum of all processes' values in every process.
+
+        Args:
+            value: an integer or bool; the sum must be below 2^31.
+        """
+        if not self.is_distributed:
+            return value
+        import tensorflow as tf
+
+        @tf.function
+        def sum_over_processes():
+            context = tf.distribute.get_replica_context()
+            # A process may have several replicas; only its first one counts.
+            local = context.replica_id_in_sync_group % replicas_per_process == 0
+            mine = tf.where(local, int(value), 0)
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, mine)
+
+        replicas_per_process = len(self._strategy.extended.worker_devices)
+        total = self._strategy.run(sum_over_processes)
+        return int(self._strategy.experimental_local_results(total)[0])
+
+
 class _OneDevice:
-    """No strategy at all, with the same interface."""
+    """The interface of a strategy on one device."""
 
     num_replicas_in_sync = 1
 
@@ -75,7 +139,7 @@ class _OneDevice:
 
 
 class _DataParallel:
-    """Devices of JAX, with the interface of a strategy."""
+    """The interface of a strategy on several devices of JAX."""
 
     def __init__(self, num_replicas):
         devices = _jax_devices(num_replicas)
@@ -92,11 +156,11 @@ def _jax_devices(num_replicas):
     import jax
 
     if num_replicas is not None:
-        # A device that waits in an all-reduce keeps a thread of XLA's pool,
-        # which has one for each core: with none left, all wait for ever.
+        # A device that waits in an all-reduce blocks a thread of XLA's pool,
+        # which has one per core: with none left, training deadlocks.
         threads = max(os.cpu_count() or 1, 2 * num_replicas)
         os.environ.setdefault("PJRT_NPROC", str(threads))
-        # After JAX has started its devices are what they are.
+        # Once JAX has started, its devices cannot be changed.
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", num_replicas)
     devices = keras.distribution.list_devices()
@@ -108,7 +172,7 @@ def _jax_devices(num_replicas):
 
 
 def _check_cluster(text, num_replicas):
-    """Checks TF_CONFIG; what TensorFlow says of a wrong one is no help."""
+    """Checks TF_CONFIG, for which TensorFlow's own errors are unclear."""
     if num_replicas is not None:
         raise UserError(
             'strategy "multi_worker" takes all devices of each machine. '
@@ -146,7 +210,7 @@ def _tensorflow_devices(num_replicas):
     try:
         tf.config.set_logical_device_configuration(processor, parts)
     except RuntimeError as error:
-        # TensorFlow has started: its logical devices are what they are.
+        # Once TensorFlow has started, its devices cannot be changed.
         present = len(tf.config.list_logical_devices("CPU"))
         if present < wanted:
             raise _too_few("CPU", present, wanted) from error

@@ -1,30 +1,32 @@
-"""A temperature that falls while a model trains."""
+"""Decreases a temperature during training."""
 
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.training.update_count import update_count
+from keras_deepnmt.models.training_step.training_state import update_count
 
 
 class TemperatureDecay(keras.callbacks.Callback):
-    """Lowers the temperature of every layer that has one, update by update.
+    """Decreases the temperature of every layer that has one, at each update.
 
     A relaxed sample (Gumbel-softmax) is smooth at a high temperature, where
-    all choices get gradients, and nearly one-hot at a low one. Fine-tuning of
-    role-interactive layers (Weissenborn et al., 2019) goes from one to the
-    other; with `k` updates made:
+    all choices get gradients, and nearly one-hot at a low one. Role-interactive
+    layers are fine-tuned from a high to a low one (Weissenborn et al., 2019);
+    with `k` updates made:
         temperature(k) = max(minimum, start * factor ** k)
-    The defaults are theirs. It is a function of the updates made alone, so
-    that a restart is exact. Validation has the temperature of the last update.
+    The defaults are the paper's. The temperature depends only on the number of
+    updates, so that a restart is exact. Validation uses the temperature of the
+    last update.
 
-    A layer has a temperature if it has a scalar weight of that name that does
-    not train: `self.add_weight(name="temperature", shape=(),
+    A layer has a temperature if it has a scalar weight of that name that is
+    not trained: `self.add_weight(name="temperature", shape=(),
     initializer="ones", trainable=False)`. It is saved with the model.
 
     Args:
-        start: float. Temperature of the first update.
-        factor: float in (0, 1). What an update multiplies it by.
-        minimum: float. What it does not fall below.
+        start: float. Temperature at the first update. Defaults to `5.0`.
+        factor: float in (0, 1). Factor on the temperature at each update.
+            Defaults to `0.9995`.
+        minimum: float. Lowest temperature. Defaults to `0.5`.
 
     Raises:
         ValueError: if `start` or `minimum` is not above zero, `minimum` is
@@ -85,7 +87,7 @@ class TemperatureDecay(keras.callbacks.Callback):
         self._step += 1
         if batch and now == self.temperature(self._step - 2):
             return
-        # On JAX `fit` holds the weights aside; it takes up what was synced.
+        # On JAX `fit` keeps the weights outside the model during an epoch.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
         for weight in self._weights:

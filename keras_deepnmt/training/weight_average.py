@@ -1,4 +1,4 @@
-"""A running average of the weights: training goes on with the raw ones."""
+"""A moving average of the weights, kept beside the trained ones."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ from keras import ops
 class WeightAverage:
     """Gives a Keras optimizer an exponential moving average of the weights.
 
-    The weights of one update are noisy; their average over the last
-    `1 / (1 - average_momentum)` updates or so is usually better, and costs no
+    The weights after one update are noisy; their average over about the last
+    `1 / (1 - average_momentum)` updates is usually better, and costs almost no
     training time. With the weights `w(n)` after update `n`, counted from one:
         d(n) = min(average_momentum, (n - 1) / (n + 8))
         a(n) = d(n) * a(n - 1) + (1 - d(n)) * w(n)
-    The share `d(n)` begins at zero, so that the random weights of the start
-    are soon forgotten. The averages are variables of the optimizer: saved with
-    it and kept equal by a strategy. What trains are the raw weights; see
-    `averaged_weights` and `ValidateAverage` for the use of the others.
+    `d(n)` starts at zero, so that the random initial weights soon have no
+    influence. The averages are variables of the optimizer: saved with it and
+    kept equal by a strategy. Training continues with the raw weights; use the
+    averages by `averaged_weights` and `ValidateAverage`.
 
     Args:
         *args: arguments of the Keras optimizer.
@@ -27,8 +27,8 @@ class WeightAverage:
         **kwargs: arguments of the Keras optimizer.
 
     Attributes:
-        averages: list of variables, one for each weight that trains; empty
-            without an average.
+        averages: list of variables, one per trainable weight; empty without
+            an average.
 
     Raises:
         ValueError: if `average_momentum` is not between 0 and 1.
@@ -59,7 +59,7 @@ class WeightAverage:
         super().update_step(gradient, variable, learning_rate)
         if self.average_momentum is None:
             return
-        # As Keras' guide to own optimizers finds a variable's state.
+        # The lookup of Keras' guide to custom optimizers.
         average = self.averages[self._get_variable_index(variable)]
         made = ops.cast(self.iterations, variable.dtype)
         share = ops.minimum(
@@ -74,14 +74,10 @@ class WeightAverage:
 
 
 def take_averages(model: keras.Model) -> list[np.ndarray]:
-    """Puts the averages into a model for good.
+    """Replaces a model's weights by their averages; returns the raw values.
 
-    Args:
-        model: a model.
-
-    Returns:
-        The raw values of `model.trainable_variables`; empty where there are
-        no averages yet, and the weights stay as they are.
+    Without averages, or before the first update, the weights do not change and
+    the returned list is empty.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -95,7 +91,7 @@ def take_averages(model: keras.Model) -> list[np.ndarray]:
     if not averages or not ops.convert_to_numpy(optimizer.iterations):
         return []
     raw = [
-        # A copy: on the processor it may else be the variable's own memory.
+        # A copy: on the CPU the array may share the variable's memory.
         ops.convert_to_numpy(v).copy()
         for v in model.trainable_variables
     ]
@@ -105,10 +101,10 @@ def take_averages(model: keras.Model) -> list[np.ndarray]:
 
 @contextlib.contextmanager
 def averaged_weights(model: keras.Model) -> Iterator[None]:
-    """Puts the averages into a model, and the raw weights back, bit by bit.
+    """Uses the averaged weights in its body, and restores the raw ones exactly.
 
-    Before the first update, and where no optimizer keeps averages, the weights
-    stay as they are.
+    Before the first update, or if the optimizer keeps no averages, the weights
+    do not change.
 
     Args:
         model: a model.
@@ -130,11 +126,11 @@ def averaged_weights(model: keras.Model) -> Iterator[None]:
 
 
 class ValidateAverage(keras.callbacks.Callback):
-    """Lets `fit` validate the averaged weights and train the raw ones.
+    """Makes `fit` validate the averaged weights and train the raw ones.
 
-    Does nothing where the optimizer keeps no averages. Put it first in the
-    list. What other callbacks measure when an epoch has ended is measured
-    on the raw weights, unless they use `averaged_weights`.
+    Does nothing if the optimizer keeps no averages. Put it first in the list.
+    Other callbacks see the raw weights at the end of an epoch, unless they use
+    `averaged_weights`.
 
     Example:
     >>> callback = keras_deepnmt.training.ValidateAverage()
@@ -151,7 +147,7 @@ class ValidateAverage(keras.callbacks.Callback):
             self._raw = None
 
     def on_train_end(self, logs=None):
-        # Where a validation was broken off.
+        # If a validation was interrupted.
         self.on_test_end()
 
 

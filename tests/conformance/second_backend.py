@@ -22,6 +22,7 @@ from keras_deepnmt.decoding import beam_search  # noqa: E402
 from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
+    ObjectiveTerm,
     ScheduledSampling,
 )
 from keras_deepnmt.training import (  # noqa: E402
@@ -88,6 +89,13 @@ def step_by_step(model, inputs, labels, expected):
     return difference(found[real], expected[real]) / float(largest)
 
 
+class Scaled(ObjectiveTerm):
+    """A term of the objective that this test brings along."""
+
+    def change_losses(self, model, labels, log_probs, losses, prepared):
+        return 0.9 * losses
+
+
 def train_with_options(entry, weights):
     """Two updates that lower all there is, layers' losses too, no chance."""
     model, teacher = entry.make(dropout=0.0), entry.make()
@@ -99,6 +107,7 @@ def train_with_options(entry, weights):
         # From the second update on.
         scheduled_sampling=ScheduledSampling(1.0, 1, 1),
         distillation=Distillation(teacher, 0.5),
+        objective_terms=[Scaled()],
     )
     inputs, labels = entry.example()
     history = model.fit(inputs, labels, batch_size=4, epochs=2, verbose=0)
@@ -113,7 +122,13 @@ def check_options(folder):
         losses, *weights = arrays.values()
     middle = len(weights) // 2
     found, trained = train_with_options(entry, weights[:middle])
+    try:
+        entry.make().compile("adam", metrics=["accuracy"])
+        refused = ""
+    except ValueError as error:
+        refused = str(error)
     return {
+        "refused": refused,
         "losses": difference(found, losses),
         "weights": max(map(difference, trained, weights[middle:])),
     }

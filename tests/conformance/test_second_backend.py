@@ -130,6 +130,7 @@ def test_training_with_every_option_makes_the_same_updates(results):
     found = results("models")["options"]
     assert found["losses"] < 1e-4
     assert found["weights"] < 1e-5
+    assert "`metrics` is not supported" in found["refused"]
 
 
 def test_two_devices_train_resume_and_translate_as_one(results):

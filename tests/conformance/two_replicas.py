@@ -27,8 +27,10 @@ from keras_deepnmt.models import (  # noqa: E402
     Distillation,
     ScheduledSampling,
 )
+from keras_deepnmt.models.training_step.training_state import (  # noqa: E402
+    update_count,
+)
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
-from keras_deepnmt.training.update_count import update_count  # noqa: E402
 
 # What is special on two replicas, for one entry each; sums are for all.
 OPTIONS = [

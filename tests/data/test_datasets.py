@@ -30,7 +30,9 @@ from keras_deepnmt.data.batches.datasets import (
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
+from keras_deepnmt.models.training_step.tensorflow_batches import (
+    open_shape_dataset,
+)
 
 
 @pytest.fixture(scope="module")

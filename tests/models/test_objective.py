@@ -1,6 +1,7 @@
 """What must be true of the objective: R-Drop, distillation and scheduled
 sampling are their equations, each alone and together; what layers add counts
-once; the share of predictions follows the updates."""
+once; the share of predictions follows the updates; another term changes each
+step that it overrides."""
 
 import keras
 import numpy as np
@@ -11,8 +12,10 @@ from keras_deepnmt.losses import LabelSmoothedCrossEntropy, kl_divergence
 from keras_deepnmt.models import (
     Distillation,
     Objective,
+    ObjectiveTerm,
     ScheduledSampling,
     Seq2Seq,
+    register_objective_term,
 )
 
 B, T, V = 3, 5, 7
@@ -133,6 +136,45 @@ def test_all_options_compose():
     assert (read[0] != TARGETS).any()
 
 
+class EveryStep(ObjectiveTerm):
+    """Changes all that a term can, by numbers that are easy to follow."""
+
+    needs_second_forward = True
+
+    def change_inputs(self, model, inputs, scores):
+        return {**inputs, "target_ids": inputs["target_ids"] + 1}
+
+    def prepare(self, model, inputs):
+        return float(ops.max(inputs["target_ids"]))
+
+    def change_losses(self, model, labels, log_probs, losses, prepared):
+        return 0.0 * losses + prepared
+
+    def compare_forwards(self, model, labels, first, second):
+        return ops.full(labels.shape, 10.0)
+
+
+def test_a_term_changes_each_step_that_it_overrides():
+    model = Canned(SECOND, THIRD)
+    loss, added = summed(
+        Objective(objective_terms=(EveryStep(),)), model, 2.0, 5.0
+    )
+    # Ids up to 6 become 7; the sum of two forwards and 10 is halved.
+    assert loss == np.count_nonzero(LABELS) * (7.0 + 7.0 + 10.0) / 2.0
+    assert added == 3.5
+    assert len(model.read) == 2
+    for ids in model.read:
+        np.testing.assert_array_equal(ids, TARGETS + 1)
+
+
+def test_a_term_that_overrides_nothing_changes_nothing():
+    plain, _ = summed(Objective(), Canned(), 0.0)
+    loss, _ = summed(
+        Objective(objective_terms=(ObjectiveTerm(),)), Canned(), 0.0
+    )
+    assert loss == plain
+
+
 def predictions(scores):
     ids = TARGETS.copy()
     for b, t in np.argwhere(TARGETS > 2):
@@ -200,6 +242,15 @@ def test_a_divergence_is_its_sum():
         (lambda: ScheduledSampling(1.5), "probability=1.5"),
         (lambda: ScheduledSampling(0.5, 7, 5), "start_step=7, end_step=5"),
         (lambda: Distillation(Canned(), 2.0), "weight=2.0"),
+        (
+            lambda: Objective(objective_terms=(0.5,)),
+            "`objective_terms` must .*0.5",
+        ),
+        (
+            lambda: register_objective_term("r_drop", ScheduledSampling),
+            "which is .*RDrop. Use another name",
+        ),
+        (lambda: register_objective_term("canned", Canned), "must be a sub"),
     ],
 )
 def test_refuses_what_is_no_option(make, received):

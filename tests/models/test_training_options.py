@@ -1,7 +1,8 @@
 """What must be true of a compiled model with R-Drop, scheduled sampling or
 distillation: where an option can change nothing it does not; layers' losses
 still count once; the teacher stays out of the student; the share of
-predictions follows the optimizer; parts of a batch add up."""
+predictions follows the optimizer; parts of a batch add up; another term trains
+and is saved; Keras' metrics are refused, not ignored."""
 
 import catalog
 import keras
@@ -9,8 +10,13 @@ import numpy as np
 import pytest
 from test_training_step import ConstantLoss, dataset_of
 
-from keras_deepnmt.models import Distillation, ScheduledSampling
-from keras_deepnmt.models.seed_variables import seed_variables
+from keras_deepnmt.models import (
+    Distillation,
+    ObjectiveTerm,
+    ScheduledSampling,
+    register_objective_term,
+)
+from keras_deepnmt.models.training_step.training_state import seed_variables
 
 ENTRY = catalog.MODELS[1]
 BATCH = ENTRY.example(rows=4)
@@ -165,3 +171,42 @@ def test_options_are_saved_with_the_model(weights, tmp_path):
     assert len(seed_variables(again)) == 1
     again.compile("sgd", scheduled_sampling=SAMPLING)
     assert len(seed_variables(again)) == 1
+
+
+class Scaled(ObjectiveTerm):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def change_losses(self, model, labels, log_probs, losses, prepared):
+        return self.factor * losses
+
+
+def test_another_term_trains_and_is_saved(weights, plain, tmp_path):
+    register_objective_term("scaled_in_test", Scaled)
+    # Half the loss at twice the rate is the same update.
+    model = compiled(
+        weights, keras.optimizers.SGD(1.0), objective_terms=[Scaled(0.5)]
+    )
+    model.fit(dataset_of(BATCH), verbose=0)
+    half = compiled(weights, keras.optimizers.SGD(0.5))
+    half.fit(dataset_of(BATCH), verbose=0)
+    assert_close(model.get_weights(), half.get_weights())
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    (term,) = again.objective.objective_terms
+    assert isinstance(term, Scaled)
+    assert term.factor == 0.5
+    assert again.get_compile_config() == model.get_compile_config()
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("metrics", ["accuracy"]),
+        ("weighted_metrics", [keras.metrics.Mean()]),
+        ("loss_weights", [0.5]),
+    ],
+)
+def test_what_would_be_ignored_is_refused(weights, name, value):
+    with pytest.raises(ValueError, match=f"`{name}` is not.*BleuCallback"):
+        compiled(weights, **{name: value})

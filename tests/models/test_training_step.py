@@ -259,8 +259,8 @@ def test_the_last_rows_of_arrays_can_be_split_off_for_validation():
 @pytest.mark.parametrize(
     "kind, method",
     [
-        # Replaced in models/tensorflow_step.py and tensorflow_update.py, and
-        # called in training/weight_average.py.
+        # Replaced in tensorflow_step.py and tensorflow_replicas.py of
+        # models/training_step, and called in training/weight_average.py.
         (keras.Model, "_maybe_symbolic_build"),
         (keras.optimizers.Optimizer, "_all_reduce_sum_gradients"),
         (keras.optimizers.Optimizer, "_get_variable_index"),

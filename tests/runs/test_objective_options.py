@@ -4,6 +4,8 @@
 * each key reaches the step or the batches; without them all is plain
 * a teacher that is no finished run, has other tokenizers, or has changed since
   is refused in one line
+* a registered loss and a registered term are used by a recipe that names them;
+  unknown names are refused with the nearest right one
 """
 
 import dataclasses
@@ -18,12 +20,18 @@ from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_json
-from keras_deepnmt.models import Objective
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy, register_loss
+from keras_deepnmt.models import (
+    Objective,
+    ObjectiveTerm,
+    register_objective_term,
+)
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.build import build_model
+from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,
     compile_options,
+    make_loss,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -189,3 +197,111 @@ def test_values_that_cannot_be_are_refused(recipe_file, key, value, said):
     changes = {**OPTIONS, "training.distillation.run": "teacher"}
     with pytest.raises(UserError, match=said):
         load_recipe(recipe_file, {**changes, f"training.{key}": value})
+
+
+class Tripled(LabelSmoothedCrossEntropy):
+    def __init__(self, factor=3.0):
+        super().__init__(0.0)
+        self.factor = factor
+
+    def call(self, labels, log_probs):
+        return self.factor * super().call(labels, log_probs)
+
+
+class Shrunk(ObjectiveTerm):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def change_losses(self, model, labels, log_probs, losses, prepared):
+        return self.factor * losses
+
+
+NAMED = {
+    "training.steps": 2,
+    "training.validate_every": 1,
+    "training.loss": "tripled_in_test",
+    "training.loss_options": {"factor": 4.0},
+    "training.objective": {"shrunk_in_test": {"factor": 0.25}},
+}
+
+
+@pytest.fixture
+def registered():
+    register_loss("tripled_in_test", Tripled)
+    register_objective_term("shrunk_in_test", Shrunk)
+
+
+@pytest.mark.thorough
+def test_a_recipe_trains_with_a_registered_loss_and_term(
+    recipe_file, prepared_dir, tmp_path, registered, without_search
+):
+    plain = {**NAMED, "training.loss": "cross_entropy"}
+    del plain["training.loss_options"], plain["training.objective"]
+    found = {}
+    for name, changes in (("named", NAMED), ("plain", plain)):
+        recipe = load_recipe(recipe_file, changes)
+        train(recipe, tmp_path / name, prepared_dir=prepared_dir, quiet=True)
+        assert RunFolder(tmp_path / name).recipe() == recipe
+        found[name] = checkpoint(tmp_path / name, 2)
+    # Four times the loss, of which a quarter is taken.
+    for name, value in found["named"].items():
+        np.testing.assert_array_equal(value, found["plain"][name], name)
+
+
+def test_a_recipe_compiles_a_registered_loss_and_term(
+    recipe_file, prepared_dir, registered
+):
+    recipe, data = load_recipe(recipe_file, NAMED), PreparedData(prepared_dir)
+    model = build_model(recipe, data.manifest)
+    compile_model(recipe, model, **compile_options(recipe, data))
+    assert model.token_loss.factor == 4.0
+    (term,) = model.objective.objective_terms
+    assert term.factor == 0.25
+
+
+def test_a_recipe_without_a_loss_means_label_smoothing(recipe_file):
+    recipe = load_recipe(recipe_file)
+    assert recipe.training.label_smoothing == 0.1
+    loss = make_loss(recipe)
+    assert type(loss) is LabelSmoothedCrossEntropy
+    assert loss.label_smoothing == 0.1
+    plain = load_recipe(recipe_file, {"training.loss": "cross_entropy"})
+    assert make_loss(plain).label_smoothing == 0.0
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"loss": "cross_entopy"}, '`training.loss`: .*"cross_entropy"?'),
+        ({"loss": "focal"}, "`training.loss`: .*Registered: .*smoothed"),
+        ({"loss_options": {"gamma": 2}}, "`training.loss`: .*gamma"),
+        (
+            {"loss_options": {"label_smoothing": 0.2}},
+            "`training.loss`: .*multiple values",
+        ),
+        (
+            {"loss": "cross_entropy", "label_smoothing": 0.1},
+            "`training.label_smoothing`: .*belongs to `loss: label_smoothed",
+        ),
+        (
+            {"objective": {"shrunk_in_tst": {}}},
+            '`training.objective`: .*"shrunk_in_test"?',
+        ),
+        (
+            {"objective": {"shrunk_in_test": {"rate": 1}}},
+            "`training.objective`: .*rate",
+        ),
+        (
+            {"objective": {"r_drop": {"alpha": 1}}},
+            "`training.objective`: .*Use `training.r_drop`",
+        ),
+    ],
+)
+def test_wrong_losses_and_terms_are_refused_at_once(
+    recipe_file, tmp_path, registered, changes, said
+):
+    changes = {f"training.{key}": value for key, value in changes.items()}
+    with pytest.raises(UserError, match=said) as info:
+        train(load_recipe(recipe_file, changes), tmp_path / "run", quiet=True)
+    assert "\n" not in str(info.value)
+    assert not (tmp_path / "run").exists()

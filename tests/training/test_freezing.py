@@ -11,8 +11,8 @@ import pytest
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
-from keras_deepnmt.training.freezing import freeze
 from keras_deepnmt.training.optimizers import Adam
+from keras_deepnmt.training.transfer import freeze
 
 
 def make_model():

@@ -7,7 +7,7 @@
 import numpy as np
 
 from keras_deepnmt.models import Transformer
-from keras_deepnmt.training.shared_weights import copy_shared_weights
+from keras_deepnmt.training.transfer import copy_shared_weights
 
 H = 8
 

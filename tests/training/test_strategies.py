@@ -8,8 +8,7 @@ import pytest
 from backend_program import found_by
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.training.strategies import make_strategy
-from keras_deepnmt.training.workers import Workers
+from keras_deepnmt.training.strategies import Workers, make_strategy
 
 TWO_WORKERS = {"worker": ["a:1", "b:1"]}
 WITH_A_CHIEF = {"chief": ["a:1"], "worker": ["b:1"]}

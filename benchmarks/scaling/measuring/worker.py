@@ -101,7 +101,7 @@ class ReplicaTimer:
     def _batches(self, rows):
         import numpy as np
 
-        from keras_deepnmt.models.tensorflow_batches import (
+        from keras_deepnmt.models.training_step.tensorflow_batches import (
             array_dataset,
             pad_rows,
         )
@@ -119,7 +119,9 @@ class ReplicaTimer:
         )
 
     def _make_update(self, rows):
-        from keras_deepnmt.models.tensorflow_loop import function_of_batches
+        from keras_deepnmt.models.training_step.tensorflow_replicas import (
+            function_of_batches,
+        )
 
         batches = iter(self._batches(rows))
         run = function_of_batches(self._model, self._model.train_step)
@@ -159,7 +161,7 @@ def reading(pairs, batch_tokens, multiple, batches):
     from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
     from keras_deepnmt.data.batches.datasets import training_dataset
     from keras_deepnmt.data.prepared_data import PreparedData
-    from keras_deepnmt.models.tensorflow_batches import pad_rows
+    from keras_deepnmt.models.training_step.tensorflow_batches import pad_rows
 
     with tempfile.TemporaryDirectory() as folder:
         paths = write_pairs(Path(folder), pairs)

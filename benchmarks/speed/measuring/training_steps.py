@@ -129,8 +129,13 @@ def preset_steps(sizes, name):
 
 def _replica_step(model, strategy, data, batch_size):
     """Returns the function that `fit` calls for a batch under a strategy."""
-    from keras_deepnmt.models.tensorflow_batches import array_dataset, pad_rows
-    from keras_deepnmt.models.tensorflow_loop import function_of_batches
+    from keras_deepnmt.models.training_step.tensorflow_batches import (
+        array_dataset,
+        pad_rows,
+    )
+    from keras_deepnmt.models.training_step.tensorflow_replicas import (
+        function_of_batches,
+    )
 
     dataset = pad_rows(
         array_dataset(*data, batch_size).repeat(),

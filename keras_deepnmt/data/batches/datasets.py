@@ -126,6 +126,8 @@ def _to_backend_dataset(batches: "grain.IterDataset", num_steps: int | None):
 
     if keras.config.backend() != "tensorflow":
         return batches
-    from keras_deepnmt.models.tensorflow_batches import open_shape_dataset
+    from keras_deepnmt.models.training_step.tensorflow_batches import (
+        open_shape_dataset,
+    )
 
     return open_shape_dataset(batches, num_steps)

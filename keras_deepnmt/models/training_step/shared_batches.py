@@ -1,4 +1,4 @@
-"""Batches whose rows divide by the devices, for backends without tf.data."""
+"""Batches padded to a multiple of the devices, without tf.data."""
 
 import inspect
 import math
@@ -8,10 +8,7 @@ import numpy as np
 
 
 def num_devices():
-    """Counts the devices that the rows of a batch are shared out over.
-
-    Returns:
-        Int: the devices of the `keras.distribution` in force, or one.
+    """Counts the devices of the active `keras.distribution`; 1 without one.
 
     Example:
     >>> num_devices()
@@ -24,14 +21,10 @@ def num_devices():
 
 
 def fill_rows(batch, multiple):
-    """Adds rows of padding to a batch until they divide.
+    """Adds rows of padding until the number of rows divides by `multiple`.
 
-    Args:
-        batch: nest of arrays with equal leading axes.
-        multiple: int. What the rows must divide by.
-
-    Returns:
-        The nest, of NumPy arrays.
+    `batch` is a nest of arrays with equal leading axes; the result is the same
+    nest of NumPy arrays.
 
     Example:
     >>> fill_rows({"source_ids": np.ones((5, 7))}, 4)["source_ids"].shape
@@ -47,15 +40,11 @@ def fill_rows(batch, multiple):
 
 
 def filled_batches(batches, multiple):
-    """Adds rows of padding to batches as they come.
+    """Adds rows of padding to each batch of a dataset, for `keras.Model.fit`.
 
-    Args:
-        batches: Grain dataset, `tf.data.Dataset`, `keras.utils.PyDataset`, or
-            generator of `({"source_ids", "target_ids"}, labels)`.
-        multiple: int. What the rows of each batch must divide by.
-
-    Returns:
-        Batches that `keras.Model.fit` takes.
+    `batches` is a Grain dataset, `tf.data.Dataset`, `keras.utils.PyDataset` or
+    generator of `({"source_ids", "target_ids"}, labels)`. The number of rows
+    of each batch becomes a multiple of `multiple`.
 
     Example:
     >>> ids = np.ones((5, 7))
@@ -68,21 +57,19 @@ def filled_batches(batches, multiple):
     if inspect.isgenerator(batches):
         return (fill_rows(batch, multiple) for batch in batches)
     if hasattr(batches, "element_spec"):
-        from keras_deepnmt.models.tensorflow_batches import pad_rows
+        from keras_deepnmt.models.training_step.tensorflow_batches import (
+            pad_rows,
+        )
 
         return pad_rows(batches, multiple)
     return batches.map(lambda batch: fill_rows(batch, multiple))
 
 
 class ArrayBatches(keras.utils.PyDataset):
-    """Cuts arrays into batches of one size, the last one too.
+    """Splits arrays into batches of equal size, the last one padded.
 
-    Args:
-        inputs: dict `{"source_ids", "target_ids"}` of int arrays.
-        labels: int array `(N, T)`.
-        batch_size: int. Rows of a batch.
-        multiple: int. What the rows of each batch must divide by.
-        shuffle: bool. Whether the rows are in a new order in each epoch.
+    The number of rows is `batch_size`, rounded up to a multiple of `multiple`.
+    With `shuffle` the rows are in a new order in each epoch.
 
     Example:
     >>> ids = np.ones((5, 7), "int32")
@@ -119,7 +106,7 @@ class ArrayBatches(keras.utils.PyDataset):
 
 
 class _FilledDataset(keras.utils.PyDataset):
-    """A `PyDataset` with rows of padding."""
+    """A `PyDataset` whose batches have rows of padding."""
 
     def __init__(self, dataset, multiple):
         super().__init__()

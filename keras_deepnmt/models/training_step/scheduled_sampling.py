@@ -1,44 +1,49 @@
-"""Training on the model's own predictions, more and more of them."""
+"""Scheduled sampling: training on the model's own predictions."""
 
 import keras
 from keras import ops
 
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, padding_mask
+from keras_deepnmt.models.training_step.objective_term import ObjectiveTerm
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class ScheduledSampling:
-    """Replaces a share of the target inputs by what the model predicts.
+class ScheduledSampling(ObjectiveTerm):
+    """Replaces some of the target inputs by the model's predictions.
 
-    In training a decoder reads the reference, in a search what it wrote
-    itself. Scheduled sampling lets it read its own words now and then (Bengio
-    et al., 2015); a Transformer does it in two passes (Mihaylova and Martins,
-    2019). With the scores z of a first pass on the reference y, the second
-    pass reads at position t > 1, with the probability p,
+    In training a decoder reads the reference, in decoding its own output.
+    Scheduled sampling lets it read some of its own predictions in training
+    (Bengio et al., 2015); a Transformer needs two passes for this (Mihaylova
+    and Martins, 2019). With the scores z of a first pass on the reference y,
+    the second pass reads at position t > 1, with the probability p,
 
         y'_t = argmax_v z_(t-1, v)
 
-    instead of y_t, and gives the loss. Begin-of-sentence and padding stay. No
-    gradient goes through the first pass or the choice. p grows linearly with
-    the updates made, u:
+    instead of y_t, and gives the loss. Begin-of-sentence and padding are not
+    replaced. No gradient goes through the first pass or the choice. p grows
+    linearly with the number of updates made, u:
 
         p(u) = probability * min(1, max(0, (u - start) / (end - start)))
 
-    so that the reference's share 1 - p has the linear decay of Bengio et al.
-    Differs from the papers: the arg-max is over what a search can feed back,
-    hence neither padding, begin nor end of sentence; no mixture of embeddings
-    is offered.
-    Cost: one more forward an update.
+    so that the probability of the reference, 1 - p, has the linear decay of
+    Bengio et al.
+    Differs from the papers: the arg-max excludes padding, begin and end of
+    sentence, which a decoder never reads back; mixing embeddings is not
+    implemented.
+    Cost: one more forward pass per update.
 
     Args:
-        probability: float in [0, 1]. The largest share that is replaced.
-        start_step: int. Update from which on the share grows.
-        end_step: int. Update from which on it stays; with `start_step` equal
-            to it, the share is `probability` from then on.
+        probability: float in [0, 1]. Highest probability of replacing an
+            input.
+        start_step: int. Update at which the probability starts to grow.
+            Defaults to `0`.
+        end_step: int. Update at which it is highest; if equal to `start_step`,
+            the probability jumps to `probability` at that update. Defaults to
+            `0`.
 
     Raises:
-        ValueError: if `probability` is outside [0, 1], `start_step` negative,
-            or `end_step` before it.
+        ValueError: if `probability` is outside [0, 1], `start_step` is
+            negative, or `end_step` is before it.
 
     Example:
     >>> sampling = ScheduledSampling(0.5, start_step=100, end_step=300)
@@ -49,6 +54,8 @@ class ScheduledSampling:
         - [Bengio et al., 2015](https://arxiv.org/abs/1506.03099).
         - [Mihaylova and Martins, 2019](https://arxiv.org/abs/1906.07651).
     """
+
+    needs_random_numbers = True
 
     def __init__(self, probability, start_step=0, end_step=0):
         if not 0.0 <= probability <= 1.0:
@@ -66,19 +73,28 @@ class ScheduledSampling:
         self.end_step = end_step
 
     def share(self, update):
-        """Gives the probability of replacing an input.
+        """Computes the probability of replacing an input.
 
         Args:
-            update: int or int scalar tensor. Updates made.
+            update: int or int scalar tensor. Number of updates made.
 
         Returns:
             Float32 scalar in [0, 1].
         """
-        # A ramp of no length is a step: one update later it would be 1.
+        # Without a ramp, the probability is reached at `start_step` itself.
         length = self.end_step - self.start_step
         done = ops.cast(update, "float32") - float(self.start_step)
         done = done / length if length else done + 1.0
         return self.probability * ops.clip(done, 0.0, 1.0)
+
+    def change_inputs(self, model, inputs, scores):
+        target_ids = self.mix(
+            inputs["target_ids"],
+            scores,
+            model.updates_made(),
+            model.sampling_generator,
+        )
+        return {**inputs, "target_ids": target_ids}
 
     def mix(self, target_ids, scores, update, seed):
         """Replaces target inputs by predictions.
@@ -86,7 +102,7 @@ class ScheduledSampling:
         Args:
             target_ids: int tensor `(B, T)`, beginning with 2.
             scores: float tensor `(B, T, V)` of the first pass.
-            update: int or int scalar tensor. Updates made.
+            update: int or int scalar tensor. Number of updates made.
             seed: `keras.random.SeedGenerator`.
 
         Returns:
@@ -99,7 +115,7 @@ class ScheduledSampling:
             ops.where(never, ops.full_like(scores, -float("inf")), scores),
             axis=-1,
         )
-        # What is predicted at a position is read at the next one.
+        # The prediction at a position is the input of the next one.
         predicted = ops.roll(ops.cast(predicted, target_ids.dtype), 1, axis=1)
         drawn = keras.random.uniform(
             ops.shape(target_ids), dtype="float32", seed=seed
@@ -110,27 +126,3 @@ class ScheduledSampling:
             & ops.not_equal(target_ids, BEGIN_ID)
         )
         return ops.where(replaced, predicted, target_ids)
-
-    def get_config(self):
-        """Gives the arguments, for saving.
-
-        Returns:
-            Dict of the constructor's arguments.
-        """
-        return {
-            "probability": self.probability,
-            "start_step": self.start_step,
-            "end_step": self.end_step,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        """Makes it again.
-
-        Args:
-            config: dict from `get_config`.
-
-        Returns:
-            A `ScheduledSampling`.
-        """
-        return cls(**config)

@@ -1,19 +1,12 @@
-"""What layers add to a batch's loss, the same for any split of the batch."""
+"""Losses that layers add, independent of how a batch is split."""
 
 
 def losses_by_side(model):
-    """Lists what layers added in the last call, and over which positions.
+    """Lists the losses that layers added in the model's last call.
 
-    A layer of the model whose `reduction` is `"sum"` added a sum over real
-    positions, and its `positions` says on which side they lie. Any other loss
-    is a mean, as Keras' layers add it.
-
-    Args:
-        model: a `models.Seq2Seq` that was just called.
-
-    Returns:
-        List of tuples `(loss, side)`: a float scalar, and `"source"`,
-        `"target"` or `None`.
+    Returns tuples `(loss, side)`. A layer whose `reduction` is `"sum"` added a
+    sum over the real positions of one side, which its `positions` names:
+    `"source"` or `"target"`. Any other loss is a mean, and its side is `None`.
 
     Example:
     >>> losses_by_side(keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1))
@@ -32,20 +25,17 @@ def losses_by_side(model):
 
 
 def sum_auxiliary_losses(losses, share, counts):
-    """Weighs the losses that layers added, so that replicas add up to one.
+    """Weights layers' losses so that all parts of a batch add up to its loss.
 
-    A sum is divided by the real positions of its side in the global batch; a
-    mean counts with the share of the tokens it comes from.
+    A sum is divided by the number of real tokens of its side in the global
+    batch; a mean is multiplied by `share`.
 
     Args:
         losses: list from `losses_by_side`, of a call on a part of a batch.
-        share: float scalar. Real target tokens of this part, divided by those
+        share: float scalar. Real target tokens of this part divided by those
             of the global batch.
         counts: dict `{"source", "target"}` of float scalars: real tokens of
             the global batch, at least 1.
-
-    Returns:
-        Float scalar; the sum of it over all parts is the batch's.
 
     Example:
     >>> counts = {"source": 5.0, "target": 7.0}

@@ -1,29 +1,34 @@
-"""Learning from another model's distributions."""
+"""Word-level knowledge distillation from another model."""
 
 from keras import ops
 
+from keras_deepnmt.losses import kl_divergence
+from keras_deepnmt.models.training_step.objective_term import ObjectiveTerm
 
-class Distillation:
-    """A frozen model whose distributions a student learns to give.
+
+class Distillation(ObjectiveTerm):
+    """Trains a student on the distributions of a frozen teacher model.
 
     Word-level knowledge distillation (Kim and Rush, 2016): with the teacher's
     distribution q and the student's p at a position,
 
         loss = (1 - w) CE + w sum_v q(v) (log q(v) - log p(v))
 
-    Differs from the paper: q's own entropy is taken off its cross-entropy,
-    which changes no gradient and makes the term 0 where the two agree. The
-    teacher reads what the student reads, replaced words included.
+    Differs from the paper: the entropy of q is subtracted from the
+    cross-entropy, which changes no gradient and makes the term 0 if p equals
+    q. The teacher reads the student's inputs, tokens replaced by scheduled
+    sampling included.
 
-    The teacher is nobody's part: it is not trained, not among the student's
-    weights, not in its optimizer, and not saved. After loading a student,
-    compile it again with `distillation=Distillation(teacher, weight)`. Under a
-    strategy, make the teacher in its scope. On JAX the teacher's weights are
-    constants of the compiled step.
+    The teacher is not a sublayer of the student: it is not trained, not among
+    the student's weights, not in its optimizer, and not saved. After loading a
+    student, compile it again with `distillation=Distillation(teacher, weight)`.
+    Under a strategy, make the teacher in its scope. On JAX the teacher's
+    weights are constants of the compiled step.
 
     Args:
         teacher: `models.Seq2Seq` with the student's vocabularies.
-        weight: float in [0, 1]. Share w of the teacher's term.
+        weight: float in [0, 1]. Weight w of the teacher's term. Defaults to
+            `0.5`.
 
     Raises:
         ValueError: if `weight` is outside [0, 1].
@@ -36,6 +41,8 @@ class Distillation:
         - [Kim and Rush, 2016](https://arxiv.org/abs/1606.07947), word-level.
     """
 
+    is_saved = False
+
     def __init__(self, teacher, weight=0.5):
         if not 0.0 <= weight <= 1.0:
             raise ValueError(
@@ -44,18 +51,10 @@ class Distillation:
         self.teacher = teacher
         self.weight = weight
 
-    def check(self, student):
-        """Refuses a teacher of other vocabularies.
-
-        Args:
-            student: `models.Seq2Seq`.
-
-        Raises:
-            ValueError: if a vocabulary's size differs.
-        """
+    def check(self, model):
         for side in ("source", "target"):
             name = f"{side}_vocabulary_size"
-            sizes = [getattr(m, name, None) for m in (self.teacher, student)]
+            sizes = [getattr(m, name, None) for m in (self.teacher, model)]
             if sizes[0] != sizes[1]:
                 raise ValueError(
                     "`distillation` needs a teacher with the student's "
@@ -64,7 +63,7 @@ class Distillation:
                 )
 
     def log_probs(self, inputs):
-        """Asks the teacher.
+        """Computes the teacher's log-probabilities.
 
         Args:
             inputs: dict `{"source_ids": (B, S), "target_ids": (B, T)}`.
@@ -74,3 +73,10 @@ class Distillation:
         """
         scores = self.teacher(inputs, training=False)
         return ops.stop_gradient(self.teacher.log_probs(scores))
+
+    def prepare(self, model, inputs):
+        return self.log_probs(inputs)
+
+    def change_losses(self, model, labels, log_probs, losses, prepared):
+        divergence = kl_divergence(prepared, log_probs)
+        return (1.0 - self.weight) * losses + self.weight * divergence

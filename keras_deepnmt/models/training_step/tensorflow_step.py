@@ -1,8 +1,8 @@
 """The per-replica compiled training step on TensorFlow.
 
-Keras compiles the function around `strategy.run`, which cannot work with two
-replicas and XLA. Here XLA goes inside: forward, loss and gradients of one
-replica are one compiled function; the all-reduce and the update stay outside.
+Keras compiles the function around `strategy.run`, which fails for two replicas
+with XLA. Here only forward, loss and gradients of one replica are compiled, as
+one function; the all-reduce and the update stay outside.
 """
 
 import contextlib
@@ -10,29 +10,29 @@ import contextlib
 import keras
 import tensorflow as tf
 
-from keras_deepnmt.models.auxiliary_losses import (
+from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
 )
-from keras_deepnmt.models.tensorflow_batches import (
+from keras_deepnmt.models.training_step.tensorflow_batches import (
     array_dataset,
     countable_dataset,
     pad_rows,
 )
-from keras_deepnmt.models.tensorflow_loop import function_of_batches
-from keras_deepnmt.models.tensorflow_seeds import spread_seeds
-from keras_deepnmt.models.tensorflow_update import (
+from keras_deepnmt.models.training_step.tensorflow_replicas import (
     apply_sum_of_gradients,
-    count_batches,
+    function_of_batches,
+    spread_seeds,
 )
+from keras_deepnmt.models.training_step.training_state import count_batches
 
 
 class TensorFlowStep:
-    """Mixin for `Seq2Seq`: inner-XLA train and test steps.
+    """Mixin for `Seq2Seq`: training and test steps compiled per replica.
 
     The sum of token losses is divided by the number of real tokens of the
-    *global* batch, so neither the split over replicas nor padding changes an
-    update.
+    *global* batch, so an update depends neither on the split over replicas nor
+    on padding.
     """
 
     _seeds_are_spread = False
@@ -49,14 +49,7 @@ class TensorFlowStep:
         self._evaluation_function = self._function(self._sum_only)
 
     def make_train_function(self, force=False):
-        """Makes what `fit` calls for each batch; called by Keras.
-
-        Args:
-            force: bool. Whether to make it anew.
-
-        Returns:
-            The function, or `None`.
-        """
+        """Makes the function that `fit` calls per batch; called by Keras."""
         if self.distribute_strategy.num_replicas_in_sync == 1:
             return super().make_train_function(force)
         if self.train_function is None or force:
@@ -64,14 +57,7 @@ class TensorFlowStep:
         return self.train_function
 
     def make_test_function(self, force=False):
-        """Makes what `evaluate` calls for each batch; called by Keras.
-
-        Args:
-            force: bool. Whether to make it anew.
-
-        Returns:
-            The function, or `None`.
-        """
+        """Makes the function that `evaluate` calls per batch."""
         if self.distribute_strategy.num_replicas_in_sync == 1:
             return super().make_test_function(force)
         if self.test_function is None or force:
@@ -79,13 +65,13 @@ class TensorFlowStep:
         return self.test_function
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # Under a strategy Keras would build here from a first batch, which it
-        # cannot average over several machines; model, optimizer and metrics
-        # are built already. There is no public way to tell it so.
+        # Under a strategy Keras would build here from a first batch, which
+        # fails with several machines; model, optimizer and metrics are built
+        # already. There is no public way to switch this off.
         pass
 
     def _devices(self):
-        # The strategy of the model is in force wherever it is called.
+        # The model's strategy is active wherever the model is called.
         return contextlib.nullcontext()
 
     def _keras_jit_compile(self):
@@ -93,7 +79,7 @@ class TensorFlowStep:
         return False
 
     def _batches(self, x, y, batch_size, steps, shuffle=False):
-        """Makes what `fit` takes a dataset that every replica has a part of."""
+        """Makes a dataset whose batches divide by replicas and parts."""
         if x is None:
             return x, y
         multiple = (
@@ -105,15 +91,15 @@ class TensorFlowStep:
         else:
             rows = batch_size or 32
             dataset = array_dataset(x, y, rows, shuffle)
-            # The last batch too has the shape of the others.
+            # The last batch gets the shape of the others, too.
             multiple = rows + -rows % multiple
         return pad_rows(dataset, multiple), None
 
     def spread_seeds(self):
-        """Gives each replica random numbers of its own.
+        """Makes the random numbers differ between replicas.
 
-        Call it after giving the seeds new values, as a checkpoint does; `fit`
-        calls it where nobody has.
+        `fit` calls it once. Call it again after assigning to the seeds, as
+        restoring a checkpoint does.
         """
         spread_seeds(self)
         self._seeds_are_spread = True
@@ -122,7 +108,7 @@ class TensorFlowStep:
         return tf.function(
             python_function,
             jit_compile=self.step_jit_compile or None,
-            # Nothing here branches on tensors; tracing is then plain Python.
+            # No code here branches on tensors, so tracing needs no rewriting.
             autograph=False,
         )
 
@@ -134,20 +120,14 @@ class TensorFlowStep:
 
     @property
     def num_compilations(self):
-        """Number of batch shapes that the training step has met so far.
-
-        XLA compiles the step once for each of them.
-        """
+        """Number of batch shapes so far; XLA compiles the step for each."""
         return len(self.training_shapes)
 
     def train_step(self, data):
-        """Runs one update on one replica's batch; called by `fit`.
+        """Makes one update from one replica's batch; called by `fit`.
 
-        Args:
-            data: `({"source_ids", "target_ids"}, labels)`.
-
-        Returns:
-            Dict of the running `loss` (nats a real token) and `tokens`.
+        `data` is `({"source_ids", "target_ids"}, labels)`. Returns the `loss`
+        so far (nats per real token) and `tokens`.
         """
         inputs, labels = data
         self._note_shape(inputs, self.training_shapes)
@@ -161,47 +141,35 @@ class TensorFlowStep:
     def test_step(self, data):
         """Sums the unsmoothed loss of one replica's batch.
 
-        Args:
-            data: `({"source_ids", "target_ids"}, labels)`.
-
-        Returns:
-            Dict of the running `loss` (nats a real token) and `tokens`.
+        Takes and returns the same as `train_step`.
         """
         inputs, labels = data
         self._note_shape(inputs, self.evaluation_shapes)
         return self._update_metrics(*self._evaluation_function(inputs, labels))
 
     def forward_again(self, inputs):
-        """Runs the model once more in a step, with fresh dropout.
+        """Runs the model again in a step, with new dropout; returns the scores.
 
-        Args:
-            inputs: dict `{"source_ids": (B, S), "target_ids": (B, T)}`.
-
-        Returns:
-            Scores `(B, T, V)`. The layers' losses are those of this call.
+        The layers' losses are then those of this call.
         """
         return self(inputs, training=True)
 
     def updates_made(self):
-        """Counts the updates before this one, inside a step.
-
-        Returns:
-            Int scalar tensor.
-        """
+        """Returns the number of updates before this one, inside a step."""
         count = getattr(
             self.optimizer, "batch_count", self.optimizer.iterations
         )
         return count.value
 
     def _accumulate(self, inputs, labels, counts):
-        """Adds up what equal parts of the rows give, one after another."""
+        """Sums losses and gradients of equal parts, one after another."""
         parts = self.gradient_accumulation_steps
         total = self._gradient_function(
             *tf.nest.map_structure(lambda ids: ids[::parts], (inputs, labels)),
             counts,
         )
         for part in range(1, parts):
-            # Computed side by side the parts would need all the memory.
+            # Computed in parallel, all parts would need memory at once.
             with tf.control_dependencies(tf.nest.flatten(total)):
                 batch = tf.nest.map_structure(
                     lambda ids, part=part: tf.identity(ids[part::parts]),

@@ -1,4 +1,4 @@
-"""The training step on backends whose step Keras compiles whole (JAX)."""
+"""The training step on backends where Keras compiles all of it (JAX)."""
 
 import contextlib
 
@@ -6,12 +6,11 @@ import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
-from keras_deepnmt.models.auxiliary_losses import (
+from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
 )
-from keras_deepnmt.models.jax_accumulation import accumulated_step
-from keras_deepnmt.models.shared_batches import (
+from keras_deepnmt.models.training_step.shared_batches import (
     ArrayBatches,
     filled_batches,
     num_devices,
@@ -19,19 +18,19 @@ from keras_deepnmt.models.shared_batches import (
 
 
 class StatelessStep:
-    """Mixin for `Seq2Seq`: the same loss through Keras' own step.
+    """Mixin for `Seq2Seq`: computes the loss in Keras' own training step.
 
-    Keras hands arrays of the global batch to `compute_loss`, so the mean over
-    its real tokens is already the mean over the global batch. Compiled under a
-    `keras.distribution.DataParallel`, a model trains on all its devices; their
-    rows are filled up with padding.
+    Keras passes arrays of the global batch to `compute_loss`, so a mean over
+    their real tokens is the mean over the global batch. A model compiled under
+    a `keras.distribution.DataParallel` trains on all its devices; batches are
+    padded to a multiple of them.
     """
 
-    # Here random numbers are drawn for the global batch.
+    # Random numbers are drawn for the global batch.
     _seeds_are_spread = True
-    # What it was compiled under.
+    # The `keras.distribution` that was active in `compile`.
     distribution = None
-    # Real tokens of the batch whose parts are computed.
+    # Number of real tokens of the whole batch while its parts are computed.
     _batch_counts = None
 
     def compile(self, *args, **kwargs):
@@ -41,7 +40,7 @@ class StatelessStep:
         super().compile(*args, **kwargs)
 
     def _devices(self):
-        """Puts the distribution of `compile` in force again."""
+        """Returns a context that activates the distribution of `compile`."""
         if self.distribution is None:
             return contextlib.nullcontext()
         return self.distribution.scope()
@@ -60,30 +59,22 @@ class StatelessStep:
 
     @property
     def num_compilations(self):
-        """Number of batch shapes that the training step has met so far.
-
-        XLA compiles the step once for each of them.
-        """
+        """Number of batch shapes so far; XLA compiles the step for each."""
         return len(self.training_shapes)
 
     def call(self, inputs, training=None, **kwargs):
         outputs = super().call(inputs, training=training, **kwargs)
         if training:
-            # Keras hands the losses on, but not which layer added which.
+            # Keras keeps the losses, but not which layer added them.
             self._layer_losses = tuple(losses_by_side(self))
         return outputs
 
     def train_step(self, state, data):
         """Runs one update on the global batch; called by `fit`.
 
-        Args:
-            state: tuple of all variables' arrays, as Keras hands them over.
-            data: `({"source_ids", "target_ids"}, labels)`.
-
-        Returns:
-            Tuple of the logs and the new state.
+        Takes and returns the arrays of all variables as Keras' own method.
         """
-        # `compute_loss` is not given the optimizer's variables.
+        # `compute_loss` does not get the optimizer's variables.
         paths = [id(variable) for variable in self.optimizer.variables]
         count = paths.index(id(self.optimizer.iterations))
         self._updates_made = state[2][count]
@@ -98,23 +89,15 @@ class StatelessStep:
             self._updates_made = self._batch_counts = None
 
     def updates_made(self):
-        """Counts the updates before this one, inside a step.
-
-        Returns:
-            Int scalar array.
-        """
+        """Returns the number of updates before this one, inside a step."""
         return self._updates_made
 
     def forward_again(self, inputs):
-        """Runs the model once more in a step, with fresh dropout.
+        """Runs the model again in a step, with new dropout; returns the scores.
 
-        Args:
-            inputs: dict `{"source_ids": (B, S), "target_ids": (B, T)}`.
-
-        Returns:
-            Scores `(B, T, V)`. The layers' losses are those of this call.
+        The layers' losses are then those of this call.
         """
-        # Keras' scope of `compute_loss` drops what layers add.
+        # In its scope of `compute_loss` Keras ignores the layers' losses.
         inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
         values = [(variable, variable.value) for variable in self.variables]
         with keras.StatelessScope(values, collect_losses=True) as scope:
@@ -131,22 +114,11 @@ class StatelessStep:
         sample_weight=None,
         training=True,
     ):
-        """Means the token losses of a batch; called by Keras' step.
+        """Averages the token losses of a batch; called by Keras' step.
 
-        For a part of a batch it is the part's share in the mean.
-
-        Args:
-            x: the inputs.
-            y: labels `(B, T)`.
-            y_pred: scores `(B, T, V)`.
-            sample_weight: not supported: padding rows take its place.
-            training: bool.
-
-        Returns:
-            Float32 scalar, nats a real token, with the layers' own losses.
-
-        Raises:
-            ValueError: if `sample_weight` is given.
+        Returns nats per real token, the layers' losses included. For a part of
+        a batch, all sums are divided by the token counts of the whole batch.
+        Raises a `ValueError` if `sample_weight` is given.
         """
         if sample_weight is not None:
             raise ValueError(
@@ -178,7 +150,7 @@ class StatelessStep:
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        # Keras' own "loss" weighs batches by rows; ours by real tokens.
+        # Keras' own "loss" weights batches by rows; this one by real tokens.
         _, tokens = self._loss_mean.variables
         return {
             "loss": self._loss_mean.result(),
@@ -186,7 +158,7 @@ class StatelessStep:
         }
 
     def _note_shape(self, inputs, labels, training):
-        # Python runs once a compilation, and before that on symbolic tensors.
+        # Runs once per compilation, and before that on symbolic tensors.
         if isinstance(labels, keras.KerasTensor):
             return
         shapes = self.training_shapes if training else self.evaluation_shapes
@@ -197,9 +169,54 @@ class StatelessStep:
 
 
 def _count_tokens(source_ids, labels):
-    """Counts the real tokens of both sides."""
+    """Counts the real tokens of both sides; at least 1 each."""
     sides = {"source": source_ids, "target": labels}
     return {
         side: ops.maximum(ops.sum(ops.cast(padding_mask(ids), "float32")), 1.0)
         for side, ids in sides.items()
     }
+
+
+def accumulated_step(model, state, data, parts):
+    """Sums the gradients of equal parts of a batch and makes one update.
+
+    The parts are computed one after another, so that only one of them needs
+    memory at a time. Row i is in part `i % parts`, as on TensorFlow; `parts`
+    must divide the number of rows. Takes and returns what `train_step` does.
+    """
+    import jax
+
+    trainable, untrained, optimizer, metrics = state
+    gradient = jax.value_and_grad(model.compute_loss_and_updates, has_aux=True)
+
+    def split(ids):
+        rows = ops.shape(ids)[0] // parts
+        return ops.swapaxes(ops.reshape(ids, (rows, parts, -1)), 0, 1)
+
+    def add_part(carry, part):
+        total, untrained, metrics = carry
+        (_, aux), more = gradient(
+            trainable,
+            untrained,
+            metrics,
+            *part,
+            None,
+            training=True,
+            optimizer_variables=optimizer,
+        )
+        total = [one + other for one, other in zip(total, more, strict=True)]
+        return (total, list(aux[2]), list(aux[3])), None
+
+    nothing = [ops.zeros_like(value) for value in trainable]
+    (gradients, untrained, metrics), _ = jax.lax.scan(
+        add_part,
+        (nothing, list(untrained), list(metrics)),
+        keras.tree.map_structure(split, tuple(data[:2])),
+    )
+    trainable, optimizer = model.optimizer.stateless_apply(
+        optimizer, gradients, trainable
+    )
+    values = zip(model.metrics_variables, metrics, strict=True)
+    with keras.StatelessScope(list(values)):
+        logs = model.compute_metrics(None, None, None)
+    return logs, (trainable, untrained, optimizer, metrics)

@@ -1,4 +1,4 @@
-"""Batches of many shapes as a `tf.data.Dataset` that `fit` can count."""
+"""Batches of different shapes as a `tf.data.Dataset` of known length."""
 
 import tensorflow as tf
 
@@ -6,18 +6,15 @@ import tensorflow as tf
 def open_shape_dataset(batches, num_batches=None):
     """Wraps batches of different shapes as a `tf.data.Dataset`.
 
-    Keras fixes the dimensions of generators and Grain datasets from their
-    first two batches, and a batch of another length then fails; and with an
-    unknown number of batches it counts one update too many.
+    Keras infers fixed dimensions from the first two batches of a generator or
+    Grain dataset and fails at a batch of another length; and if the number of
+    batches is unknown, it counts one update too many.
 
     Args:
         batches: iterable of `({"source_ids", "target_ids"}, labels)`, each a
             `(B, S)` or `(B, T)` int array.
-        num_batches: int. Number of batches, which the dataset then knows.
-            Defaults to endlessly many; give `fit` a `steps_per_epoch` then.
-
-    Returns:
-        A `tf.data.Dataset` of open shapes and known cardinality.
+        num_batches: int. Number of batches. Defaults to infinitely many; `fit`
+            then needs `steps_per_epoch`.
 
     Example:
     >>> ids = np.ones((2, 5), "int32")
@@ -39,16 +36,9 @@ def open_shape_dataset(batches, num_batches=None):
 
 
 def array_dataset(inputs, labels, batch_size=32, shuffle=False):
-    """Cuts arrays into batches of one size.
+    """Splits arrays into batches; the last one may have fewer rows.
 
-    Args:
-        inputs: dict `{"source_ids", "target_ids"}` of int arrays.
-        labels: int array `(N, T)`.
-        batch_size: int. Rows of a batch; the last one may have fewer.
-        shuffle: bool. Whether the rows are in a new order each time.
-
-    Returns:
-        A `tf.data.Dataset` of known cardinality.
+    With `shuffle` the rows are in a new order in each epoch.
 
     Example:
     >>> ids = np.ones((5, 7), "int32")
@@ -64,17 +54,10 @@ def array_dataset(inputs, labels, batch_size=32, shuffle=False):
 
 
 def pad_rows(dataset, multiple):
-    """Fills batches up with padding rows.
+    """Adds padding rows until the rows of each batch divide by `multiple`.
 
-    A batch that does not divide by the replicas would give them different
-    shapes, each of which is a compilation; padding counts nowhere.
-
-    Args:
-        dataset: `tf.data.Dataset` of `({"source_ids", "target_ids"}, labels)`.
-        multiple: int. What the rows of each batch must divide by.
-
-    Returns:
-        A `tf.data.Dataset` of as many batches.
+    Otherwise the replicas would get batches of different shapes, and each
+    shape is compiled. Padding does not change the loss.
 
     Example:
     >>> ids = np.ones((5, 7), "int32")
@@ -85,8 +68,8 @@ def pad_rows(dataset, multiple):
     """
     if multiple == 1:
         return dataset
-    # Rows, not files, are what replicas share; TensorFlow would look for files
-    # first and tell of its search.
+    # Replicas share rows, not files; otherwise TensorFlow first tries to share
+    # files, and prints a message about it.
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = (
         tf.data.experimental.AutoShardPolicy.DATA
@@ -101,19 +84,11 @@ def pad_rows(dataset, multiple):
 
 
 def countable_dataset(batches, steps_per_epoch=None):
-    """Gives `fit` a dataset with open shapes and a known cardinality.
+    """Makes a dataset for `fit` with open shapes and a known cardinality.
 
-    Args:
-        batches: `tf.data.Dataset`, which is returned as it is, Grain dataset,
-            or other iterable of batches.
-        steps_per_epoch: int. What `fit` was given.
-
-    Returns:
-        A `tf.data.Dataset`.
-
-    Raises:
-        ValueError: if the number of batches is unknown and no
-            `steps_per_epoch` is given.
+    A `tf.data.Dataset` is returned unchanged; a Grain dataset or another
+    iterable is wrapped. `steps_per_epoch` is the argument of `fit`. Raises a
+    `ValueError` without it if the number of batches is unknown.
 
     Example:
     >>> ids = np.ones((2, 5), "int32")

@@ -1,0 +1,159 @@
+"""Starting from another model: copying its weights, freezing some of them."""
+
+import difflib
+import fnmatch
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import keras
+
+from keras_deepnmt.errors import UserError
+
+
+def weight_path(model: keras.Model, weight: keras.Variable) -> str:
+    """Returns a weight's path without the model's name.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> weight_path(model, model.weights[0])
+    'source_embedding/embeddings'
+    """
+    return weight.path.removeprefix(f"{model.name}/")
+
+
+def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
+    """Makes all weights whose path matches a pattern non-trainable.
+
+    Call it before `compile`, so that the optimizer has no state for them.
+    Saved files hold the values of frozen weights, but not that they are frozen.
+
+    Args:
+        model: a built model.
+        patterns: paths of weights without the model's name, with the
+            wildcards of `fnmatch`; `*` also stands for `/`, so that
+            `"encoder*"` is the whole encoder.
+
+    Returns:
+        The paths of the frozen weights.
+
+    Raises:
+        UserError: if a pattern matches no trainable weight (the nearest path is
+            named), or no trainable weight is left.
+        ValueError: if the model is compiled already.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> len(freeze(model, ["encoder*", "*/bias"]))
+    23
+    """
+    if model.compiled:
+        raise ValueError("`model` must not be compiled yet. Freeze it first.")
+    weights = {weight_path(model, w): w for w in model.trainable_variables}
+    frozen = {}
+    for pattern in patterns:
+        found = fnmatch.filter(weights, pattern)
+        if not found:
+            near = difflib.get_close_matches(pattern, weights, 1, cutoff=0.0)
+            raise UserError(
+                f"`freeze`: no weight matches {pattern!r}. The nearest is "
+                f'"{near[0]}"; a "*" stands for any text.'
+            )
+        frozen |= dict.fromkeys(found)
+    if len(frozen) == len(weights):
+        raise UserError(
+            "`freeze` must leave some weights to train. Received: "
+            f"{list(patterns)}, which match all {len(weights)}."
+        )
+    for path in frozen:
+        weights[path].trainable = False
+    return [path for path in weights if path in frozen]
+
+
+@dataclass(frozen=True)
+class SharedWeights:
+    """Which weights were copied, by path and number of parameters.
+
+    Attributes:
+        shared: copied weights, now equal in both models.
+        fresh: all other weights of the target, unchanged.
+        unused: all other weights of the source.
+        mismatched: weights in both models with different shapes, with the
+            source's shape and the target's.
+    """
+
+    shared: dict[str, int]
+    fresh: dict[str, int]
+    unused: dict[str, int]
+    mismatched: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+
+    def describe(self) -> str:
+        """Returns a line of numbers, and one for each mismatched weight."""
+        parts = [
+            f"{name} {len(weights):,} weights ({sum(weights.values()):,} "
+            "parameters)"
+            for name, weights in (
+                ("shared", self.shared),
+                ("fresh", self.fresh),
+                ("unused", self.unused),
+            )
+        ]
+        lines = [", ".join(parts) + "."]
+        lines += [
+            f"{path} is fresh: its shape is {target} here and {source} there."
+            for path, (source, target) in self.mismatched.items()
+        ]
+        return "\n".join(lines)
+
+
+def copy_shared_weights(
+    source: keras.Model, target: keras.Model
+) -> SharedWeights:
+    """Copies all weights that have the same path and shape in two models.
+
+    Dou et al. (2018) initialise their deep models in this way from a trained
+    baseline; the new weights keep their own initialisation.
+
+    Args:
+        source: a built model.
+        target: a built model, whose weights are replaced.
+
+    Returns:
+        A `SharedWeights`: the copied weights and the others.
+
+    Reference:
+        - [Dou et al., 2018](https://aclanthology.org/D18-1457/).
+
+    Example:
+    >>> shallow = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> deep = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 2, 1)
+    >>> report = copy_shared_weights(shallow, deep)
+    >>> len(report.shared), len(report.fresh), len(report.unused)
+    (41, 15, 0)
+    """
+    sources = {weight_path(source, w): w for w in source.weights}
+    targets = {weight_path(target, w): w for w in target.weights}
+    shared, mismatched = {}, {}
+    for path, weight in targets.items():
+        if path not in sources:
+            continue
+        shapes = tuple(sources[path].shape), tuple(weight.shape)
+        if shapes[0] == shapes[1]:
+            weight.assign(keras.ops.convert_to_numpy(sources[path]))
+            shared[path] = math.prod(weight.shape)
+        else:
+            mismatched[path] = shapes
+    return SharedWeights(
+        shared,
+        fresh=_sizes(targets, shared),
+        unused=_sizes(sources, shared),
+        mismatched=mismatched,
+    )
+
+
+def _sizes(weights, shared):
+    return {
+        path: math.prod(weight.shape)
+        for path, weight in weights.items()
+        if path not in shared
+    }
