@@ -52,14 +52,14 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
     weights = {weight_path(model, w): w for w in model.trainable_variables}
     frozen = {}
     for pattern in patterns:
-        found = fnmatch.filter(weights, pattern)
-        if not found:
+        matches = fnmatch.filter(weights, pattern)
+        if not matches:
             near = difflib.get_close_matches(pattern, weights, 1, cutoff=0.0)
             raise UserError(
                 f"`freeze`: no weight matches {pattern!r}. The nearest is "
                 f'"{near[0]}"; a "*" stands for any text.'
             )
-        frozen |= dict.fromkeys(found)
+        frozen |= dict.fromkeys(matches)
     if len(frozen) == len(weights):
         raise UserError(
             "`freeze` must leave some weights to train. Received: "
