@@ -18,6 +18,7 @@ _MODULES = (
     "masks",
     "models",
     "recipes",
+    "runs",
     "serving",
     "training",
     "zoo",

@@ -207,7 +207,7 @@ class PeakPenalty(keras.layers.Layer):
         real = ops.cast(padding_mask, "float32")
         loss = 0.0
         for state in layer_states:
-            # Not the square: a normalised state always has the same.
+            # Not the square: a normalized state always has the same.
             size = ops.mean(ops.cast(state, "float32") ** 4, axis=-1)
             loss += ops.sum(size * real)
         if self.reduction == "mean":

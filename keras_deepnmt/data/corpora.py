@@ -76,7 +76,7 @@ class LineReader:
 
     Lines end at a line feed only, never at other Unicode separators. A carriage
     return before the line feed and a byte order mark are dropped. Gzip is
-    recognised by the first two bytes. During iteration, `sha256` and `lines`
+    recognized by the first two bytes. During iteration, `sha256` and `lines`
     cover what has been read so far. A missing, empty or unreadable file raises
     a `UserError`.
 

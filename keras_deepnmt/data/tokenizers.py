@@ -1,6 +1,6 @@
 """A SentencePiece tokenizer with fixed special ids.
 
-Ids: 0 padding, 1 unknown, 2 begin, 3 end of sentence. Normalisation (NFKC,
+Ids: 0 padding, 1 unknown, 2 begin, 3 end of sentence. Normalization (NFKC,
 white space) is part of the model, so text is segmented in the same way here, in
 a training graph and in an exported one.
 """
@@ -153,7 +153,7 @@ class Tokenizer:
 
 
 def reorder_special_ids(proto: bytes, origin: str | Path) -> bytes:
-    """Reorders the pieces of a serialised model so that special ids are 0 to 3.
+    """Reorders the pieces of a serialized model so that special ids are 0 to 3.
 
     Segmentation depends on the scores of the pieces, not on their order, so
     only the ids change. A model that already has these ids is returned

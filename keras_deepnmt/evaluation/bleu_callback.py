@@ -25,7 +25,7 @@ class BleuCallback(keras.callbacks.Callback):
         sources: sentences of the development set.
         references: one reference for each source.
         every_epochs: number of epochs from one measurement to the next.
-        tokenize: sacreBLEU tokenizer; `"none"` for tokenised text.
+        tokenize: sacreBLEU tokenizer; `"none"` for tokenized text.
         lowercase: whether case is ignored.
         max_sentences: number of sentences to translate, the first ones.
             Defaults to all.

@@ -40,11 +40,11 @@ def corpus_scores(
     """Scores a corpus of translations against one reference each.
 
     Args:
-        hypotheses: Translations, detokenised unless `tokenize` is `"none"`.
+        hypotheses: Translations, detokenized unless `tokenize` is `"none"`.
         references: One reference for each hypothesis.
         metrics: Any of `"bleu"`, `"chrf"` (chrF2) and `"ter"`.
         tokenize: sacreBLEU tokenizer for BLEU; `"none"` for text that is
-            already tokenised.
+            already tokenized.
         lowercase: Whether BLEU and chrF ignore case. TER always does, which is
             sacreBLEU's default.
         num_resamples: Number of bootstrap samples for the confidence interval
@@ -103,5 +103,5 @@ def _metric(name, tokenize, lowercase):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={tokenize!r}"
         )
-    # `force` suppresses the warning that the text looks tokenised.
+    # `force` suppresses the warning that the text looks tokenized.
     return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)

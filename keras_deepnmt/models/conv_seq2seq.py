@@ -25,7 +25,7 @@ class ConvSeq2Seq(Seq2Seq):
     With residual connections this is ConvS2S (Gehring et al., 2017), with
     dense ones DenseNMT (Shen et al., 2018): each layer reads the outputs of
     all layers below, and the decoder's attention reads all encoder layers.
-    Weight normalisation replaces layer normalisation. The papers do not use
+    Weight normalization replaces layer normalization. The papers do not use
     label smoothing.
 
     Slots, as in `models.Transformer`:

@@ -177,8 +177,7 @@ def _subword_sampling(recipe, data):
 def _check_tokenizers(recipe, teacher, data):
     for side in ("source", "target"):
         name = f"{side}_tokenizer"
-        theirs, ours = (getattr(part, name) for part in (teacher, data))
-        if theirs.sha256 != ours.sha256:
+        if getattr(teacher, name).sha256 != getattr(data, name).sha256:
             raise UserError(
                 f"recipe {recipe.name}: `training.distillation.run` must have "
                 f"the tokenizers of the data. Received: another {side} "

@@ -89,7 +89,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
         check_objective(recipe)
     strategy = None
     if training.batch_tokens != "auto":
-        # Made before TensorFlow is initialised: logical devices cannot be
+        # Made before TensorFlow is initialized: logical devices cannot be
         # added later. With `auto` the trials come first, since a strategy
         # would reserve the accelerator's memory.
         strategy = _make_strategy(training, quiet)

@@ -102,7 +102,7 @@ class TrainingLoop:
             report = copy_initial_weights(
                 self.recipe, self.run_folder, self.data, self.model
             )
-            self._print(f"Initialised: {report.describe()}")
+            self._print(f"Initialized: {report.describe()}")
         while not self._train_from(start):
             start = self.step
 

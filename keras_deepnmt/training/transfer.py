@@ -111,8 +111,8 @@ def copy_shared_weights(
 ) -> SharedWeights:
     """Copies all weights that have the same path and shape in two models.
 
-    Dou et al. (2018) initialise their deep models in this way from a trained
-    baseline; the new weights keep their own initialisation.
+    Dou et al. (2018) initialize their deep models in this way from a trained
+    baseline; the new weights keep their own initialization.
 
     Args:
         source: a built model.

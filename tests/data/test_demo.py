@@ -1,7 +1,7 @@
 """What must be true of the embedded corpus.
 
 * its German agrees: articles, adjectives, nouns, verbs, and its English too;
-* every "der" is labelled with its function, and nothing else is;
+* every "der" is labeled with its function, and nothing else is;
 * separable verbs, compounds, clause orders, distant agreement are there;
 * sentences have 3 to 40 words, and both ends occur;
 * pairs are distinct, the same for the same seed, and many;
@@ -276,7 +276,7 @@ def test_relative_pronouns_agree_with_their_noun(column, person, openings):
             )
 
 
-def test_every_der_is_labelled_and_nothing_else(pairs):
+def test_every_der_is_labeled_and_nothing_else(pairs):
     for pair in pairs:
         tokens = pair.source.split()
         expected = [

@@ -120,7 +120,7 @@ def test_every_filter_counts_what_it_leaves_out(tmp_path):
     lines = [
         ("a dog", "ein Hund"),  # kept
         ("a cat", "eine Katze"),  # kept
-        ("a  dog ", "ein\u00a0Hund"),  # duplicate, once normalised
+        ("a  dog ", "ein\u00a0Hund"),  # duplicate, once normalized
         ("", "eine Katze"),  # empty
         ("a bird", " \t "),  # empty
         ("Berlin Mitte", "Berlin Mitte"),  # identical

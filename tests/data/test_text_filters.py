@@ -1,4 +1,4 @@
-"""What must be true of normalisation and filters.
+"""What must be true of normalization and filters.
 
 Equal-looking text becomes equal; each pair is refused by the first rule it
 breaks; the set of hashes is a set, and small.

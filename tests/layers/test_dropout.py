@@ -1,6 +1,6 @@
 """What must be true of Dropout: outside training it is nothing; in training
 it drops the share asked for, scales the rest, and draws each mask anew, with
-no trace of position, neighbour or earlier call."""
+no trace of position, neighbor or earlier call."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_drops_the_share_asked_for_and_scales_the_rest(rate):
     np.testing.assert_allclose(output[kept], expected, rtol=1e-5)
 
 
-def test_masks_of_calls_layers_and_neighbours_are_independent():
+def test_masks_of_calls_layers_and_neighbors_are_independent():
     slack = 5 / np.sqrt(B * T * D)
     layer = Dropout(0.5, seed=1)
     masks = [mask(layer) for _ in range(4)]

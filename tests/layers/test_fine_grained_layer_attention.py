@@ -155,7 +155,7 @@ def test_drop_connect_zeroes_logits_and_divides_the_others():
 def test_the_embedding_norm_is_of_the_embeddings_alone(layer_states):
     layer = built(embedding_norm=True)
     gain, shift = np.asarray(layer.embedding_norm_layer.weights)
-    normed = [normalise(layer_states[0], gain, shift), *layer_states[1:]]
+    normed = [normalize(layer_states[0], gain, shift), *layer_states[1:]]
     expected = reference(normed, weights_of(layer))
     np.testing.assert_allclose(layer(layer_states), expected, atol=1e-5)
 
@@ -163,13 +163,13 @@ def test_the_embedding_norm_is_of_the_embeddings_alone(layer_states):
 def test_one_output_norm_serves_all_decoder_blocks(layer_states):
     layer = built(output_norm=True)
     gain, shift = np.asarray(layer.output_norm_layer.weights)
-    expected = normalise(
+    expected = normalize(
         np.stack(reference(layer_states, weights_of(layer))), gain, shift
     )
     np.testing.assert_allclose(layer(layer_states), expected, atol=1e-4)
 
 
-def normalise(x, gain, shift):
+def normalize(x, gain, shift):
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred**2).mean(axis=-1, keepdims=True)
     return gain * centred / np.sqrt(variance + 1e-6) + shift

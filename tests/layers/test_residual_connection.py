@@ -23,7 +23,7 @@ def built(**kwargs):
     return layer
 
 
-def normalise(layer, x):
+def normalize(layer, x):
     gain, bias = layer.get_weights()
     mean = x.mean(-1, keepdims=True)
     variance = ((x - mean) ** 2).mean(-1, keepdims=True)
@@ -35,14 +35,14 @@ def test_post_norm_normalises_the_sum(sides):
     layer = built(normalize_first=False)
     np.testing.assert_array_equal(layer.before(sides[0]), sides[0])
     np.testing.assert_allclose(
-        layer(*sides), normalise(layer, sides[0] + sides[1]), atol=1e-5
+        layer(*sides), normalize(layer, sides[0] + sides[1]), atol=1e-5
     )
 
 
 def test_pre_norm_normalises_what_the_sublayer_reads(sides):
     layer = built(normalize_first=True)
     np.testing.assert_allclose(
-        layer.before(sides[0]), normalise(layer, sides[0]), atol=1e-5
+        layer.before(sides[0]), normalize(layer, sides[0]), atol=1e-5
     )
     np.testing.assert_allclose(layer(*sides), sides[0] + sides[1], atol=1e-6)
 
@@ -50,7 +50,7 @@ def test_pre_norm_normalises_what_the_sublayer_reads(sides):
 def test_epsilon_is_used():
     layer = built(layer_norm_epsilon=0.5)
     inputs = np.random.default_rng(2).normal(size=(B, T, D)) * 0.1
-    expected = normalise(layer, 2 * inputs)
+    expected = normalize(layer, 2 * inputs)
     np.testing.assert_allclose(layer(inputs, inputs), expected, atol=1e-5)
 
 

@@ -97,13 +97,13 @@ def published(layers, hidden, growth, summary, connection, attention, width):
     total += sum(dense(part, width) for part in parts)
     total, read = total + dense(width, hidden), hidden
     for number in range(1, layers + 1):
-        summarises = summary and number % summary == 0
-        new = growth if connection == "dense" and not summarises else hidden
+        summarizes = summary and number % summary == 0
+        new = growth if connection == "dense" and not summarizes else hidden
         total += convolution(3, read, new)
         total += dense(new, width) + dense(width, new)
         if connection == "dense":
-            total += dense(read, hidden) if summarises else 0
-            read = hidden if summarises else read + 2 * growth
+            total += dense(read, hidden) if summarizes else 0
+            read = hidden if summarizes else read + 2 * growth
     return total + dense(read, width)
 
 

@@ -53,11 +53,11 @@ def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
         with pytest.raises(RuntimeError, match="killed"):
             train_in(changes, quiet=False)
     said = capsys.readouterr().err
-    assert said.count("Initialised: shared 40 weights") == 2
+    assert said.count("Initialized: shared 40 weights") == 2
     assert "16 weights are frozen: " in said
     train_in(changes, quiet=False)
     said = capsys.readouterr().err
-    assert "Initialised" not in said and "Resuming at update 1" in said
+    assert "Initialized" not in said and "Resuming at update 1" in said
     broken = checkpoint(folder, 2)
     shutil.rmtree(folder)
     train_in(changes)

@@ -136,7 +136,7 @@ def search_batch_shapes(
     for corners in starts:
         corners = _improve(grid, corners, lambda corner: coarse)
         corners = _improve(
-            grid, corners, lambda corner: _neighbours(grid, corner)
+            grid, corners, lambda corner: _neighbors(grid, corner)
         )
         results.append(corners)
     corners = min(results, key=cost)
@@ -172,7 +172,7 @@ def _corners(sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return np.stack(grid, axis=-1).reshape(-1, 2)
 
 
-def _neighbours(grid: LengthGrid, corner: np.ndarray) -> np.ndarray:
+def _neighbors(grid: LengthGrid, corner: np.ndarray) -> np.ndarray:
     window = np.arange(-_RADIUS, _RADIUS + 1)
     sizes = len(grid.sources), len(grid.targets)
     sides = [

@@ -77,7 +77,7 @@ def choose_batch_shapes(
     max_shapes: int,
     batch_multiple: int = 1,
 ) -> tuple[BatchShape, ...]:
-    """Chooses at most `max_shapes` shapes that minimise the padded tokens.
+    """Chooses at most `max_shapes` shapes that minimize the padded tokens.
 
     Its public name is `keras_deepnmt.data.choose_cells`. Every pair goes to the
     cheapest shape that contains it. The cost is the number of tokens in all

@@ -23,7 +23,7 @@ _MAX_CACHED_WORDS = 100_000
 class RandomSegmentation:
     """Draws other segmentations of sentences, word by word.
 
-    BPE: while neighbouring symbols can be merged, each possible merge is
+    BPE: while neighboring symbols can be merged, each possible merge is
     skipped with probability alpha and the best of the others is made; if all
     are skipped, the word is finished (Provilkov et al., 2020, Algorithm 1).
     Unigram: exact sampling from all segmentations of a word, from its last

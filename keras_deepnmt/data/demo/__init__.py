@@ -18,7 +18,7 @@ What the corpus contains, and which methods it tests:
 *   **Roles** (contextualised role interaction). Four cases, and one word with
     six functions: *der* is "the" (masculine subject), "to the" or "with the"
     (feminine dative), "of the" (feminine or plural genitive), "who", "whom"
-    or "which" (relative). Each one is labelled (`DemoPair.roles`), as a gold
+    or "which" (relative). Each one is labeled (`DemoPair.roles`), as a gold
     standard for the analysis of models.
 *   **Depth and composition** (deep representations, fusion of layers).
     Adjectives agree in case, gender, number and determiner; verbs agree with

@@ -70,7 +70,7 @@ def der_function(case: int, column: int, relative: bool = False) -> str:
     return f"relative_{name}" if relative else name
 
 
-def _labelled(table, relative):
+def _labeled(table, relative):
     return tuple(
         tuple(
             f"der{LABEL_MARK}{der_function(case, column, relative)}"
@@ -82,8 +82,8 @@ def _labelled(table, relative):
     )
 
 
-DEFINITE = _labelled(_DEFINITE, relative=False)
-RELATIVE = _labelled(_RELATIVE, relative=True)
+DEFINITE = _labeled(_DEFINITE, relative=False)
+RELATIVE = _labeled(_RELATIVE, relative=True)
 DER_FUNCTIONS = tuple(
     word.split(LABEL_MARK)[1]
     for table in (DEFINITE, RELATIVE)

@@ -224,7 +224,7 @@ class FolderWriter:
 
     def _write_shards(self, tokenizers) -> tuple[dict, dict]:
         task = self.bars.add_task(
-            "Tokenising", total=sum(s.pairs for s in self.spools.values())
+            "Tokenizing", total=sum(s.pairs for s in self.spools.values())
         )
         encoder = PairEncoder(
             self.folder, tokenizers, lambda n: self.bars.advance(task, n)

@@ -10,7 +10,7 @@ from keras_deepnmt.data.preparation.text_filters import hash_text
 def hash_pairs(
     sources: Iterable[str], targets: Iterable[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the uint64 hashes of normalised pairs and of their sources."""
+    """Returns the uint64 hashes of normalized pairs and of their sources."""
     sources = list(sources)
     pairs = [hash_text(*pair) for pair in zip(sources, targets, strict=True)]
     source_hashes = [hash_text(source) for source in sources]

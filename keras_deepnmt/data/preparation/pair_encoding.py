@@ -20,7 +20,7 @@ RECORDS_PER_SHARD = 32_768
 def encode_blocks(
     spool: Spool, tokenizers: tuple[Tokenizer, Tokenizer], hashed: bool
 ) -> Iterator[tuple]:
-    """Tokenises a spool on all cores, in the order of its pairs.
+    """Tokenizes a spool on all cores, in the order of its pairs.
 
     Yields `(source ids, target ids, hashes)` per block; hashes are those of
     `hash_pairs`, or `None` unless `hashed` is true.

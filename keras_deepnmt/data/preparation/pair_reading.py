@@ -45,7 +45,7 @@ class PairReader:
     def read(self, corpus: CorpusFiles, spool: Spool, raw_files=()) -> dict:
         """Spools the pairs of a corpus and returns its manifest entry.
 
-        Kept pairs are spooled in normalised form and also written, unprocessed,
+        Kept pairs are spooled in normalized form and also written, unprocessed,
         to the two open text files in `raw_files`, if given.
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)

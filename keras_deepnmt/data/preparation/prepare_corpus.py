@@ -1,6 +1,6 @@
 """Turns aligned text files into a prepared folder, in two streaming passes.
 
-The first pass normalises and filters the pairs and writes them to temporary
+The first pass normalizes and filters the pairs and writes them to temporary
 files; the second converts them to ids and writes shards. Memory holds at most
 24 bytes per pair: 8 for its hash (16 while hashes are merged) and 4 for its two
 lengths.

@@ -1,4 +1,4 @@
-"""Normalises text and decides which training pairs are kept."""
+"""Normalizes text and decides which training pairs are kept."""
 
 import hashlib
 import unicodedata
@@ -36,7 +36,7 @@ def hash_text(*texts: str) -> int:
 class PairFilter:
     """Names the rule by which a training pair is left out, if any.
 
-    Lengths are numbers of words (between white space), before tokenisation;
+    Lengths are numbers of words (between white space), before tokenization;
     `max_ratio` is the maximum number of words of one side per word of the
     other.
 
@@ -51,7 +51,7 @@ class PairFilter:
     drop_identical: bool = True
 
     def reason(self, source: str, target: str) -> str | None:
-        """Names the first rule that a normalised pair breaks.
+        """Names the first rule that a normalized pair breaks.
 
         It is one of `"empty"`, `"identical"`, `"length"` and `"ratio"`, or
         `None` for a pair to keep.
@@ -60,7 +60,7 @@ class PairFilter:
             return "empty"
         if self.drop_identical and source == target:
             return "identical"
-        # Normalised text has single spaces.
+        # Normalized text has single spaces.
         shorter, longer = sorted((source.count(" ") + 1, target.count(" ") + 1))
         if shorter < self.min_length or longer > self.max_length:
             return "length"
