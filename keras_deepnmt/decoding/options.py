@@ -65,6 +65,10 @@ class SearchOptions:
         if isinstance(getattr(SearchOptions, name), float):
             # JSON files and graphs need 1.0, not 1.
             object.__setattr__(self, name, float(value))
+        elif value != int(value):
+            raise ValueError(
+                f"`{name}` must be an integer. Received: {name}={value}"
+            )
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
