@@ -103,21 +103,51 @@ class RoleEncoder(keras.layers.Layer):
             # Built for any length, since padding is added to the sentence.
             self.convolution.build((None, None, self.width))
             return
-        lstm = keras.layers.LSTM(
+        if self.bidirectional:
+            self.lstm = self._make_bidirectional_lstm()
+        else:
+            self.lstm = self._make_lstm("lstm")
+        self.lstm.build(inputs_shape)
+
+    def _make_lstm(self, name, go_backwards=False):
+        return keras.layers.LSTM(
             self.role_units,
             return_sequences=True,
+            go_backwards=go_backwards,
             # cuDNN cannot be compiled by XLA or exported, and it rejects rows
             # that are all padding, which occur in batches that are filled up.
             use_cudnn=False,
-            name="lstm",
+            name=name,
             dtype=self.dtype_policy,
         )
-        if self.bidirectional:
-            lstm = keras.layers.Bidirectional(
-                lstm, name="bidirectional", dtype=self.dtype_policy
-            )
-        self.lstm = lstm
-        self.lstm.build(inputs_shape)
+
+    def _make_bidirectional_lstm(self):
+        """Creates a bidirectional LSTM, also while a model is being loaded.
+
+        `keras.layers.Bidirectional` serializes its argument and creates both
+        directions from that. During loading Keras takes objects of equal `id`
+        for one shared object, also if one of them was deleted before. So the
+        argument must have an `id` that was not used, keep it, and be
+        serialized for one direction only.
+        """
+        options = {"name": "bidirectional", "dtype": self.dtype_policy}
+        rejected = []
+        while True:
+            lstm = self._make_lstm("lstm")
+            if "shared_object_id" not in keras.saving.serialize_keras_object(
+                lstm
+            ):
+                break
+            rejected.append(lstm)  # keeps its id from being used again
+        # Keras marks what it serializes twice during loading.
+        if "shared_object_id" not in keras.saving.serialize_keras_object(lstm):
+            return keras.layers.Bidirectional(lstm, **options)
+        # A function, since a layer that is an attribute would be saved.
+        self._keep_lstm = lambda: lstm
+        backward = self._make_lstm("backward_lstm", go_backwards=True)
+        return keras.layers.Bidirectional(
+            lstm, backward_layer=backward, **options
+        )
 
     def call(self, inputs, padding_mask=None, cache=None, cache_index=None):
         encode = (

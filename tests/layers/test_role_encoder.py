@@ -1,8 +1,12 @@
 """What must be true of RoleEncoder: it is an LSTM, one in each direction, or a
 convolution, whose backward direction begins at the last real token; a target
 side sees no later token, and an exclusive one not even its own; step by step
-it gives the same; rows of padding alone stay finite."""
+it gives the same; rows of padding alone stay finite; a loaded one is not mixed
+up with layers that were deleted before."""
 
+import gc
+
+import keras
 import numpy as np
 import pytest
 
@@ -190,3 +194,34 @@ def test_refuses_what_cannot_be():
         RoleEncoder(U, exclusive=True)
     with pytest.raises(ValueError, match="Pass bidirectional=False"):
         built().init_cache(B, S)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class EncodersAfterDeletedLayers(keras.layers.Layer):
+    """Builds encoders at addresses of layers that were serialized before."""
+
+    def build(self, inputs_shape):
+        deleted = [keras.layers.LSTM(4) for _ in range(300)]
+        for layer in deleted:
+            keras.saving.serialize_keras_object(layer)
+        del deleted, layer
+        gc.collect()
+        self.encoders = [
+            RoleEncoder(2, name=f"encoder_{number}") for number in range(40)
+        ]
+        for encoder in self.encoders:
+            encoder.build(inputs_shape)
+
+    def call(self, inputs):
+        return sum(encoder(inputs) for encoder in self.encoders)
+
+
+@pytest.mark.thorough
+def test_a_loaded_encoder_shares_nothing_with_deleted_layers(tmp_path):
+    inputs = keras.Input((None, 3))
+    model = keras.Model(inputs, EncodersAfterDeletedLayers()(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    weights = zip(model.get_weights(), loaded.get_weights(), strict=True)
+    for saved, restored in weights:
+        np.testing.assert_array_equal(saved, restored)
