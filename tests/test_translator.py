@@ -211,8 +211,8 @@ def test_too_long_sources_are_cut_and_this_is_said(model, tokenizer, capsys):
     assert first == second
     assert translator.num_truncated == 1
     assert capsys.readouterr().err == (
-        "Warning: 1 of 2 sources have more than 39 tokens; what comes after "
-        "is left out.\n"
+        "Warning: 1 of 2 sources have more than 39 tokens; the rest of them "
+        "is ignored.\n"
     )
 
 

@@ -13,6 +13,10 @@ from keras_deepnmt.cli import main
 def deepnmt(capfd, monkeypatch):
     """Runs a command in this process: its exit code, stdout and stderr."""
 
+    # A command may set it for its own process; later tests must not see that.
+    # Set here, so that it is put back afterwards.
+    monkeypatch.setenv("TF_XLA_FLAGS", os.environ.get("TF_XLA_FLAGS", ""))
+
     def run(*words, stdin=None):
         capfd.readouterr()
         with open(stdin or os.devnull, encoding="utf-8") as file:
