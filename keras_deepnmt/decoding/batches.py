@@ -8,17 +8,10 @@ from keras_deepnmt.masks import PADDING_ID
 
 
 def padded_length(length: int, largest: int | None = None) -> int:
-    """Rounds a length up to one of few.
+    """Rounds a length in tokens up to one of a few lengths, at most `largest`.
 
-    To 8, 16, 24, 32, 48, 64, 96, 128 and so on: multiples of 8 that grow by a
-    third or a half.
-
-    Args:
-        length: Tokens.
-        largest: No result is longer than this. Defaults to no limit.
-
-    Returns:
-        The length of the padded rows, in tokens.
+    These are 8, 16, 24, 32, 48, 64, 96, 128 and so on: multiples of 8 that grow
+    by a third or a half.
 
     Example:
     >>> [padded_length(length) for length in (1, 8, 9, 25, 33, 70)]
@@ -33,15 +26,9 @@ def padded_length(length: int, largest: int | None = None) -> int:
 
 
 def length_batches(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
-    """Groups rows of similar length.
+    """Groups the numbers of up to `batch_size` rows of similar length.
 
-    Args:
-        lengths: Length of each row.
-        batch_size: Most rows of a group.
-
-    Returns:
-        Groups of row numbers, shortest rows first; every row is in one. Rows
-        of equal length keep their order.
+    The shortest rows come first; rows of equal length keep their order.
 
     Example:
     >>> [group.tolist() for group in length_batches([5, 2, 9, 2], 3)]
@@ -57,15 +44,9 @@ def length_batches(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
 def padded_batch(
     rows: Sequence[Sequence[int]], batch_size: int, length: int
 ) -> np.ndarray:
-    """Puts rows of ids into one array, 0 where there is nothing.
+    """Puts rows of ids into an int32 array `(batch_size, length)`.
 
-    Args:
-        rows: At most `batch_size` rows of at most `length` ids.
-        batch_size: Rows of the array; the last ones may be all padding.
-        length: Columns of the array.
-
-    Returns:
-        int32 array `(batch_size, length)`.
+    Missing rows and missing ids are padding.
 
     Example:
     >>> padded_batch([[7, 3]], 2, 3).tolist()

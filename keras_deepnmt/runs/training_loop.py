@@ -36,14 +36,7 @@ from keras_deepnmt.training.weight_average import averaged_weights
 class TrainingLoop:
     """Runs `model.fit` with checkpoints, validation, rollback and resume.
 
-    Args:
-        recipe: the recipe.
-        run: the run folder.
-        data: the prepared corpus.
-        model: the compiled model.
-        plan: the batches.
-        workers: the processes that train together.
-        quiet: whether nothing is shown.
+    `model` is compiled, and `workers` are the processes that train together.
     """
 
     def __init__(
