@@ -37,7 +37,8 @@ class BatchPlan:
 
     Args:
         lengths: `(n, 2)` integers, `PairStore.lengths`.
-        batch_shapes: The batch shapes, for instance from `choose_cells`.
+        batch_shapes: The batch shapes, for instance from
+            `choose_batch_shapes`.
         seed: Non-negative integer.
         weights: `(n,)` expected appearances of each row in an epoch. Defaults
             to one each.

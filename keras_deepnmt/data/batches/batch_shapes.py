@@ -21,8 +21,6 @@ _ROWS_AT_A_TIME = 1_000_000
 class BatchShape:
     """The shape that the batches of similar sentence lengths are padded to.
 
-    Its public name is `keras_deepnmt.data.Cell`.
-
     Args:
         batch_size: Number of rows, including padding rows.
         source_length: Tokens of a source row, including the end of sentence.
@@ -79,12 +77,11 @@ def choose_batch_shapes(
 ) -> tuple[BatchShape, ...]:
     """Chooses at most `max_shapes` shapes that minimize the padded tokens.
 
-    Its public name is `keras_deepnmt.data.choose_cells`. Every pair goes to the
-    cheapest shape that contains it. The cost is the number of tokens in all
-    batches of one epoch, including padding rows, so a shape with few pairs
-    counts in full. The result is deterministic and never worse than the best
-    partition by source length, by target length or by the longer of the two
-    (exactly so for up to 256 different lengths).
+    Every pair goes to the cheapest shape that contains it. The cost is the
+    number of tokens in all batches of one epoch, including padding rows, so a
+    shape with few pairs counts in full. The result is deterministic and never
+    worse than the best partition by source length, by target length or by the
+    longer of the two (exactly so for up to 256 different lengths).
 
     Args:
         lengths: `(n, 2)` integers, source and target length of each pair with

@@ -92,7 +92,7 @@ class SubwordSampling(BatchTransform):
 
         Returns:
             `(n, 2)` integers to use instead of `store.lengths` in
-            `choose_cells` and `BatchPlan`.
+            `choose_batch_shapes` and `BatchPlan`.
         """
         rows = np.unique(
             np.linspace(0, len(store) - 1, num_rows).astype("int64")
