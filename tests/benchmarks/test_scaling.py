@@ -20,7 +20,7 @@ COMPUTE = Compute(overhead=0.011, per_token=3e-5)
 NETWORK = Network(latency=7e-4, bandwidth=3e8)
 GUESS = Assumptions(
     gpu_tflops=100.0,
-    utilization=0.5,
+    utilisation=0.5,
     overhead_ms=10.0,
     latency_us=20.0,
     gpus_per_machine=8,
