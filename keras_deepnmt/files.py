@@ -95,13 +95,13 @@ def lock_folder(folder: str | Path) -> int | None:
         ends. `None` if another process has the lock. Where the system has no
         file locks (Windows) nothing is locked.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
         import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except ImportError:
-        pass
+        return os.open(os.devnull, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None
