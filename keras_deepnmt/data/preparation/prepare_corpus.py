@@ -9,6 +9,8 @@ lengths.
 import logging
 from pathlib import Path
 
+# NumPy imports this module on first use, and Ctrl-C during that import is lost.
+import numpy.random  # noqa: F401
 import rich.console
 import rich.progress
 
