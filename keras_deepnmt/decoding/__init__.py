@@ -7,6 +7,7 @@ neither Keras nor a backend.
 import importlib
 import typing
 
+# For type checkers and the API reference, which do not run `__getattr__`.
 if typing.TYPE_CHECKING:
     from keras_deepnmt.decoding.beam import beam_search as beam_search
     from keras_deepnmt.decoding.compiled import (

@@ -31,6 +31,7 @@ class SearchOptions:
             divides by a power of the length (Gehring et al., 2017).
 
     Raises:
+        TypeError: if a value is not a number.
         ValueError: if a value is too small or not finite.
 
     Example:
@@ -56,7 +57,11 @@ class SearchOptions:
     def _check_at_least(self, name, smallest, remedy=""):
         value = getattr(self, name)
         if not isinstance(value, Real):
-            return  # a tensor of an exported graph, which checks it itself
+            if hasattr(value, "dtype"):
+                return  # a tensor of an exported graph, which checks it itself
+            raise TypeError(
+                f"`{name}` must be a number. Received: {name}={value!r}"
+            )
         if not smallest <= value < float("inf"):
             raise ValueError(
                 f"`{name}` must be a finite number of at least {smallest}. "
@@ -97,10 +102,6 @@ class SearchOptions:
             **{name: values.get(name) for name in cls.names()}
         )
 
-    def search_options(self) -> "SearchOptions":
-        """Returns the search options alone, without a subclass' own fields."""
-        return SearchOptions(**self.as_dict())
-
     def updated(self, **changes: Any) -> "SearchOptions":
         """Returns a copy with other values.
 
@@ -127,10 +128,15 @@ class SearchOptionAttributes:
     """Makes the fields of `self.options` attributes of an object.
 
     With it `translator.num_beams` is `translator.options.num_beams`, for every
-    field of `SearchOptions`.
+    field of `SearchOptions`. Setting the attribute replaces `options`.
     """
 
     options: SearchOptions
+
+    def __setattr__(self, name, value):
+        if name in SearchOptions.names():
+            name, value = "options", replace(self.options, **{name: value})
+        super().__setattr__(name, value)
 
     def __getattr__(self, name):
         if name in SearchOptions.names():

@@ -38,6 +38,10 @@ class DecodingRecipe(SearchOptions):
         super().__post_init__()
         check_above_zero(self, "batch_size")
 
+    def search_options(self) -> SearchOptions:
+        """Returns the search options alone, without the batch size."""
+        return SearchOptions(**self.as_dict())
+
 
 @dataclass(frozen=True)
 class EvaluationRecipe:

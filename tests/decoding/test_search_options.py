@@ -1,0 +1,66 @@
+"""What must be true of the options of a search.
+
+* they are checked wherever they come from, and a wrong one is named
+* an object that has them reads and sets each as an attribute of its own
+* files of older versions, without an option, mean its default
+"""
+
+import numpy as np
+import pytest
+from toy_model import ToyModel
+
+from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
+from keras_deepnmt.decoding.options import SearchOptionAttributes
+
+SOURCES = np.array([[4, 9, 3]], "int32")
+
+
+@pytest.mark.parametrize(
+    "wrong, error",
+    [
+        ({"num_beams": 0}, ValueError),
+        ({"num_beams": 2.5}, ValueError),
+        ({"num_beams": "4"}, TypeError),
+        ({"num_beams": None}, TypeError),
+        ({"length_penalty": -0.1}, ValueError),
+        ({"length_penalty": float("nan")}, ValueError),
+        ({"length_offset": float("inf")}, ValueError),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(wrong, error):
+    (name,) = wrong
+    with pytest.raises(error, match=f"`{name}` must be"):
+        SearchOptions(**wrong)
+
+
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+def test_a_search_refuses_what_is_no_option(search):
+    with pytest.raises(TypeError, match="num_beems"):
+        search(ToyModel(), SOURCES, max_length=3, num_beems=2)
+
+
+def test_greedy_search_takes_no_beams():
+    with pytest.raises(TypeError, match="num_beams"):
+        greedy_search(ToyModel(), SOURCES, max_length=3, num_beams=2)
+
+
+class Owner(SearchOptionAttributes):
+    def __init__(self):
+        self.options = SearchOptions(num_beams=2)
+
+
+def test_an_attribute_is_the_option():
+    owner = Owner()
+    assert owner.num_beams == 2
+    owner.num_beams = 3
+    assert owner.options == SearchOptions(num_beams=3)
+    with pytest.raises(ValueError, match="`num_beams` must be"):
+        owner.num_beams = 0
+    with pytest.raises(AttributeError, match="num_beems"):
+        owner.num_beems  # noqa: B018
+
+
+def test_what_a_file_lacks_has_its_default():
+    options = SearchOptions.from_mapping({"num_beams": 7, "format": 1})
+    assert options == SearchOptions(num_beams=7)
+    assert SearchOptions.from_mapping(options.as_dict()) == options
