@@ -34,7 +34,7 @@ def prototype_of(config):
     """
     if config is None:
         return None
-    return keras.saving.deserialize_keras_object(config)
+    return keras.saving.deserialize_keras_object(_without_shared_ids(config))
 
 
 def clone_prototype(config, name, dtype, **options):
@@ -51,4 +51,21 @@ def clone_prototype(config, name, dtype, **options):
     layer_config |= {
         key: value for key, value in options.items() if key in layer_config
     }
-    return type(layer).from_config(layer_config)
+    return type(layer).from_config(_without_shared_ids(layer_config))
+
+
+def _without_shared_ids(config):
+    """Removes the marks by which Keras takes two objects for one.
+
+    While a model is loaded, Keras marks an object whose `id` it has seen, also
+    if that `id` was a deleted object's. A clone is never a shared object.
+    """
+    if isinstance(config, dict):
+        return {
+            key: _without_shared_ids(value)
+            for key, value in config.items()
+            if key != "shared_object_id"
+        }
+    if isinstance(config, list):
+        return [_without_shared_ids(value) for value in config]
+    return config

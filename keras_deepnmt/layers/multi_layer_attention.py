@@ -7,7 +7,11 @@ from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
 )
-from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.cloning import (
+    clone_prototype,
+    prototype_config,
+    prototype_of,
+)
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 
 
@@ -129,7 +133,7 @@ class MultiLayerAttention(keras.layers.Layer):
             return self
         if self.attention is None:
             return None
-        return keras.saving.deserialize_keras_object(self.attention)
+        return prototype_of(self.attention)
 
     def build(self, query_shape, layer_states_shape=None):
         self.attentions = []
