@@ -12,6 +12,11 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
+
 # The name that Keras presets and our checkpoints give to a model's weights.
 WEIGHTS_FILE = "model.weights.h5"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -95,9 +100,7 @@ def lock_folder(folder: str | Path) -> int | None:
         ends. `None` if another process has the lock. Where the system has no
         file locks (Windows) nothing is locked.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if fcntl is None:
         return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(folder, os.O_RDONLY)
     try:

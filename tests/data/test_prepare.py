@@ -518,3 +518,30 @@ def test_a_full_disk_gets_one_line_and_is_left_empty(
     last = done.stderr.rstrip().splitlines()[-1]
     assert "keras_deepnmt.errors.UserError" in last
     assert "ree some" in last and "left: " not in done.stderr
+
+
+NEW_EXTENSIONS = """
+import sys
+from keras_deepnmt.data import CorpusOptions, PrepareOptions, prepare_corpus
+before = set(sys.modules)
+corpus = CorpusOptions(*sys.argv[1:])
+options = PrepareOptions(train=[corpus], vocabulary_size=60, valid_pairs=2)
+prepare_corpus(options, "out", progress=False)
+files = {name: str(getattr(module, "__file__", ""))
+         for name, module in sys.modules.items()}
+print(sorted(name for name in set(files) - before
+             if files[name].endswith(".so")))
+"""
+
+
+def test_no_extension_is_imported_while_a_folder_is_written(tmp_path):
+    # Ctrl-C that arrives while one of Cython's is imported is lost.
+    corpus = write_pairs(tmp_path, "train", toy_pairs(200))
+    done = subprocess.run(
+        [sys.executable, "-c", NEW_EXTENSIONS, corpus.source, corpus.target],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "[]\n", done.stderr
