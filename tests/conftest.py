@@ -62,7 +62,8 @@ def pytest_collection_modifyitems(config, items):
         else:
             continue
         if not runs:
-            # Skipped and not deselected: a run says how many wait, and why.
+            # Skipped and not deselected, so that the summary of a run counts
+            # the tests that it left out, with the option that runs them.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.scaling.forecast import report
 from benchmarks.scaling.forecast.report import scaling_report
 from benchmarks.scaling.forecast.update_time import (
     Assumptions,
@@ -213,6 +214,15 @@ def test_the_page_says_what_the_newest_rows_say(tmp_path):
     cells = [cell.strip() for cell in line.split("|")]
     assert cells[2].endswith("; " + " / ".join(shares[:4]) + " %")
     assert cells[3].endswith("; " + " / ".join(shares[4:]) + " %")
+
+
+def test_the_page_compares_counted_bytes_with_those_of_a_ring():
+    rows = [
+        {"quantity": "step", "ring_bytes": 30e6, "loopback_bytes": bytes_}
+        for bytes_ in (31.5e6, 33e6, 0)
+    ]
+    assert "5.0% to 10.0% more" in report._traffic_text(rows)
+    assert report._traffic_text(rows[2:]) == ""
 
 
 def test_without_measurements_the_page_claims_nothing(tmp_path):

@@ -1,6 +1,5 @@
 """Ctrl-C, full disks and closed pipes, each in a real process."""
 
-import os
 import resource
 import signal
 import subprocess
@@ -118,9 +117,6 @@ def test_a_reader_that_goes_away_is_no_error(digits, tmp_path):
     assert process.wait() in (0, 141)
 
 
-@pytest.mark.skipif(
-    not os.path.exists("/dev/full"), reason="Only Linux has /dev/full."
-)
 def test_results_that_cannot_be_written(tmp_path):
     with open("/dev/full", "w") as full:
         process = start("models", folder=tmp_path, stdout=full)

@@ -25,6 +25,7 @@ from keras_deepnmt.layers import (
 )
 from keras_deepnmt.training import CheckpointStore
 
+# In full, since this script also runs with the code of older versions.
 RECIPE = """\
 name: transformer_tiny.letters
 seed: 7

@@ -16,6 +16,8 @@ MACHINE_PATHS = "|".join(
 DOCUMENTS_ELSEWHERE = re.compile(
     r"\b(" + "|".join(["DESIGN", "STYLE", "PAPERS", "INTERFACES"]) + r")\b"
 )
+# Finds a note of open work without the number of its issue. The words are in
+# parts, so that this line is not found.
 OPEN_TASK = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME|XXX)\b(?!\(#\d+\))")
 PRIVATE_MODULES = re.compile(
     "keras" + r"\.src|tensorflow" + r"\.python\b|keras_nlp" + r"\.src"
