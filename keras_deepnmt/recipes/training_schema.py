@@ -52,14 +52,10 @@ def take_keys(recipe, choice, keys):
 
 # The keys that belong to one kind of optimizer, schedule or loss, with their
 # defaults.
+_ADAM_KEYS = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
 _OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
-    "adam": {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9},
-    "adamw": {
-        "beta_1": 0.9,
-        "beta_2": 0.98,
-        "epsilon": 1e-9,
-        "weight_decay": 0.01,
-    },
+    "adam": _ADAM_KEYS,
+    "adamw": {**_ADAM_KEYS, "weight_decay": 0.01},
     "nesterov": {"momentum": 0.99},
 }
 _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
@@ -76,6 +72,7 @@ _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
 }
 _LOSS_KEYS: dict[str, dict[str, Any]] = {
     "label_smoothed_cross_entropy": {"label_smoothing": 0.1},
+    "cross_entropy": {},
 }
 
 
@@ -394,7 +391,8 @@ class TrainingRecipe:
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
-        take_keys(self, "loss", {self.loss: {}, **_LOSS_KEYS})
+        if self.loss in _LOSS_KEYS:  # others check their options themselves
+            take_keys(self, "loss", _LOSS_KEYS)
         check_fractions(self, "label_smoothing", "word_dropout")
         check_shares(self, "subword_sampling")
         self._check_objective()

@@ -189,7 +189,7 @@ def make_objective_term(name, /, **options):
         hint = (
             f'Did you mean "{near[0]}"?'
             if near
-            else f"Registered: {', '.join(sorted(_TERMS))}."
+            else "Register it by `models.register_objective_term`."
         )
         raise ValueError(f'Unknown objective term "{name}". {hint}')
     return _TERMS[name](**options)
