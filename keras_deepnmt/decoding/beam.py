@@ -85,7 +85,15 @@ def beam_search(
             ops.any(_is_possible(state["live_log_probs"])),
         ),
         lambda state: (
-            _grow(model, memory, cache["static"], limits, divisor, state),
+            _grow(
+                model,
+                memory,
+                cache["static"],
+                limits,
+                divisor,
+                options.min_length,
+                state,
+            ),
         ),
         (_first_state(limits, num_beams, max_length, cache["dynamic"]),),
     )[0]
@@ -96,7 +104,7 @@ def beam_search(
     }
 
 
-def _grow(model, memory, static_cache, limits, divisor, state):
+def _grow(model, memory, static_cache, limits, divisor, min_length, state):
     """One step of the search: extends every live hypothesis by one token."""
     scores, cache = model.decode(
         ops.reshape(state["last_ids"], (-1, 1)),
@@ -105,7 +113,7 @@ def _grow(model, memory, static_cache, limits, divisor, state):
         state["step"],
     )  # (B * K, 1, V)
     totals, parents, new_ids = _best_extensions(
-        state, model.log_probs(scores)[:, 0], limits
+        state, model.log_probs(scores)[:, 0], limits, min_length
     )
     ids = gather_beams(state["live_ids"], parents)  # (B, K, M)
     grown = {
@@ -160,7 +168,7 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
     }
 
 
-def _best_extensions(state, log_probs, limits):
+def _best_extensions(state, log_probs, limits, min_length):
     """Finds the K best one-token extensions of a sentence's live hypotheses.
 
     Each of them is among the K best extensions of its own hypothesis, so the
@@ -174,7 +182,8 @@ def _best_extensions(state, log_probs, limits):
     per_beam = min(num_beams, log_probs.shape[-1])
     must_end = ops.repeat(limits <= state["step"] + 1, num_beams)  # (B * K,)
     token_log_probs, token_ids = ops.top_k(
-        permitted_log_probs(log_probs, must_end), per_beam
+        permitted_log_probs(log_probs, must_end, state["step"] >= min_length),
+        per_beam,
     )  # (B * K, J)
     totals = unflatten_beams(token_log_probs, num_beams)  # (B, K, J)
     totals = totals + state["live_log_probs"][:, :, None]

@@ -26,8 +26,8 @@ def greedy_search(
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         max_length: int or int scalar tensor. Maximum number of steps.
-        options: `SearchOptions`; `num_beams` is ignored, and length penalty
-            and offset change only the reported score. Defaults to
+        options: `SearchOptions`; `num_beams` is ignored, and the length
+            penalty and its offset change only the reported score. Defaults to
             `SearchOptions()`.
         **search_options: fields of `SearchOptions` other than `num_beams` that
             replace those of `options`.
@@ -65,7 +65,9 @@ def greedy_search(
             state["step"],
         )  # (B, 1, V)
         log_probs = permitted_log_probs(
-            model.log_probs(scores)[:, 0], limits <= state["step"] + 1
+            model.log_probs(scores)[:, 0],
+            limits <= state["step"] + 1,
+            state["step"] >= options.min_length,
         )  # (B, V)
         new_ids = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
         new_ids = ops.where(state["is_live"], new_ids, PADDING_ID)

@@ -119,20 +119,22 @@ def loop_length(model, max_length):
     return ops.minimum(max_length, model.max_length)
 
 
-def permitted_log_probs(log_probs, must_end):
+def permitted_log_probs(log_probs, must_end, may_end):
     """Sets the log-probabilities of ids that must not follow to `IMPOSSIBLE`.
 
-    These are the padding and begin ids, and all but the end id in rows where
-    `must_end`, a bool tensor `(B * K,)`, is true. The others, `(B * K, V)`, are
-    not renormalized: the score of an output is the one that the model gives.
+    These are the padding and begin ids, all but the end id in rows where
+    `must_end`, a bool tensor `(B * K,)`, is true, and the end id elsewhere if
+    `may_end`, a bool scalar tensor, is false. The others, `(B * K, V)`, are not
+    renormalized: the score of an output is the one that the model gives.
     """
     ids = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
     is_end = ops.equal(ids, END_ID)
     is_special = ops.logical_or(
         ops.equal(ids, PADDING_ID), ops.equal(ids, BEGIN_ID)
     )
-    permitted = ops.logical_or(
+    permitted = ops.where(
         is_end,
+        ops.logical_or(must_end, may_end)[:, None],
         ops.logical_not(ops.logical_or(is_special, must_end[:, None])),
     )  # (B * K, V)
     log_probs = ops.maximum(ops.cast(log_probs, "float32"), IMPOSSIBLE)

@@ -29,6 +29,9 @@ class SearchOptions:
         length_offset: What the length penalty adds to the length, at least 0:
             5 gives the length penalty of GNMT (Wu et al., 2016, Eq. 14), 0
             divides by a power of the length (Gehring et al., 2017).
+        min_length: Minimum number of tokens of a translation, the end token
+            not included, at least 0. If it is greater than the maximum length
+            of a translation, only that length is possible.
 
     Raises:
         TypeError: if a value is not a number.
@@ -37,12 +40,13 @@ class SearchOptions:
     Example:
     >>> options = SearchOptions(num_beams=2)
     >>> options.updated(length_penalty=1.0)
-    SearchOptions(num_beams=2, length_penalty=1.0, length_offset=5.0)
+    SearchOptions(num_beams=2, length_penalty=1.0, ..., min_length=0)
     """
 
     num_beams: int = 4
     length_penalty: float = 0.6
     length_offset: float = 5.0
+    min_length: int = 0
 
     def __post_init__(self):
         self._check_at_least("num_beams", 1)
@@ -53,6 +57,7 @@ class SearchOptions:
             " Take 5 for the length penalty of GNMT, 0 to divide by a power of "
             "the length.",
         )
+        self._check_at_least("min_length", 0)
 
     def _check_at_least(self, name, smallest, remedy=""):
         value = getattr(self, name)
@@ -96,7 +101,7 @@ class SearchOptions:
 
         Example:
         >>> SearchOptions.from_mapping({"num_beams": 2, "batch_size": 7})
-        SearchOptions(num_beams=2, length_penalty=0.6, length_offset=5.0)
+        SearchOptions(num_beams=2, length_penalty=0.6, ..., min_length=0)
         """
         return SearchOptions().updated(
             **{name: values.get(name) for name in cls.names()}

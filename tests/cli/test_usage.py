@@ -113,17 +113,19 @@ def test_options_of_a_search_reach_it(deepnmt, monkeypatch):
     seen = []
 
     def see(run, **options):
-        given = {k: v for k, v in options.items() if k.startswith("length")}
+        given = {k: v for k, v in options.items() if "length" in k}
         seen.append(given)
         raise UserError("seen")
 
     monkeypatch.setattr("keras_deepnmt.translator.Translator.load", see)
     monkeypatch.setattr("keras_deepnmt.runs.evaluate.evaluate", see)
     options = ["--length-penalty", "1", "--length-offset", "0"]
+    options += ["--min-length", "3"]
     for words in (["translate"], ["evaluate"], ["export", "served"]):
         verb, *more = words
         assert deepnmt(verb, "run", *more, *options).code == 2
-    assert seen == [{"length_penalty": 1.0, "length_offset": 0.0}] * 3
+    expected = {"length_penalty": 1.0, "length_offset": 0.0, "min_length": 3}
+    assert seen == [expected] * 3
 
 
 def test_no_library_adds_its_own_lines_where_jax_is_missing():
