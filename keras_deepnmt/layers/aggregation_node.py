@@ -6,9 +6,10 @@ from keras import ops
 from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
-    common_shape,
 )
+from keras_deepnmt.layers.argument_checks import common_shape
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.masks import merge_attention_masks
 
@@ -59,6 +60,8 @@ class AggregationNode(keras.layers.Layer):
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Position of this decoding step.
         training: bool. Whether dropout is active.
+        mask, inputs_mask: lists of masks like `padding_mask`, which Keras
+            attaches to the inputs and passes itself.
 
     Returns:
         Float tensor `(B, S, D)`; then the new cache if one was passed.
@@ -68,7 +71,9 @@ class AggregationNode(keras.layers.Layer):
             in width or `top_index` is not the index of an input; at call, if
             the number of inputs is not the one at build.
 
-    Masking: uses `padding_mask`; the feed-forward functions need no mask.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too; the feed-forward functions need
+    no mask.
 
     Example:
     >>> node = keras_deepnmt.layers.AggregationNode()
@@ -93,6 +98,7 @@ class AggregationNode(keras.layers.Layer):
     ):
         check_node_options(function, residual, intermediate_dim, dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.function = function
         self.residual = residual
         self.top_index = top_index
@@ -141,7 +147,10 @@ class AggregationNode(keras.layers.Layer):
         cache=None,
         cache_index=None,
         training=None,
+        mask=None,
+        inputs_mask=None,
     ):
+        padding_mask = first_mask(padding_mask, mask, inputs_mask)
         if len(inputs) != self.num_inputs:
             raise ValueError(
                 f"`inputs` must be a list of {self.num_inputs} tensors, as at "
@@ -214,6 +223,9 @@ class AggregationNode(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return tuple(inputs_shape[0])
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return first_mask(previous_mask)
 
     def get_config(self):
         options = {name: getattr(self, name) for name in NODE_OPTIONS}

@@ -2,8 +2,16 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.dropout import Dropout
-from keras_deepnmt.layers.role_assignment import RoleAssignment
+from keras_deepnmt.layers.role_assignment import (
+    RoleAssignment,
+    check_role_options,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -51,7 +59,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
         ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
             for `positions="target"` with `bidirectional=True`.
 
-    Masking: uses `padding_mask`.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too.
 
     Example:
     >>> layer = keras_deepnmt.layers.ContextualizedEmbedding(num_roles=5)
@@ -76,12 +85,11 @@ class ContextualizedEmbedding(keras.layers.Layer):
         dropout=0.3,
         **kwargs,
     ):
-        if positions not in ("source", "target"):
-            raise ValueError(
-                '`positions` must be "source" or "target". '
-                f"Received: positions={positions!r}."
-            )
+        check_choice("positions", positions, ("source", "target"))
+        check_role_options(num_roles, assignment)
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_roles = num_roles
         self.assignment = assignment
         self.role_encoder = role_encoder
@@ -94,6 +102,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         if self.positions == "target" and self.bidirectional:
             raise ValueError(
                 '`bidirectional` must be False for positions="target": roles '

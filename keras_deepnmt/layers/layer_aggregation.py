@@ -5,10 +5,14 @@ import keras
 from keras_deepnmt.layers.aggregation_node import AggregationNode
 from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
-    check_choice,
     check_node_options,
+)
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
     common_shape,
 )
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.linear_combination import LinearCombination
 
 STRATEGIES = ("dense", "linear", "iterative", "hierarchical")
@@ -80,7 +84,8 @@ class LayerAggregation(keras.layers.Layer):
         ValueError: if an option is not allowed, for a wrong number of states,
             or for `previous` without `num_layers`.
 
-    Masking: uses `padding_mask`, in nodes with attention only.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    states, in nodes with attention only. The mask is attached to the output.
 
     Example:
     >>> aggregation = keras_deepnmt.layers.LayerAggregation("hierarchical")
@@ -107,12 +112,10 @@ class LayerAggregation(keras.layers.Layer):
         check_choice("strategy", strategy, STRATEGIES)
         check_choice("linear_mode", linear_mode, LINEAR_MODES)
         check_node_options(function, residual, intermediate_dim, dropout)
-        if num_layers is not None and num_layers < 1:
-            raise ValueError(
-                "`num_layers` must be at least 1, or None. "
-                f"Received: num_layers={num_layers}."
-            )
+        if num_layers is not None:
+            check_integer("num_layers", num_layers)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.strategy = strategy
         self.function = function
         self.residual = residual
@@ -273,6 +276,9 @@ class LayerAggregation(keras.layers.Layer):
 
     def compute_output_shape(self, layer_states_shape):
         return tuple(layer_states_shape[-1])
+
+    def compute_mask(self, layer_states, previous_mask=None):
+        return first_mask(previous_mask)
 
     def get_config(self):
         return {

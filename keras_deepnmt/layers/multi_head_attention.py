@@ -3,7 +3,13 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.masks import causal_mask, merge_attention_masks
 
 # Initial variance of query, key and value projections relative to Glorot's.
@@ -57,6 +63,9 @@ class MultiHeadAttention(keras.layers.Layer):
         cache_index: int scalar tensor. Position of this decoding step.
         return_attention_scores: bool. Whether to return the weights as well.
         training: bool. Whether dropout is active.
+        mask, query_mask, value_mask, key_mask: bool tensors `(B, T)` and
+            `(B, S)`, `True` = real token, which Keras attaches to the tensors
+            and passes itself.
 
     Returns:
         `output`, a float tensor like `query`; then `cache` if one was passed;
@@ -66,7 +75,9 @@ class MultiHeadAttention(keras.layers.Layer):
         ValueError: if `attention_dropout` is outside [0, 1); at build, if
             `num_heads` does not divide `D`.
 
-    Masking: explicit masks only.
+    Masking: no query attends to a key that `attention_mask` or a mask attached
+    to `value` or `key` (in self-attention, to `query`) excludes. The mask of
+    `query` is attached to the output.
 
     Example:
     >>> attention = keras_deepnmt.layers.MultiHeadAttention(num_heads=2)
@@ -87,12 +98,10 @@ class MultiHeadAttention(keras.layers.Layer):
         bias_initializer="zeros",
         **kwargs,
     ):
-        if not 0.0 <= attention_dropout < 1.0:
-            raise ValueError(
-                "`attention_dropout` must lie in [0, 1). "
-                f"Received: attention_dropout={attention_dropout}."
-            )
+        check_integer("num_heads", num_heads)
+        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.attention_dropout = attention_dropout
         self.use_bias = use_bias
@@ -106,6 +115,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.bias_initializer = keras.initializers.get(bias_initializer)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
+        check_sequence("query", query_shape)
         width = query_shape[-1]
         if width % self.num_heads:
             raise ValueError(
@@ -147,7 +157,20 @@ class MultiHeadAttention(keras.layers.Layer):
         cache_index=None,
         return_attention_scores=False,
         training=None,
+        mask=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
     ):
+        if cache is None:
+            attention_mask = merge_attention_masks(
+                attention_mask,
+                _mask_of_keys(
+                    first_mask(mask, query_mask) if value is None else None,
+                    value_mask,
+                    key_mask,
+                ),
+            )
         value = query if value is None else value
         key = value if key is None else key
         query_shape = ops.shape(query)
@@ -298,3 +321,9 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
         }
+
+
+def _mask_of_keys(*padding_masks):
+    """Turns masks `(B, S)` of real tokens into one attention mask."""
+    mask = merge_attention_masks(*padding_masks)
+    return None if mask is None else mask[:, None, :]  # (B, 1, S)

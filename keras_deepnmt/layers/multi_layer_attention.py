@@ -7,12 +7,20 @@ from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
 )
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+    check_sequence,
+    check_states,
+)
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
     prototype_config,
     prototype_of,
 )
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.masks import merge_attention_masks
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -62,6 +70,9 @@ class MultiLayerAttention(keras.layers.Layer):
         return_attention_scores: bool. Whether to return the attention weights
             as well.
         training: bool. Whether dropout is active.
+        mask, query_mask, layer_states_mask: bool tensors `(B, T)`, `True` =
+            real token, which Keras attaches to the query and the states and
+            passes itself.
 
     Returns:
         `output`, a float tensor like `query`; then the new cache if one was
@@ -72,7 +83,9 @@ class MultiLayerAttention(keras.layers.Layer):
         ValueError: if an option is not allowed, or if the number of layer
             states is not k.
 
-    Masking: explicit masks only.
+    Masking: `attention_mask` and the mask that Keras attaches to `query` or a
+    state apply to all attentions. The mask of `query` is attached to the
+    output.
 
     Example:
     >>> attention = keras_deepnmt.layers.MultiLayerAttention(2, num_layers=2)
@@ -102,12 +115,11 @@ class MultiLayerAttention(keras.layers.Layer):
         **kwargs,
     ):
         check_node_options(function, residual, intermediate_dim, dropout)
-        if num_layers < 1:
-            raise ValueError(
-                "`num_layers` must be at least 1. "
-                f"Received: num_layers={num_layers}."
-            )
+        check_integer("num_heads", num_heads)
+        check_integer("num_layers", num_layers)
+        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.num_layers = num_layers
         self.attention = prototype_config(attention)
@@ -136,6 +148,9 @@ class MultiLayerAttention(keras.layers.Layer):
         return prototype_of(self.attention)
 
     def build(self, query_shape, layer_states_shape=None):
+        check_sequence("query", query_shape)
+        if layer_states_shape is not None:
+            check_states("layer_states", layer_states_shape)
         self.attentions = []
         for number in range(1, self.num_layers + 1):
             attention = self._make_attention(f"lower_{number}")
@@ -159,7 +174,15 @@ class MultiLayerAttention(keras.layers.Layer):
         cache_index=None,
         return_attention_scores=False,
         training=None,
+        mask=None,
+        query_mask=None,
+        layer_states_mask=None,
     ):
+        real = first_mask(mask, query_mask, layer_states_mask)
+        if cache is None and real is not None:
+            attention_mask = merge_attention_masks(
+                attention_mask, real[:, None, :]
+            )
         options = {
             "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,

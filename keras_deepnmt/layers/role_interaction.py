@@ -72,7 +72,8 @@ class RoleInteraction(ContextualizedEmbedding):
         ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
             for `positions="target"` with `bidirectional=True`.
 
-    Masking: uses `padding_mask`.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too.
 
     Example:
     >>> layer = keras_deepnmt.layers.RoleInteraction(5, "softmax")

@@ -3,9 +3,15 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.pooling import pool_positions
 
@@ -69,6 +75,8 @@ class SurfaceFusion(keras.layers.Layer):
             `(..., V)`, such as a tied embedding. A functional model does not
             own the weights of a layer passed here: see `output_projection`.
         training: bool. Whether dropout is active.
+        memory_mask, source_embeddings_mask: masks like `memory_padding_mask`,
+            which Keras attaches to the tensors and passes itself.
 
     Returns:
         Float32 tensor `(B, T, V)`, fused log-probabilities; with a static
@@ -78,7 +86,9 @@ class SurfaceFusion(keras.layers.Layer):
         ValueError: for an option out of range; at build, for embeddings of
             another width than the inputs; at call, without a projection.
 
-    Masking: uses `memory_padding_mask`; target positions are independent.
+    Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
+    `memory` or `source_embeddings`; target positions are independent. The mask
+    of `inputs` is attached to the output.
 
     Example:
     >>> inputs = [keras.Input((None, 8)) for _ in range(3)]
@@ -110,15 +120,16 @@ class SurfaceFusion(keras.layers.Layer):
         key_bias=False,
         **kwargs,
     ):
-        _check_option(mode in MODES, "mode", mode, f"in {MODES}")
-        _check_option(surface in SURFACES, "surface", surface, f"in {SURFACES}")
+        check_choice("mode", mode, MODES)
+        check_choice("surface", surface, SURFACES)
+        check_probability("dropout", dropout)
         _check_option(0 <= weight <= 1, "weight", weight, "in [0, 1]")
         _check_option(temperature > 0, "temperature", temperature, "above 0")
-        _check_option(0 <= dropout < 1, "dropout", dropout, "in [0, 1)")
         is_valid = feed_forward or intermediate_dim is None
         rule = "None unless feed_forward=True"
         _check_option(is_valid, "intermediate_dim", intermediate_dim, rule)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.mode = mode
         self.weight = weight
         self.temperature = temperature
@@ -134,6 +145,7 @@ class SurfaceFusion(keras.layers.Layer):
     def build(
         self, inputs_shape, memory_shape=None, source_embeddings_shape=None
     ):
+        check_sequence("inputs", inputs_shape)
         width = inputs_shape[-1]
         source_shape = source_embeddings_shape or inputs_shape
         if source_shape[-1] != width:
@@ -180,8 +192,17 @@ class SurfaceFusion(keras.layers.Layer):
         static_cache=None,
         project=None,
         training=None,
+        memory_mask=None,
+        source_embeddings_mask=None,
     ):
-        mask = memory_padding_mask
+        if static_cache is None and source_embeddings is None:
+            raise ValueError(
+                "`source_embeddings` must be passed, or a `static_cache`. "
+                "Received: source_embeddings=None, static_cache=None."
+            )
+        mask = first_mask(
+            memory_padding_mask, memory_mask, source_embeddings_mask
+        )
         if self.surface == "attention":
             surface = self._attend(
                 inputs, memory, source_embeddings, mask, static_cache, training
@@ -265,8 +286,10 @@ class SurfaceFusion(keras.layers.Layer):
     def _get_projection(self, project):
         if project is None and self.output_projection is None:
             raise ValueError(
-                "`project` must turn states into logits. Received: "
-                "project=None, output_projection=None. Pass one of them."
+                "`output_projection` must be a layer from states to the logits "
+                "of the vocabulary, such as keras.layers.Dense(vocabulary "
+                "size). Received: output_projection=None, and the call "
+                "received project=None. Pass one of them."
             )
         return self.projection if project is None else project
 

@@ -43,7 +43,9 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     Returns:
         Float tensor like `inputs`; then the new cache if one was passed.
 
-    Masking: uses `memory_padding_mask`; causal over the target.
+    Masking: causal over the target; uses `memory_padding_mask` and the masks
+    that Keras attaches to the inputs and the memory. The inputs' mask is
+    attached to the output.
 
     Example:
     >>> block = keras_deepnmt.layers.TransformerDecoderBlock(2, 16)

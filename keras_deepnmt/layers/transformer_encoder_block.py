@@ -2,6 +2,11 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
     prototype_config,
@@ -53,7 +58,8 @@ class TransformerEncoderBlock(keras.layers.Layer):
     Returns:
         Float tensor `(B, S, D)`.
 
-    Masking: uses `padding_mask`.
+    Masking: uses `padding_mask` and the mask that Keras attaches to the inputs,
+    which is attached to the output too.
 
     Example:
     >>> block = keras_deepnmt.layers.TransformerEncoderBlock(2, 16)
@@ -77,7 +83,12 @@ class TransformerEncoderBlock(keras.layers.Layer):
         key_bias=False,
         **kwargs,
     ):
+        check_integer("num_heads", num_heads)
+        check_integer("intermediate_dim", intermediate_dim)
+        check_probability("dropout", dropout)
+        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.self_attention = prototype_config(self_attention)
@@ -92,6 +103,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.num_lower_states = prototype.num_layers - 1 if reads_states else 0
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         self.attention = self._make_attention("attention", self.self_attention)
         self.attention.build(inputs_shape)
         self.attention_residual = self._make_residual("attention_residual")
