@@ -15,6 +15,10 @@ from keras_deepnmt.layers.cloning import (
 )
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 
+# Name of the attention to the layer just below, which is what a block without
+# this layer has as its only attention.
+NEAREST_ATTENTION = "lower_1"
+
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class MultiLayerAttention(keras.layers.Layer):
