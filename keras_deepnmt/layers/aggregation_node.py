@@ -8,6 +8,7 @@ from keras_deepnmt.layers.aggregation_options import (
     check_node_options,
 )
 from keras_deepnmt.layers.argument_checks import common_shape
+from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
@@ -32,7 +33,8 @@ class AggregationNode(keras.layers.Layer):
     over the positions of `W_in [x_1; ...; x_n]`. Eq. 7 adds all inputs
     (`residual="all"`); of the paper's alternatives, "top" adds one input only.
     Differs from the paper: FF's width, `4 D`, its dropout and `W_in` are not
-    in the paper.
+    in the paper. Keys of the attention have no bias, and Q, K and V start with
+    a tenth of Glorot's variance, as in `MultiHeadAttention`.
     Cost: `(n D F + F D) + (F + D) + 2 D` parameters, O(B S n D F) time; with
     `function="attention"` `n D^2` parameters and an attention instead of FF.
 
@@ -47,6 +49,9 @@ class AggregationNode(keras.layers.Layer):
             with `function="attention"`.
         dropout: float in [0, 1). Dropout probability on the output of FF.
         layer_norm_epsilon: float. Added to the variance.
+        attention_initializer: Keras initializer of query, key and value
+            projections with `function="attention"`; `None` for the one of
+            `MultiHeadAttention`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -94,6 +99,7 @@ class AggregationNode(keras.layers.Layer):
         num_heads=8,
         dropout=0.1,
         layer_norm_epsilon=1e-6,
+        attention_initializer=None,
         **kwargs,
     ):
         check_node_options(function, residual, intermediate_dim, dropout)
@@ -106,6 +112,7 @@ class AggregationNode(keras.layers.Layer):
         self.num_heads = num_heads
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.attention_initializer = initializer_config(attention_initializer)
 
     def build(self, inputs_shape):
         shape = common_shape("inputs", inputs_shape)
@@ -119,7 +126,10 @@ class AggregationNode(keras.layers.Layer):
         if self.function == "attention":
             self.input_dense = self._make_dense("input", width, use_bias=False)
             self.attention = MultiHeadAttention(
-                self.num_heads, name="attention", dtype=self.dtype_policy
+                self.num_heads,
+                kernel_initializer=self.attention_initializer,
+                name="attention",
+                dtype=self.dtype_policy,
             )
             self.attention.build(shape)
         else:

@@ -43,7 +43,8 @@ class HybridSelfAttention(MultiHeadAttention):
     and D / `gate_reduction` the width between W_1 and W_2.
     Differs from the paper: the forward and backward branches include the
     position itself unless `strict`; a position that may attend to no key gets
-    zeros; the branches are fused before W_O.
+    zeros; the branches are fused before W_O; as in `MultiHeadAttention`, keys
+    have no bias, and Q, K and V start with a tenth of Glorot's variance.
     Cost: in addition to multi-head attention, O(n B N T S) time for n branches,
     and weights: "sum" 0, "concat" `n D^2`, "gated_sum"
     `2 n D^2 / gate_reduction`.

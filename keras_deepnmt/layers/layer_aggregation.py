@@ -12,6 +12,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_integer,
     common_shape,
 )
+from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.linear_combination import LinearCombination
 
@@ -61,6 +62,9 @@ class LayerAggregation(keras.layers.Layer):
         dropout: float in [0, 1). Dropout probability on the output of each
             node's function.
         layer_norm_epsilon: float. Added to the variance.
+        attention_initializer: Keras initializer of query, key and value
+            projections with `function="attention"`; `None` for the one of
+            `MultiHeadAttention`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -107,6 +111,7 @@ class LayerAggregation(keras.layers.Layer):
         num_layers=None,
         dropout=0.1,
         layer_norm_epsilon=1e-6,
+        attention_initializer=None,
         **kwargs,
     ):
         check_choice("strategy", strategy, STRATEGIES)
@@ -125,6 +130,7 @@ class LayerAggregation(keras.layers.Layer):
         self.num_layers = num_layers
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.attention_initializer = initializer_config(attention_initializer)
 
     @property
     def feeds_back(self):

@@ -34,7 +34,9 @@ class MultiHeadAttention(keras.layers.Layer):
     Here `num_heads` is the paper's h, `head_dim` its d_k = d_v.
     Differs from the paper: a query that may attend to no key gets zeros; the
     key projection has no bias unless `key_bias=True` (the softmax is invariant
-    to it, and Adam would turn its rounding errors into updates).
+    to it, and Adam would turn its rounding errors into updates); the query,
+    key and value projections start with a tenth of the variance of Glorot's
+    initializer unless `kernel_initializer` is another.
     Cost: `4 D^2` weights, O(B T S D) time.
 
     Args:
@@ -44,7 +46,7 @@ class MultiHeadAttention(keras.layers.Layer):
         use_bias: bool. Whether query, value and output projections have a bias.
         key_bias: bool. Whether the key projection has a bias.
         kernel_initializer: Keras initializer of the query, key and value
-            projections; the output projection is Glorot uniform. Defaults to
+            projections; the output projection is Glorot uniform. `None` means
             uniform with a tenth of Glorot's variance: the initial attention is
             then almost uniform, and post-norm stacks can learn at high rates.
         bias_initializer: Keras initializer of the biases.
@@ -106,12 +108,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.attention_dropout = attention_dropout
         self.use_bias = use_bias
         self.key_bias = key_bias
-        self.kernel_initializer = keras.initializers.get(
-            kernel_initializer
-            or keras.initializers.VarianceScaling(
-                SMALL_VARIANCE, mode="fan_avg", distribution="uniform"
-            )
-        )
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
@@ -132,11 +129,8 @@ class MultiHeadAttention(keras.layers.Layer):
         }
         for name, shape in shapes.items():
             use_bias = self.key_bias if name == "key" else self.use_bias
-            initializer = self.kernel_initializer.clone()
-            if name == "output":
-                initializer = keras.initializers.GlorotUniform()
             projection = self._make_projection(
-                name, width, use_bias, initializer
+                name, width, use_bias, self._make_initializer(name)
             )
             projection.build(shape)
             setattr(self, f"{name}_projection", projection)
@@ -291,6 +285,15 @@ class MultiHeadAttention(keras.layers.Layer):
         # Heads first: each head's keys are then contiguous in memory, which
         # makes a decoding step with a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
+
+    def _make_initializer(self, name):
+        if name == "output":
+            return keras.initializers.GlorotUniform()
+        if self.kernel_initializer is not None:
+            return self.kernel_initializer.clone()
+        return keras.initializers.VarianceScaling(
+            SMALL_VARIANCE, mode="fan_avg", distribution="uniform"
+        )
 
     def _make_projection(self, name, width, use_bias, initializer):
         return keras.layers.Dense(

@@ -15,12 +15,17 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
+    initializer_config,
     prototype_config,
     prototype_of,
 )
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.masks import merge_attention_masks
+
+# Name of the attention to the layer just below, which is what a block without
+# this layer has as its only attention.
+NEAREST_ATTENTION = "lower_1"
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -40,9 +45,9 @@ class MultiLayerAttention(keras.layers.Layer):
 
     Here `num_layers` is the paper's k; AGG is an `AggregationNode`. With k = 1
     it is a plain attention, without AGG.
-    Differs from the paper: nothing, but the paper does not say which blocks
-    have it. In a model blocks 1 to k keep a plain attention (`at_block`),
-    since the embedding is not a layer.
+    Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V).
+    The paper does not say which blocks have it: in a model blocks 1 to k keep a
+    plain attention (`at_block`), since the embedding is not a layer.
     Cost: k attentions and a node of k inputs: `4 k D^2 + (k + 1) D F` weights.
 
     Args:
@@ -55,6 +60,9 @@ class MultiLayerAttention(keras.layers.Layer):
         function, residual, intermediate_dim, dropout, layer_norm_epsilon: of
             the node, as in `AggregationNode`; `residual="top"` adds C_1.
         attention_dropout, key_bias: of the default attention.
+        attention_initializer: Keras initializer of the query, key and value
+            projections; `None` for the one of `MultiHeadAttention`. A layer in
+            `attention` that names an initializer keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -112,6 +120,7 @@ class MultiLayerAttention(keras.layers.Layer):
         attention_dropout=0.0,
         layer_norm_epsilon=1e-6,
         key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
         check_node_options(function, residual, intermediate_dim, dropout)
@@ -130,6 +139,7 @@ class MultiLayerAttention(keras.layers.Layer):
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
 
     def at_block(self, number):
         """Returns the self-attention to use in a block of a stack.
@@ -262,11 +272,17 @@ class MultiLayerAttention(keras.layers.Layer):
 
     def _make_attention(self, name):
         if self.attention is not None:
-            return clone_prototype(self.attention, name, self.dtype_policy)
+            return clone_prototype(
+                self.attention,
+                name,
+                self.dtype_policy,
+                attention_initializer=self.attention_initializer,
+            )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
+            kernel_initializer=self.attention_initializer,
             name=name,
             dtype=self.dtype_policy,
         )

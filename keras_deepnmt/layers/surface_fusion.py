@@ -8,7 +8,11 @@ from keras_deepnmt.layers.argument_checks import (
     check_probability,
     check_sequence,
 )
-from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.cloning import (
+    clone_prototype,
+    initializer_config,
+    prototype_config,
+)
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.keras_masks import first_mask
@@ -40,7 +44,8 @@ class SurfaceFusion(keras.layers.Layer):
     Here `weight` is the paper's lambda (w), `temperature` its tau; g is the
     identity, or `x + dropout(FFN(x))` with `feed_forward`.
     Differs from the paper: `gate`, `feed_forward` (in its recipe) and other
-    surfaces are the released code's; the key has no bias unless `key_bias`.
+    surfaces are the released code's; the key has no bias unless `key_bias`, and
+    Q, K and V start with a tenth of Glorot's variance.
     As there, hard fusion is not renormalized: it sums to at most 1.
     Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more;
     a second projection to V words; O(B T S D) time.
@@ -61,6 +66,8 @@ class SurfaceFusion(keras.layers.Layer):
         dropout: float in [0, 1). Dropout on the feed-forward output.
         attention_dropout: float in [0, 1). Dropout on attention weights.
         key_bias: bool. Whether the key projection has a bias.
+        attention_initializer: Keras initializer of the attention's query, key
+            and value projections; `None` for the one of `MultiHeadAttention`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -118,6 +125,7 @@ class SurfaceFusion(keras.layers.Layer):
         dropout=0.1,
         attention_dropout=0.0,
         key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
         check_choice("mode", mode, MODES)
@@ -141,6 +149,7 @@ class SurfaceFusion(keras.layers.Layer):
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
 
     def build(
         self, inputs_shape, memory_shape=None, source_embeddings_shape=None
@@ -159,6 +168,7 @@ class SurfaceFusion(keras.layers.Layer):
                 self.num_heads,
                 attention_dropout=self.attention_dropout,
                 key_bias=self.key_bias,
+                kernel_initializer=self.attention_initializer,
                 name="attention",
                 dtype=self.dtype_policy,
             )
@@ -311,6 +321,7 @@ class SurfaceFusion(keras.layers.Layer):
             "dropout",
             "attention_dropout",
             "key_bias",
+            "attention_initializer",
         )
         return super().get_config() | {n: getattr(self, n) for n in names}
 

@@ -9,6 +9,7 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
+    initializer_config,
     prototype_config,
     prototype_of,
 )
@@ -26,8 +27,8 @@ class TransformerEncoderBlock(keras.layers.Layer):
         c = residual(x, attention(x, x, x))
         y = residual(c, FFN(c))
 
-    Differs from the paper: nothing with the defaults; `self_attention` replaces
-    the attention by another layer.
+    Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V);
+    `self_attention` replaces the attention by another layer.
     Cost: `4 D^2 + 2 D F` weights.
 
     Args:
@@ -44,6 +45,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Whether to use pre-norm instead of post-norm.
         key_bias: bool. Whether key projections have a bias.
+        attention_initializer: Keras initializer of the query, key and value
+            projections; `None` for the one of `MultiHeadAttention`. A layer in
+            `self_attention` that names an initializer keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -81,6 +85,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         layer_norm_epsilon=1e-6,
         normalize_first=False,
         key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
         check_integer("num_heads", num_heads)
@@ -98,6 +103,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.normalize_first = normalize_first
         self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
         prototype = prototype_of(self.self_attention)
         reads_states = getattr(prototype, "reads_layer_states", False)
         self.num_lower_states = prototype.num_layers - 1 if reads_states else 0
@@ -138,11 +144,17 @@ class TransformerEncoderBlock(keras.layers.Layer):
 
     def _make_attention(self, name, prototype=None):
         if prototype is not None:
-            return clone_prototype(prototype, name, self.dtype_policy)
+            return clone_prototype(
+                prototype,
+                name,
+                self.dtype_policy,
+                attention_initializer=self.attention_initializer,
+            )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
+            kernel_initializer=self.attention_initializer,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -171,4 +183,5 @@ class TransformerEncoderBlock(keras.layers.Layer):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "normalize_first": self.normalize_first,
             "key_bias": self.key_bias,
+            "attention_initializer": self.attention_initializer,
         }

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.slots import (
@@ -57,7 +58,8 @@ class Transformer(Seq2Seq):
       sets them so that it adds a sum over real positions, which training
       divides by their number.
 
-    Differs from the paper: key projections have no bias unless `key_bias`.
+    Differs from the paper: key projections have no bias unless `key_bias`; Q, K
+    and V start with a tenth of Glorot's variance, see `attention_initializer`.
     Cost: `L (12 D^2 + 4 D F)` weights and the embeddings.
 
     Args:
@@ -77,6 +79,10 @@ class Transformer(Seq2Seq):
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Pre-norm, with a norm after each stack.
         key_bias: bool. Whether key projections have a bias.
+        attention_initializer: Keras initializer, or its name, of the query, key
+            and value projections of all attention layers, including those in
+            slots that name none. `None` is that of `MultiHeadAttention`, a
+            tenth of the variance of `"glorot_uniform"`.
         max_length: int. Longest source or target, in tokens.
         dtype: dtype policy of all layers.
         **kwargs: `name`, `trainable`.
@@ -123,6 +129,7 @@ class Transformer(Seq2Seq):
         layer_norm_epsilon=1e-6,
         normalize_first=False,
         key_bias=False,
+        attention_initializer=None,
         max_length=1024,
         dtype=None,
         **kwargs,
@@ -132,6 +139,9 @@ class Transformer(Seq2Seq):
             arguments.pop(name, None)
         check_arguments(arguments)
         arguments |= slot_configs(arguments)
+        arguments["attention_initializer"] = initializer_config(
+            attention_initializer
+        )
         arguments["activation"] = keras.activations.serialize(
             keras.activations.get(activation)
         )

@@ -143,6 +143,7 @@ class TransformerLayers:
             "layer_norm_epsilon",
             "normalize_first",
             "key_bias",
+            "attention_initializer",
         )
         return [
             block(
