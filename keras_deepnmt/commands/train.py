@@ -1,6 +1,7 @@
 """`deepnmt train`: trains a recipe and writes a run folder."""
 
 from jsonargparse import Namespace
+from jsonargparse.typing import NonNegativeInt
 
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
@@ -8,6 +9,7 @@ from keras_deepnmt.commands.options.overrides import (
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.errors import TERMINATED, UserError
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
@@ -46,6 +48,15 @@ def add_options(parser: VerbParser) -> None:
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",
     )
+    parser.add_argument(
+        "--exit-code-on-stop",
+        type=NonNegativeInt,
+        default=TERMINATED,
+        metavar="CODE",
+        help="Exit code if SIGTERM stops the training before its end, for "
+        "example 75 for a scheduler that then starts the command again. "
+        f"Default: {TERMINATED}.",
+    )
     add_overrides(parser)
 
 
@@ -54,18 +65,25 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.recipes.loading import load_recipe
     from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
+    if options.exit_code_on_stop > 255:
+        raise UserError(
+            "`--exit-code-on-stop` must be at most 255. "
+            f"Received: {options.exit_code_on_stop}"
+        )
     recipe = load_recipe(options.recipe, read_overrides(options.set))
     run_dir = options.run_dir or f"runs/{recipe.name}"
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)
     import_backend()
     from keras_deepnmt.runs.train import train
+    from keras_deepnmt.runs.training_loop import termination_raised
 
-    train(
-        recipe,
-        run_dir,
-        data_dir=options.data_dir,
-        prepared_dir=options.prepared,
-        quiet=options.quiet,
-    )
+    with termination_raised():
+        train(
+            recipe,
+            run_dir,
+            data_dir=options.data_dir,
+            prepared_dir=options.prepared,
+            quiet=options.quiet,
+        )
     print(run_dir)

@@ -1,6 +1,7 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -141,18 +142,24 @@ def plan_batches(
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 
-def average_into(
-    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any], last: int
+def average_checkpoints(
+    recipe: Recipe,
+    run: RunFolder,
+    sizes: Mapping[str, Any],
+    last: int,
+    folder: Path,
 ) -> tuple[keras.Model, list[int]]:
     """Builds the model whose weights are the mean of the last checkpoints.
+
+    The mean is written to a temporary file in `folder`, to which no other
+    process may write.
 
     Returns:
         The model and the steps averaged.
     """
-    store = run.checkpoints()
-    file = run.directory / ".average.weights.h5"
+    file = folder / ".average.weights.h5"
     try:
-        steps = store.average(file, last=last)
+        steps = run.checkpoints().average(file, last=last)
         model = build_model(recipe, sizes)
         model.load_weights(file)
     finally:
@@ -176,7 +183,7 @@ def final_model(
         # A short run may have fewer checkpoints than it should average.
         most = recipe.training.average_checkpoints
         last = min(most, len(store.steps()))
-        return average_into(recipe, run, sizes, last)
+        return average_checkpoints(recipe, run, sizes, last, run.directory)
     trained = build_model(recipe, sizes)
     compile_model(recipe, trained)
     step = store.latest()

@@ -12,7 +12,7 @@ from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.files import lines_sha256, write_json
+from keras_deepnmt.files import file_lock, lines_sha256, write_json
 from keras_deepnmt.recipes.schema import DecodingRecipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -128,13 +128,15 @@ def evaluate(
 def add_scores(file: Path, row: dict[str, Any]) -> None:
     """Adds what `evaluate` returned to `scores.json`.
 
-    A row of the same test set and options is replaced.
+    A row of the same test set and options is replaced. Of several processes
+    that add rows at the same time, none loses another's.
     """
-    rows = []
-    if file.is_file():
-        rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
-    rows = [r for r in rows if _setting(r) != _setting(row)]
-    write_json(file, {"evaluations": [*rows, row]})
+    with file_lock(file):
+        rows = []
+        if file.is_file():
+            rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
+        rows = [r for r in rows if _setting(r) != _setting(row)]
+        write_json(file, {"evaluations": [*rows, row]})
 
 
 def read_pairs(

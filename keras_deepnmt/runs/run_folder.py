@@ -2,7 +2,6 @@
 
 import csv
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
+    StagedFolder,
     atomic_file,
     file_sha256,
     lock_folder,
@@ -119,19 +119,25 @@ class RunFolder:
                 )
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, shared: bool = False) -> Iterator[None]:
         """Keeps other processes from training in this folder.
 
         The lock ends with the block, or with the process if it is killed.
 
+        Args:
+            shared: whether other processes may read checkpoints at the same
+                time. Defaults to `False`.
+
         Raises:
-            UserError: if another process trains in it.
+            UserError: if another process trains in it or, unless `shared`,
+                reads its checkpoints.
         """
-        lock = lock_folder(self.directory)
+        lock = lock_folder(self.directory, shared)
         if lock is None:
+            reads = "" if shared else " or averages checkpoints"
             raise UserError(
-                f"{self.directory}: another process is training in this run "
-                "folder. Wait for it, stop it, or use another run folder."
+                f"{self.directory}: another process is training{reads} in this "
+                "run folder. Wait for it, stop it, or use another run folder."
             )
         try:
             yield
@@ -204,14 +210,11 @@ class RunFolder:
             writer.writerows(rows)
 
     def write_model(self, model) -> str:
-        """Saves the final model as a Keras preset.
+        """Saves the final model as a Keras preset, in place of an earlier one.
 
         Returns:
             SHA-256 of its weights file.
         """
-        temporary = self.directory / ".model.partial"
-        shutil.rmtree(temporary, ignore_errors=True)
-        model.save_to_preset(str(temporary))
-        shutil.rmtree(self.model_dir, ignore_errors=True)
-        os.replace(temporary, self.model_dir)
+        with StagedFolder(self.model_dir, replace=True) as folder:
+            model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)

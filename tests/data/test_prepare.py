@@ -307,6 +307,13 @@ def test_a_second_run_finds_everything_prepared(tmp_path, options):
     }
 
 
+def test_a_folder_set_aside_by_a_killed_process_is_put_back(tmp_path, options):
+    first = prepare(options, tmp_path / "out")
+    os.rename(tmp_path / "out", tmp_path / "out.replaced-1")
+    assert prepare(options, tmp_path / "out") == first
+    assert names_beside(tmp_path / "out") == {"out"}
+
+
 def test_one_changed_byte_is_noticed(tmp_path, options):
     prepare(options, tmp_path / "out")
     before = contents(tmp_path / "out")

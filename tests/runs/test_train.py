@@ -12,6 +12,9 @@
 
 import errno
 import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -151,6 +154,36 @@ def test_averages_make_a_run_of_their_own(finished, tmp_path):
     assert not (tmp_path / "more").exists()
     with pytest.raises(UserError, match="exists already"):
         average(finished, tmp_path / "mean", last=2)
+
+
+def test_two_averages_at_once_do_not_mix(finished, tmp_path, monkeypatch):
+    expected = {
+        last: average(finished, tmp_path / f"alone-{last}", last=last)
+        for last in (2, 3)
+    }
+    mean, both_wrote = CheckpointStore.average, threading.Barrier(2)
+
+    def average_and_wait(store, output, **options):
+        steps = mean(store, output, **options)
+        both_wrote.wait(20)
+        return steps
+
+    monkeypatch.setattr(CheckpointStore, "average", average_and_wait)
+    with ThreadPoolExecutor(2) as pool:
+        received = pool.map(
+            lambda last: average(finished, tmp_path / f"{last}", last=last),
+            expected,
+        )
+        for one, other in zip(expected.values(), received, strict=True):
+            assert one["weights_sha256"] == other["weights_sha256"]
+    assert not [p for p in finished.rglob(".*")]
+
+
+def test_a_run_that_trains_is_not_averaged(finished, tmp_path):
+    with RunFolder(finished).lock():
+        with pytest.raises(UserError, match="another process is training"):
+            average(finished, tmp_path / "mean", last=2)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
