@@ -25,6 +25,8 @@ from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 
+_ROWS_AT_A_TIME = 1_000_000
+
 
 def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     """Builds a recipe's model, not compiled.
@@ -140,6 +142,34 @@ def plan_batches(
     )
     weights = row_weights(data.manifest)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
+
+
+def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:
+    """Tells in a line per split how many pairs exceed the model's `max_length`.
+
+    Without such pairs the list is empty.
+    """
+    lines = []
+    for split in ("train", "valid"):
+        if split not in data.splits:
+            continue
+        lengths = data.store(split).lengths
+        long_pairs, longest = 0, 0
+        for start in range(0, len(lengths), _ROWS_AT_A_TIME):
+            longer_side = lengths[start : start + _ROWS_AT_A_TIME].max(axis=1)
+            long_pairs += int((longer_side > model.max_length).sum())
+            longest = max(longest, int(longer_side.max()))
+        if long_pairs:
+            lines.append(
+                f"Warning: {long_pairs:,} of {len(lengths):,} pairs of "
+                f"`{split}` are longer than the model's `max_length` of "
+                f"{model.max_length:,} tokens (the longest has {longest:,}). "
+                "Learned positions end there, so all tokens beyond have the "
+                "same one, and a translator cuts its source there. Set "
+                "`model.overrides.max_length`, or prepare the data with a "
+                "smaller `max_tokens`."
+            )
+    return lines
 
 
 def average_checkpoints(

@@ -3,7 +3,6 @@
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
@@ -33,6 +32,7 @@ def make_callbacks(
     data: PreparedData,
     model: keras.Model,
     plan: BatchPlan,
+    validation: BatchPlan | None,
     *,
     store: CheckpointStore,
     rollbacks: Rollbacks,
@@ -42,13 +42,16 @@ def make_callbacks(
 ) -> list[keras.callbacks.Callback]:
     """Makes the callbacks of a run, in the order in which they are called.
 
-    Of several processes only the chief gets those that write files. `history`
-    is what `RunFolder.history` returned.
+    `plan` and `validation` are the batches of training and validation. Of
+    several processes only the chief gets those that write files. `history` is
+    what `RunFolder.history` returned.
     """
     training = recipe.training
     callbacks = [
         ValidateAverage(),
-        _compilation_limit(data, plan),
+        CompilationLimit(
+            plan.batch_shapes, validation and validation.batch_shapes
+        ),
         rollbacks.detector,
     ]
     if training.temperature is not None:
@@ -186,11 +189,3 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
         logs["bleu_share"] = bleu.share
 
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
-
-
-def _compilation_limit(data, plan):
-    if "valid" not in data.splits:
-        return CompilationLimit(plan.batch_shapes)
-    lengths = data.store("valid").lengths
-    validation = validation_plan(lengths, plan.batch_shapes)
-    return CompilationLimit(plan.batch_shapes, validation.batch_shapes)

@@ -16,6 +16,7 @@ from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
 from keras_deepnmt.runs.build import (
     build_model,
     compile_model,
+    describe_long_pairs,
     plan_batches,
 )
 from keras_deepnmt.runs.compilation_cache import (
@@ -154,6 +155,8 @@ def _run_loop(recipe, run, data, strategy, workers, quiet):
         frozen = compile_model(recipe, model, **compile_options(recipe, data))
     if frozen:
         _print(quiet, _describe_frozen(model, frozen))
+    for warning in describe_long_pairs(model, data):
+        _print(quiet, warning)
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
     loop = TrainingLoop(recipe, run, data, model, plan, workers, quiet)

@@ -11,10 +11,12 @@ import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.datasets import (
+    plan_dataset,
     training_dataset,
-    validation_dataset,
+    validation_plan,
 )
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
@@ -66,11 +68,13 @@ class TrainingLoop:
             # Each worker would roll back on its own, and all would write.
             divergence = replace(divergence, most_rollbacks=0)
         self.rollbacks = Rollbacks(run, divergence)
-        self.validation = None
+        self.validation = self.validation_plan = None
         if "valid" in data.splits:
-            self.validation = validation_dataset(
-                data.store("valid"), plan.batch_shapes
+            store = data.store("valid")
+            self.validation_plan = validation_plan(
+                store.lengths, plan.batch_shapes, num_replicas(model)
             )
+            self.validation = plan_dataset(store, self.validation_plan)
         else:
             check_unvalidated(recipe)
 
@@ -114,6 +118,7 @@ class TrainingLoop:
             self.data,
             self.model,
             self.plan,
+            self.validation_plan,
             store=self.store,
             rollbacks=self.rollbacks,
             progress=self.progress,

@@ -5,7 +5,8 @@
   starting step.
 * `tf.data` knows its cardinality and takes batches of different shapes.
 * A user's mistake met while reading is one line, through `tf.data` too.
-* Validation gives every pair exactly once, the too long ones too.
+* Validation gives every pair exactly once, the too long ones too, in batches
+  within the token budget of training.
 """
 
 import numpy as np
@@ -180,7 +181,23 @@ def test_validation_keeps_pairs_longer_than_all_batch_shapes(store):
     longest = store.lengths.max(axis=0).tolist()
     extra = validation_plan(store.lengths, batch_shapes).batch_shapes[2]
     assert [extra.source_length, extra.target_length] == longest
-    assert extra.batch_size == 4  # 4 divides all, and 4 * 18 tokens fit 72
+    assert extra.batch_size == 4  # 4 * 18 tokens fit 72
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 8])
+def test_a_long_validation_pair_makes_no_batch_over_the_token_budget(replicas):
+    lengths = np.array([[17, 20]] * 30 + [[200, 180]])
+    batch_shapes = choose_batch_shapes(lengths[:30], 4_700, 1, replicas)
+    plan = validation_plan(lengths, batch_shapes, replicas)
+    assert plan.batch_shapes[:-1] == batch_shapes
+    longest = plan.batch_shapes[-1]
+    assert longest.batch_size % replicas == 0
+    assert 3_000 < longest.batch_size * longest.source_length <= 4_700
+
+
+def test_a_pair_longer_than_the_token_budget_has_a_row_on_each_replica():
+    plan = validation_plan(np.array([[900, 9]]), [BatchShape(12, 9, 9)], 4)
+    assert plan.batch_shapes[-1] == BatchShape(4, 900, 9)
 
 
 def test_padding_rows_are_counted_nowhere(store, plan):
