@@ -25,6 +25,7 @@ from test_readme import PAGES, blocks
 from keras_deepnmt import cli, create_model
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.data import CorpusOptions, train_tokenizer
+from keras_deepnmt.models.slot_layers import SLOT_LAYERS
 from keras_deepnmt.recipes import Recipe, load_recipe
 
 DOCS = REPOSITORY / "docs"
@@ -141,6 +142,15 @@ def test_every_slot_is_listed():
         name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)
     ]
     assert sorted(listed) == sorted(paper_slots.one_choice())
+
+
+def test_the_layers_of_each_slot_are_listed():
+    listed = {
+        slot: tuple(re.findall("`(.*?)`", layers))
+        for slots, _, layers in rows("papers.md", ["slot"])
+        for slot in re.findall("`(.*?)`", slots)
+    }
+    assert listed == SLOT_LAYERS
 
 
 @pytest.mark.parametrize("path", pages_with("yaml"), ids=relative)
