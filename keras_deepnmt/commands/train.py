@@ -13,7 +13,7 @@ EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
 deepnmt train my.yaml --prepared prepared --set training.steps=100
 deepnmt train my.yaml --set model.overrides.output_fusion=SurfaceFusion
-deepnmt train my.yaml --set \
+deepnmt train my.yaml --set \\
     'model.overrides.encoder_aggregation={LayerAggregation: {strategy: dense}}'
 """
 CONTINUE = "Run the same command again to continue from the last checkpoint."
