@@ -39,8 +39,9 @@ def add_options(parser: VerbParser) -> None:
         "--prepared",
         type=str,
         metavar="DIR",
-        help="Folder written by `deepnmt prepare`. Default: the recipe's data "
-        "section is prepared into the folder data of the run folder.",
+        help="Folder written by `deepnmt prepare`; the recipe then needs no "
+        "data section. Default: that section is prepared into the folder data "
+        "of the run folder.",
     )
     parser.add_argument(
         "--data-dir",
@@ -57,7 +58,9 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.recipes.loading import load_recipe
     from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
-    recipe = load_recipe(options.recipe, read_overrides(options.set))
+    recipe = load_recipe(
+        options.recipe, read_overrides(options.set), options.prepared
+    )
     run_dir = options.run_dir or f"runs/{recipe.name}"
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)
