@@ -14,6 +14,9 @@ from keras_deepnmt.errors import TERMINATED, UserError
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
 deepnmt train my.yaml --prepared prepared --set training.steps=100
+deepnmt train my.yaml --set model.overrides.output_fusion=SurfaceFusion
+deepnmt train my.yaml --set \\
+    'model.overrides.encoder_aggregation={LayerAggregation: {strategy: dense}}'
 """
 CONTINUE = "Run the same command again to continue from the last checkpoint."
 
@@ -38,8 +41,9 @@ def add_options(parser: VerbParser) -> None:
         "--prepared",
         type=str,
         metavar="DIR",
-        help="Folder written by `deepnmt prepare`. Default: the recipe's data "
-        "section is prepared into the folder data of the run folder.",
+        help="Folder written by `deepnmt prepare`; the recipe then needs no "
+        "data section. Default: that section is prepared into the folder data "
+        "of the run folder.",
     )
     parser.add_argument(
         "--data-dir",
@@ -70,7 +74,9 @@ def run(options: Namespace) -> None:
             "`--exit-code-on-stop` must be at most 255. "
             f"Received: {options.exit_code_on_stop}"
         )
-    recipe = load_recipe(options.recipe, read_overrides(options.set))
+    recipe = load_recipe(
+        options.recipe, read_overrides(options.set), options.prepared
+    )
     run_dir = options.run_dir or f"runs/{recipe.name}"
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)

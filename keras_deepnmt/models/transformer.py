@@ -31,7 +31,10 @@ class Transformer(Seq2Seq):
 
     An encoder of L blocks reads the source, a decoder of L blocks writes the
     target (Vaswani et al., 2017, Figure 1). A *slot* takes an unbuilt layer
-    that the model clones once per block or side:
+    that the model clones once per block or side. The layer may be given by its
+    class name, as `"LayerAggregation"` or, with its arguments,
+    `{"LayerAggregation": {"strategy": "dense"}}`; required arguments that are
+    missing are the model's. The slots:
 
     * `source_embedding_layer`, `target_embedding_layer`: called with
       embeddings `(B, S, D)` and, on the source side, `padding_mask=`; a layer
@@ -89,7 +92,8 @@ class Transformer(Seq2Seq):
 
     Raises:
         ValueError: for sizes below 1, shared embeddings with unequal
-            vocabulary sizes, or an unknown position encoding.
+            vocabulary sizes, an unknown position encoding, or a layer that does
+            not fit its slot.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)

@@ -64,9 +64,12 @@ class Recipe:
     """Everything that is needed to reproduce a result.
 
     Args:
-        name: `<preset>.<corpus>_<source>_<target>`.
+        name: name of the recipe and of its run folder; for a bundled recipe
+            `<preset>.<corpus>_<source>_<target>`. A recipe file that gives
+            none has the name of the file.
         model: the model.
-        data: the corpora and how they are prepared.
+        data: the corpora and how they are prepared. With a prepared folder
+            (`--prepared`) they are those of the folder.
         training: how the model is trained.
         decoding: how the model translates.
         evaluation: how translations are scored.
@@ -79,9 +82,14 @@ class Recipe:
     8000
     """
 
-    name: str
+    name: str = field(metadata={"when_left_out": "the file's name"})
     model: ModelRecipe
-    data: PrepareOptions
+    data: PrepareOptions = field(
+        metadata={
+            "remedy": ". Name the corpora, or a folder that was prepared "
+            "(`--prepared DIR`)."
+        }
+    )
     training: TrainingRecipe
     decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)

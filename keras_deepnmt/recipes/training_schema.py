@@ -286,8 +286,9 @@ class TrainingRecipe:
         optimizer: the optimizer.
         learning_rate: the learning rate schedule.
         initialize_from: folder of another run on the same prepared data.
-            Weights with the same name and shape in both models start with its
-            values; null starts from random weights.
+            Weights that are the same part of both models and have the same
+            shape start with its values, and a report lists them; null starts
+            from random weights.
         freeze: patterns of weight paths, such as `encoder*`; matching weights
             are not trained.
         temperature: how the temperature of the layers that have one decreases;

@@ -85,8 +85,13 @@ class RunFolder:
         """
         return read_summary(self.directory)
 
-    def check_resumable(self, recipe: Recipe, resume: bool) -> None:
+    def check_resumable(
+        self, recipe: Recipe, resume: bool, has_prepared: bool = False
+    ) -> None:
         """Makes the folder, or checks that `recipe` may be trained in it.
+
+        With a prepared folder (`has_prepared`) the section `data` is not
+        compared: `record_recipe` compares the folders.
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
@@ -94,7 +99,7 @@ class RunFolder:
                 and `resume` is false.
         """
         if self.recipe_file.is_file():
-            self._check_same(recipe)
+            self._check_same(recipe, has_prepared)
         elif self.directory.is_dir() and self.checkpoints().steps():
             raise UserError(
                 f"{self.directory}: has checkpoints but no recipe.yaml, so "
@@ -108,9 +113,11 @@ class RunFolder:
             )
         self.directory.mkdir(parents=True, exist_ok=True)
 
-    def _check_same(self, recipe):
+    def _check_same(self, recipe, has_prepared):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
         for key in [*here, *given]:
+            if has_prepared and key.startswith("data."):
+                continue
             if here.get(key) != given.get(key) and key not in CHANGEABLE_KEYS:
                 raise UserError(
                     f"{self.recipe_file}: `{key}` is {here.get(key)!r} in this "

@@ -30,7 +30,11 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import open_data, record_recipe
+from keras_deepnmt.runs.start import (
+    open_data,
+    record_recipe,
+    take_prepared_data,
+)
 from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
@@ -56,8 +60,9 @@ def train(
         recipe: a recipe, its name or its file.
         run_dir: the run folder.
         data_dir: folder with copies of named corpora.
-        prepared_dir: a prepared folder to use; otherwise the recipe's data are
-            prepared into `run_dir/data`.
+        prepared_dir: a prepared folder to use. The run records the data that
+            it was prepared with instead of the recipe's. Otherwise the
+            recipe's data are prepared into `run_dir/data`.
         resume: whether to resume from checkpoints; if false, a folder that has
             any is refused.
         quiet: whether nothing is shown.
@@ -76,8 +81,12 @@ def train(
     'transformer_tiny'
     """
     if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe)
+        recipe = load_recipe(recipe, prepared_dir=prepared_dir)
     _check_preset(recipe)
+    if prepared_dir is not None:
+        recipe = take_prepared_data(
+            recipe, prepared_dir, lambda text: _print(quiet, text)
+        )
     with cache_asked_for(run_dir, recipe.training.jit_compile):
         return _train(
             recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
@@ -97,7 +106,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     workers = Workers(strategy)
     if not workers.is_chief:
         return _train_as_worker(recipe, run, prepared_dir, strategy, workers)
-    run.check_resumable(recipe, resume)
+    run.check_resumable(recipe, resume, has_prepared=prepared_dir is not None)
     with run.lock():
         if run.recipe_file.is_file():
             run.extend(recipe)

@@ -133,6 +133,8 @@ def create_model(
         source_vocabulary_size: int.
         target_vocabulary_size: int.
         **overrides: arguments of the model's class that replace the preset's.
+            A layer in a slot may be given by its class name, as in
+            `encoder_fusion={"FineGrainedLayerAttention": {"dropout": 0.1}}`.
 
     Returns:
         A `keras_deepnmt.models.Seq2Seq`.
