@@ -25,6 +25,8 @@ class CompiledFunction:
 
     Attributes:
         num_compilations: int. Number of sets of shapes and options compiled.
+        on_compilation: callable that takes the shape of the first array, called
+            before each compilation by XLA. Defaults to none.
     """
 
     def __init__(self, model, function, jit_compile):
@@ -32,6 +34,7 @@ class CompiledFunction:
         self._function = function
         self._jit_compile = jit_compile
         self._compiled = {}
+        self.on_compilation = None
 
     @property
     def num_compilations(self):
@@ -44,6 +47,8 @@ class CompiledFunction:
             tuple(sorted(options.items())),
         )
         if key not in self._compiled:
+            if self._jit_compile and self.on_compilation is not None:
+                self.on_compilation(arrays[0].shape)
             self._compiled[key] = self._compile(arrays, options)
         outputs = self._compiled[key](*arrays)
         return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)

@@ -282,7 +282,8 @@ class TrainingRecipe:
         effective_batch_tokens: tokens in the batch of an update; required with
             `batch_tokens: auto`, refused otherwise.
         max_shapes: maximum number of batch shapes; the step is compiled once
-            per shape. Defaults to 8.
+            per shape. Null takes the square root of `steps / 100` at the start
+            of a run, rounded down, from 1 to 8.
         optimizer: the optimizer.
         learning_rate: the learning rate schedule.
         initialize_from: folder of another run on the same prepared data.
@@ -351,7 +352,7 @@ class TrainingRecipe:
     steps: int
     batch_tokens: int | Literal["auto"] = 4096
     effective_batch_tokens: int | None = None
-    max_shapes: int = 8
+    max_shapes: int | None = None
     optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
     learning_rate: LearningRateRecipe = field(
         default_factory=LearningRateRecipe

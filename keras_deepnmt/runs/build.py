@@ -1,13 +1,18 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
+from keras_deepnmt.data.batches.batch_shapes import (
+    choose_batch_shapes,
+    shapes_for_updates,
+)
+from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -137,11 +142,41 @@ def plan_batches(
     batch_shapes = choose_batch_shapes(
         lengths,
         training.batch_tokens,
-        training.max_shapes,
+        training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
     weights = row_weights(data.manifest)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
+
+
+def plan_validation(
+    recipe: Recipe, data: PreparedData, plan: BatchPlan, num_replicas: int = 1
+) -> BatchPlan | None:
+    """Plans the validation batches, or returns `None` without that split.
+
+    They have the shapes of the training batches, or of their parts if a batch
+    is computed in parts, so that they fit in memory too. `plan` is that of
+    training.
+    """
+    if "valid" not in data.splits:
+        return None
+    training = recipe.training
+    part_shapes = [
+        replace(
+            shape,
+            batch_size=shape.batch_size // training.gradient_accumulation_steps,
+        )
+        for shape in plan.batch_shapes
+    ]
+    return validation_plan(
+        data.store("valid").lengths,
+        part_shapes,
+        num_replicas,
+        # Without XLA nothing is compiled for a shape.
+        -(-training.steps // training.validate_every)
+        if training.jit_compile
+        else None,
+    )
 
 
 def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:

@@ -1,5 +1,7 @@
 """The callbacks of a training run."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
@@ -15,6 +17,7 @@ from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.compilation_limit import CompilationLimit
 from keras_deepnmt.training.plateau import DivideOnPlateau
+from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.temperature import TemperatureDecay
 from keras_deepnmt.training.weight_average import (
@@ -36,7 +39,7 @@ def make_callbacks(
     *,
     store: CheckpointStore,
     rollbacks: Rollbacks,
-    progress: keras.callbacks.Callback,
+    progress: ThroughputProgress,
     workers: Workers,
     history: History,
 ) -> list[keras.callbacks.Callback]:
@@ -60,7 +63,14 @@ def make_callbacks(
             TemperatureDecay(decay.start, decay.factor, decay.minimum)
         )
     if "valid" in data.splits:
-        bleu = make_bleu(recipe, run, data, model, workers.is_distributed)
+        bleu = make_bleu(
+            recipe,
+            run,
+            data,
+            model,
+            workers.is_distributed,
+            progress.say_compiling_search,
+        )
         callbacks += [bleu, log_time_of(bleu)]
     callbacks.append(progress)
     stopping = stopping_callbacks(recipe, rollbacks, history)
@@ -135,12 +145,14 @@ def make_bleu(
     data: PreparedData,
     model: keras.Model,
     is_distributed: bool,
+    report_compilation: Callable[[tuple[int, int]], None],
 ) -> BleuCallback:
     """Makes the callback that measures the BLEU of the validation set.
 
     With several worker processes (`is_distributed`) it always translates all
     sentences: each worker would measure other times, but all of them must
-    translate the same ones.
+    translate the same ones. `report_compilation` is called with the shape of a
+    batch for which the search is compiled.
     """
     sources, references = data.texts("valid")
     training = recipe.training
@@ -154,6 +166,7 @@ def make_bleu(
         batch_size=recipe.decoding.batch_size * num_replicas(model),
         compiled=training.jit_compile,
     )
+    translator.report_compilations(report_compilation)
     budget = None
     if training.validation_budget is not None and not is_distributed:
         budget = SentenceBudget(

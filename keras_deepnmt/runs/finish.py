@@ -1,5 +1,6 @@
 """Writes the final model of a run and its scores on the validation set."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -14,11 +15,17 @@ from keras_deepnmt.translator import Translator
 
 
 def finish(
-    recipe: Recipe, run: RunFolder, data: PreparedData, step: int
+    recipe: Recipe,
+    run: RunFolder,
+    data: PreparedData,
+    step: int,
+    report_compilation: Callable[[tuple[int, int]], None],
 ) -> dict[str, Any]:
     """Averages checkpoints, scores the result, and writes `run.json`.
 
-    `step` is the number of updates made. Returns what `run.json` holds.
+    `step` is the number of updates made; `report_compilation` is called with
+    each `(rows, source length)` that the search is compiled for. Returns what
+    `run.json` holds.
     """
     manifest = data.manifest
     model, steps = final_model(recipe, run, manifest)
@@ -41,7 +48,7 @@ def finish(
         "seed": recipe.seed,
         "parameters": model.count_params(),
         "training": _speed(logs),
-        "valid": _valid_scores(recipe, data, model),
+        "valid": _valid_scores(recipe, data, model, report_compilation),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -68,7 +75,7 @@ def _speed(logs):
     }
 
 
-def _valid_scores(recipe, data, model):
+def _valid_scores(recipe, data, model, report_compilation):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -79,6 +86,7 @@ def _valid_scores(recipe, data, model):
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
     )
+    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

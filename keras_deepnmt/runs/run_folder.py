@@ -4,9 +4,11 @@ import csv
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
@@ -112,6 +114,23 @@ class RunFolder:
                 "Continue them, or use another run folder to start afresh."
             )
         self.directory.mkdir(parents=True, exist_ok=True)
+
+    def with_max_shapes(self, recipe: Recipe) -> Recipe:
+        """Replaces `max_shapes: null` by the number that this run has.
+
+        A new run gets the number that its updates are worth. It is recorded in
+        `recipe.yaml`, so that the batches stay the same when the run is
+        resumed or extended.
+        """
+        training = recipe.training
+        if training.max_shapes is not None:
+            return recipe
+        number = None
+        if self.recipe_file.is_file():
+            number = self.recipe().training.max_shapes
+        if number is None:
+            number = shapes_for_updates(training.steps)
+        return replace(recipe, training=replace(training, max_shapes=number))
 
     def _check_same(self, recipe, has_prepared):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)

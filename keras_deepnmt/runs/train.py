@@ -36,6 +36,7 @@ from keras_deepnmt.runs.start import (
     take_prepared_data,
 )
 from keras_deepnmt.runs.training_loop import TrainingLoop
+from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
 
@@ -106,6 +107,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     workers = Workers(strategy)
     if not workers.is_chief:
         return _train_as_worker(recipe, run, prepared_dir, strategy, workers)
+    recipe = run.with_max_shapes(recipe)
     run.check_resumable(recipe, resume, has_prepared=prepared_dir is not None)
     with run.lock():
         if run.recipe_file.is_file():
@@ -125,7 +127,13 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
             warning = open_cache(run.directory, keras.config.backend())
             _print(quiet or not warning, warning)
         step = _run_loop(recipe, run, data, strategy, workers, quiet)
-        summary = finish(recipe, run, data, step)
+        summary = finish(
+            recipe,
+            run,
+            data,
+            step,
+            lambda shape: _print(quiet, describe_search_compilation(shape)),
+        )
         _print(quiet or not summary["valid"], _describe_scores(summary))
         workers.barrier()
     return summary
@@ -148,6 +156,7 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
                 f"{error} The run folder and the prepared folder must be on a "
                 "file system that all workers read."
             ) from error
+        recipe = run.with_max_shapes(recipe)
         _run_loop(recipe, run, data, strategy, workers, quiet=True)
         workers.barrier()
     return run.read_summary()

@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import keras
+import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.datasets import (
     plan_dataset,
     training_dataset,
-    validation_plan,
 )
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
     check_unvalidated,
     make_callbacks,
@@ -60,23 +61,30 @@ class TrainingLoop:
         self.quiet = quiet
         training = recipe.training
         self.store = run.checkpoints(keep=training.average_checkpoints + 1)
-        self.progress = ThroughputProgress(
-            training.steps, len(plan.batch_shapes), plan.padding_fraction, quiet
-        )
         divergence = training.divergence
         if workers.is_distributed:
             # Each worker would roll back on its own, and all would write.
             divergence = replace(divergence, most_rollbacks=0)
         self.rollbacks = Rollbacks(run, divergence)
-        self.validation = self.validation_plan = None
-        if "valid" in data.splits:
-            store = data.store("valid")
-            self.validation_plan = validation_plan(
-                store.lengths, plan.batch_shapes, num_replicas(model)
-            )
-            self.validation = plan_dataset(store, self.validation_plan)
-        else:
+        self.validation = None
+        self.validation_plan = plan_validation(
+            recipe, data, plan, num_replicas(model)
+        )
+        if self.validation_plan is None:
             check_unvalidated(recipe)
+        else:
+            self.validation = plan_dataset(
+                data.store("valid"), self.validation_plan
+            )
+        self.progress = ThroughputProgress(
+            training.steps,
+            len(plan.batch_shapes),
+            plan.padding_fraction,
+            quiet,
+            expected_validation_compilations=self.validation_plan
+            and np.count_nonzero(self.validation_plan.batches_per_shape),
+        )
+        self.progress.set_model(model)
 
     @property
     def step(self) -> int:

@@ -1,6 +1,6 @@
 """Runs the compiled searches and the scoring of a model on one batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -41,6 +41,17 @@ class BatchDecoder:
         self._beam_search = compile_for(model, beam_search, compiled)
         self._greedy_search = compile_for(model, greedy_search, compiled)
         self._score_targets = compile_for(model, score_targets, compiled)
+
+    def report_compilations(
+        self, report: Callable[[tuple[int, int]], None]
+    ) -> None:
+        """Calls `report` with the source's shape before each compilation."""
+        for function in (
+            self._beam_search,
+            self._greedy_search,
+            self._score_targets,
+        ):
+            function.on_compilation = report
 
     @property
     def num_compilations(self) -> int:

@@ -1,6 +1,7 @@
 """Datasets for `fit`: `tf.data` on TensorFlow, Grain on other backends."""
 
 import contextlib
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
+    COMPILATION_BATCHES,
     BatchShape,
     assign_batch_shapes,
     rows_for,
@@ -114,11 +116,15 @@ def validation_plan(
     lengths: np.ndarray,
     batch_shapes: Sequence[BatchShape],
     batch_multiple: int = 1,
+    num_validations: int | None = None,
 ) -> BatchPlan:
     """Plans one epoch with each pair in order, in the batch shapes of training.
 
     For pairs too long for all of them one more shape is added: as many rows, a
     multiple of `batch_multiple`, as keep within the tokens of the others.
+
+    With `num_validations`, the number of times that the plan is used, shapes
+    are left out whose compilation would cost more than the padding they save.
 
     Example:
     >>> plan = validation_plan(np.array([[9, 9]]), [BatchShape(6, 4, 4)])
@@ -135,7 +141,40 @@ def validation_plan(
         )
         rows = rows_for(source, target, batch_tokens, batch_multiple)
         batch_shapes += (BatchShape(rows, source, target),)
+    if num_validations is not None:
+        batch_shapes = _worth_compiling(lengths, batch_shapes, num_validations)
     return BatchPlan(lengths, batch_shapes, shuffle=False)
+
+
+def _worth_compiling(
+    lengths: np.ndarray, batch_shapes: Sequence[BatchShape], num_uses: int
+) -> tuple[BatchShape, ...]:
+    """Removes one shape after another, as long as that costs less in all."""
+    lengths, repeats = np.unique(lengths, axis=0, return_counts=True)
+    compilation = COMPILATION_BATCHES * max(
+        shape.num_tokens for shape in batch_shapes
+    )
+
+    def cost(shapes):
+        assigned = assign_batch_shapes(lengths, shapes)
+        rows = np.bincount(assigned, repeats, len(shapes) + 1).astype(int)
+        if rows[-1]:
+            return math.inf
+        padded = [
+            shape.num_batches(count) * shape.num_tokens
+            for shape, count in zip(shapes, rows.tolist(), strict=False)
+        ]
+        return num_uses * sum(padded) + compilation * np.count_nonzero(padded)
+
+    kept = tuple(batch_shapes)
+    while len(kept) > 1:
+        fewer = min(
+            (kept[:i] + kept[i + 1 :] for i in range(len(kept))), key=cost
+        )
+        if cost(fewer) > cost(kept):
+            break
+        kept = fewer
+    return kept
 
 
 def _to_backend_dataset(batches: "grain.IterDataset", num_steps: int | None):
