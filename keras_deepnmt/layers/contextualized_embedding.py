@@ -29,8 +29,10 @@ class ContextualizedEmbedding(keras.layers.Layer):
         kernel_size, temperature, exclusive: as in `RoleAssignment`.
         positions: `"source"` or `"target"`: the side that the embeddings belong
             to. A model sets it; `"target"` requires `bidirectional=False`.
-        dropout: float in [0, 1). Dropout probability on the embeddings and on
-            the roles.
+        dropout: float in [0, 1). Dropout probability on the roles.
+        token_dropout: float in [0, 1). Dropout probability on the token
+            embeddings, before the roles are predicted. `None` is the value of
+            `dropout`; 0 if the model drops embeddings itself.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -74,6 +76,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         exclusive=False,
         positions="source",
         dropout=0.3,
+        token_dropout=None,
         **kwargs,
     ):
         if positions not in ("source", "target"):
@@ -92,6 +95,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         self.exclusive = exclusive
         self.positions = positions
         self.dropout = dropout
+        self.token_dropout = token_dropout
 
     def build(self, inputs_shape):
         if self.positions == "target" and self.bidirectional:
@@ -101,8 +105,11 @@ class ContextualizedEmbedding(keras.layers.Layer):
                 'predict. Received: bidirectional=True, positions="target". '
                 "Pass bidirectional=False."
             )
-        self.embedding_dropout = self._make_dropout("embedding_dropout")
-        self.role_dropout = self._make_dropout("role_dropout")
+        rate = self.token_dropout
+        self.embedding_dropout = self._make_dropout(
+            "embedding_dropout", self.dropout if rate is None else rate
+        )
+        self.role_dropout = self._make_dropout("role_dropout", self.dropout)
         self.roles = RoleAssignment(
             self.num_roles,
             assignment=self.assignment,
@@ -136,7 +143,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
             roles, cache = self.roles(
                 embeddings, cache=cache, training=training
             )
-        dropped = self.role_dropout(roles, training=training)  # (B, S, h_r)
+        # (B, S, h_r)
+        dropped = self.role_dropout(roles, training=training)
         output = self._combine(embeddings, dropped)
         result = (output,)
         result += (cache,) if cache is not None else ()
@@ -167,8 +175,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
             width, use_bias=False, name=name, dtype=self.dtype_policy
         )
 
-    def _make_dropout(self, name):
-        return Dropout(self.dropout, name=name, dtype=self.dtype_policy)
+    def _make_dropout(self, name, rate):
+        return Dropout(rate, name=name, dtype=self.dtype_policy)
 
     def compute_output_spec(
         self,
@@ -202,4 +210,5 @@ class ContextualizedEmbedding(keras.layers.Layer):
             "exclusive": self.exclusive,
             "positions": self.positions,
             "dropout": self.dropout,
+            "token_dropout": self.token_dropout,
         }

@@ -29,7 +29,11 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import open_data, record_recipe
+from keras_deepnmt.runs.start import (
+    open_data,
+    record_recipe,
+    with_recorded,
+)
 from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
@@ -106,6 +110,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
         data = open_data(recipe, run, data_dir, prepared_dir, quiet)
         batch = find_batch(recipe, run, data, lambda text: _print(quiet, text))
         record_recipe(recipe, run, data, batch)
+        recipe = with_recorded(recipe, run)
         workers.barrier()
         if strategy is None:
             strategy = _make_strategy(training, quiet)
@@ -138,6 +143,7 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
                 f"{error} The run folder and the prepared folder must be on a "
                 "file system that all workers read."
             ) from error
+        recipe = with_recorded(recipe, run)
         _run_loop(recipe, run, data, strategy, workers, quiet=True)
         workers.barrier()
     return run.read_summary()
