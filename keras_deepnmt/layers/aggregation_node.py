@@ -48,7 +48,11 @@ class AggregationNode(keras.layers.Layer):
         num_heads: int. Number of attention heads; must divide D. Used only
             with `function="attention"`.
         dropout: float in [0, 1). Dropout probability on the output of FF.
+        attention_dropout: float in [0, 1). Dropout probability on attention
+            weights, with `function="attention"`.
         layer_norm_epsilon: float. Added to the variance.
+        key_bias: bool. Whether key projections have a bias, with
+            `function="attention"`.
         attention_initializer: Keras initializer of query, key and value
             projections with `function="attention"`; `None` for the one of
             `MultiHeadAttention`.
@@ -98,7 +102,9 @@ class AggregationNode(keras.layers.Layer):
         intermediate_dim=None,
         num_heads=8,
         dropout=0.1,
+        attention_dropout=0.0,
         layer_norm_epsilon=1e-6,
+        key_bias=False,
         attention_initializer=None,
         **kwargs,
     ):
@@ -111,7 +117,9 @@ class AggregationNode(keras.layers.Layer):
         self.intermediate_dim = intermediate_dim
         self.num_heads = num_heads
         self.dropout = dropout
+        self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
 
     def build(self, inputs_shape):
@@ -127,6 +135,8 @@ class AggregationNode(keras.layers.Layer):
             self.input_dense = self._make_dense("input", width, use_bias=False)
             self.attention = MultiHeadAttention(
                 self.num_heads,
+                attention_dropout=self.attention_dropout,
+                key_bias=self.key_bias,
                 kernel_initializer=self.attention_initializer,
                 name="attention",
                 dtype=self.dtype_policy,
@@ -239,4 +249,9 @@ class AggregationNode(keras.layers.Layer):
 
     def get_config(self):
         options = {name: getattr(self, name) for name in NODE_OPTIONS}
-        return {**super().get_config(), **options, "top_index": self.top_index}
+        return {
+            **super().get_config(),
+            **options,
+            "top_index": self.top_index,
+            "key_bias": self.key_bias,
+        }

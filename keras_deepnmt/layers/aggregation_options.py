@@ -16,6 +16,7 @@ NODE_OPTIONS = (
     "num_heads",
     "dropout",
     "layer_norm_epsilon",
+    "attention_dropout",
     "attention_initializer",
 )
 

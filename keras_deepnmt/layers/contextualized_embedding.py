@@ -37,8 +37,10 @@ class ContextualizedEmbedding(keras.layers.Layer):
         kernel_size, temperature, exclusive: as in `RoleAssignment`.
         positions: `"source"` or `"target"`: the side that the embeddings belong
             to. A model sets it; `"target"` requires `bidirectional=False`.
-        dropout: float in [0, 1). Dropout probability on the embeddings and on
-            the roles.
+        dropout: float in [0, 1). Dropout probability on the roles.
+        token_dropout: float in [0, 1). Dropout probability on the token
+            embeddings, before the roles are predicted. `None` is the value of
+            `dropout`; 0 if the model drops embeddings itself.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -83,6 +85,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         exclusive=False,
         positions="source",
         dropout=0.3,
+        token_dropout=None,
         **kwargs,
     ):
         check_choice("positions", positions, ("source", "target"))
@@ -100,6 +103,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         self.exclusive = exclusive
         self.positions = positions
         self.dropout = dropout
+        self.token_dropout = token_dropout
 
     def build(self, inputs_shape):
         check_sequence("inputs", inputs_shape)
@@ -110,8 +114,11 @@ class ContextualizedEmbedding(keras.layers.Layer):
                 'predict. Received: bidirectional=True, positions="target". '
                 "Pass bidirectional=False."
             )
-        self.embedding_dropout = self._make_dropout("embedding_dropout")
-        self.role_dropout = self._make_dropout("role_dropout")
+        rate = self.token_dropout
+        self.embedding_dropout = self._make_dropout(
+            "embedding_dropout", self.dropout if rate is None else rate
+        )
+        self.role_dropout = self._make_dropout("role_dropout", self.dropout)
         self.roles = RoleAssignment(
             self.num_roles,
             assignment=self.assignment,
@@ -145,7 +152,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
             roles, cache = self.roles(
                 embeddings, cache=cache, training=training
             )
-        dropped = self.role_dropout(roles, training=training)  # (B, S, h_r)
+        # (B, S, h_r)
+        dropped = self.role_dropout(roles, training=training)
         output = self._combine(embeddings, dropped)
         result = (output,)
         result += (cache,) if cache is not None else ()
@@ -176,8 +184,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
             width, use_bias=False, name=name, dtype=self.dtype_policy
         )
 
-    def _make_dropout(self, name):
-        return Dropout(self.dropout, name=name, dtype=self.dtype_policy)
+    def _make_dropout(self, name, rate):
+        return Dropout(rate, name=name, dtype=self.dtype_policy)
 
     def compute_output_spec(
         self,
@@ -211,4 +219,5 @@ class ContextualizedEmbedding(keras.layers.Layer):
             "exclusive": self.exclusive,
             "positions": self.positions,
             "dropout": self.dropout,
+            "token_dropout": self.token_dropout,
         }

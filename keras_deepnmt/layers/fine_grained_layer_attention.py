@@ -34,7 +34,9 @@ class FineGrainedLayerAttention(keras.layers.Layer):
     Here `num_decoder_layers` is the paper's M, `layer_weights` its w-hat,
     `layer_logits` its W, `drop_connect` its p: each entry of W is zeroed with
     that probability before the softmax, and the others are divided by 1 - p.
-    Differs from the paper: nothing with the defaults. The released code also
+    Differs from the paper: nothing with the defaults. In a model X^1 to X^(N-1)
+    are outputs of blocks, also if an aggregation hands on other states, and X^N
+    is the output of the stack, after aggregation. The released code also
     normalizes the embeddings (`embedding_norm`) and the sums (`output_norm`),
     and then applies dropout to the sums.
     Cost: `M (N + 1) D` parameters, `M (N + 1)` with `"scalar"`, plus `2 D` per

@@ -40,10 +40,13 @@ class LayerAggregation(keras.layers.Layer):
     and returns the last A. "dense" and "hierarchical" feed back into the
     stack: block l + 1 reads A^l, or A_i if l = 2i. For an odd number of layers
     the last node of the tree is `AGG(H^L, A_((L-1)/2))`.
-    Differs from the paper: odd L. The smallest growth that the paper reports,
-    14.7M weights at base size, is not that of Eq. 5 (`L D^2` per stack) but
-    that of `linear_mode="feed_forward"`: a feed-forward network without
-    activation and bias, so that each W_l is a product of two matrices.
+    Differs from the paper: odd L. In a model, `LayerDiversity`,
+    `MultiLayerAttention` and `FineGrainedLayerAttention` read the outputs H^l
+    of the blocks, not A^l, for which the paper writes H^l in Eq. 4. The
+    smallest growth that the paper reports, 14.7M weights at base size, is not
+    that of Eq. 5 (`L D^2` per stack) but that of `linear_mode="feed_forward"`:
+    a feed-forward network without activation and bias, so that each W_l is a
+    product of two matrices.
     Cost: weights in units of D^2, for F = 4 D and L = 6: dense 0, linear 6 or
     28, iterative 60, hierarchical 44. Positions are independent unless
     `function` is "attention".
@@ -61,7 +64,11 @@ class LayerAggregation(keras.layers.Layer):
             Defaults to the number of states at build.
         dropout: float in [0, 1). Dropout probability on the output of each
             node's function.
+        attention_dropout: float in [0, 1). Dropout probability on attention
+            weights, with `function="attention"`.
         layer_norm_epsilon: float. Added to the variance.
+        key_bias: bool. Whether key projections have a bias, with
+            `function="attention"`.
         attention_initializer: Keras initializer of query, key and value
             projections with `function="attention"`; `None` for the one of
             `MultiHeadAttention`.
@@ -110,7 +117,9 @@ class LayerAggregation(keras.layers.Layer):
         num_heads=8,
         num_layers=None,
         dropout=0.1,
+        attention_dropout=0.0,
         layer_norm_epsilon=1e-6,
+        key_bias=False,
         attention_initializer=None,
         **kwargs,
     ):
@@ -129,7 +138,9 @@ class LayerAggregation(keras.layers.Layer):
         self.num_heads = num_heads
         self.num_layers = num_layers
         self.dropout = dropout
+        self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
 
     @property
@@ -249,6 +260,7 @@ class LayerAggregation(keras.layers.Layer):
             through_dim = None if self.linear_mode == "matrices" else inner
             return LinearCombination(through_dim, **options)
         options |= {name: getattr(self, name) for name in NODE_OPTIONS}
+        options["key_bias"] = self.key_bias
         # In a tree the first two inputs are H^(2i-1) and H^(2i), the top.
         in_tree = self.strategy == "hierarchical" and number % 2 == 0
         return AggregationNode(top_index=1 if in_tree else 0, **options)
@@ -293,4 +305,5 @@ class LayerAggregation(keras.layers.Layer):
             "strategy": self.strategy,
             "linear_mode": self.linear_mode,
             "num_layers": self.num_layers,
+            "key_bias": self.key_bias,
         }

@@ -52,7 +52,11 @@ class LayerDiversity(keras.layers.Layer):
         D(H^l, H^(l+1)) = 1 / N sum_n (1 - cos^2(h^l_n, h^(l+1)_n))
 
     Here `weight` is the paper's lambda, N the number of real positions.
-    Differs from the paper: the sign, since Keras minimizes.
+    Differs from the paper: the sign, since Keras minimizes. Not in the paper:
+    1e-8 is added to the product of the squared lengths; padding does not count;
+    a model adds the losses of both stacks. In a model h^l is the output of
+    block l, also if an aggregation hands on another state: with dense
+    aggregation it is the state before the sum of Eq. 4.
     Cost: no parameters, O(L B S D) time.
 
     Args:

@@ -47,7 +47,9 @@ class MultiLayerAttention(keras.layers.Layer):
     it is a plain attention, without AGG.
     Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V).
     The paper does not say which blocks have it: in a model blocks 1 to k keep a
-    plain attention (`at_block`), since the embedding is not a layer.
+    plain attention (`at_block`), since the embedding is not a layer. There
+    `H^(l-1)` is the block's input, also after an aggregation; the lower states
+    are outputs of blocks, with dense aggregation those before the sum of Eq. 4.
     Cost: k attentions and a node of k inputs: `4 k D^2 + (k + 1) D F` weights.
 
     Args:
@@ -59,7 +61,9 @@ class MultiLayerAttention(keras.layers.Layer):
             `MultiHeadAttention`.
         function, residual, intermediate_dim, dropout, layer_norm_epsilon: of
             the node, as in `AggregationNode`; `residual="top"` adds C_1.
-        attention_dropout, key_bias: of the default attention.
+        attention_dropout: of the default attention, and of a node with
+            `function="attention"`.
+        key_bias: of the default attention.
         attention_initializer: Keras initializer of the query, key and value
             projections; `None` for the one of `MultiHeadAttention`. A layer in
             `attention` that names an initializer keeps its own.
@@ -296,7 +300,6 @@ class MultiLayerAttention(keras.layers.Layer):
             **{name: getattr(self, name) for name in NODE_OPTIONS},
             "num_layers": self.num_layers,
             "attention": self.attention,
-            "attention_dropout": self.attention_dropout,
             "key_bias": self.key_bias,
         }
 

@@ -60,6 +60,7 @@ class SurfaceFusion(keras.layers.Layer):
         feed_forward: bool. Whether one feed-forward network is applied to both
             states and surface.
         intermediate_dim: int. Its width F. Defaults to 4 D.
+        activation: Keras activation of that network.
         num_heads: int. Heads N of the attention.
         output_projection: unbuilt `keras.layers.Layer` from states to logits,
             which is cloned; not needed if calls pass `project`.
@@ -120,6 +121,7 @@ class SurfaceFusion(keras.layers.Layer):
         surface="attention",
         feed_forward=False,
         intermediate_dim=None,
+        activation="relu",
         num_heads=1,
         output_projection=None,
         dropout=0.1,
@@ -144,6 +146,7 @@ class SurfaceFusion(keras.layers.Layer):
         self.surface = surface
         self.feed_forward = feed_forward
         self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
         self.num_heads = num_heads
         self.output_projection = prototype_config(output_projection)
         self.dropout = dropout
@@ -176,6 +179,7 @@ class SurfaceFusion(keras.layers.Layer):
         if self.feed_forward:
             self.feed_forward_layer = FeedForward(
                 self.intermediate_dim or 4 * width,
+                activation=self.activation,
                 name="feed_forward",
                 dtype=self.dtype_policy,
             )
@@ -323,7 +327,11 @@ class SurfaceFusion(keras.layers.Layer):
             "key_bias",
             "attention_initializer",
         )
-        return super().get_config() | {n: getattr(self, n) for n in names}
+        return {
+            **super().get_config(),
+            **{name: getattr(self, name) for name in names},
+            "activation": keras.activations.serialize(self.activation),
+        }
 
 
 def _check_option(is_valid, name, value, rule):

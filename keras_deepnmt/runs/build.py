@@ -29,6 +29,7 @@ from keras_deepnmt.training.schedules import (
 from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 _ROWS_AT_A_TIME = 1_000_000
 
@@ -47,6 +48,7 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
             recipe.model.preset,
             sizes["source_vocabulary_size"],
             sizes["target_vocabulary_size"],
+            preset_version=preset_version(recipe),
             **{
                 "dtype": recipe.training.dtype_policy,
                 **recipe.model.overrides,
@@ -55,6 +57,17 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     except (TypeError, ValueError) as error:
         message = str(error).splitlines()[0]
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+
+
+def preset_version(recipe: Recipe) -> int:
+    """Returns the version of the presets that a recipe's model is built with.
+
+    It is the newest one, unless the recipe is a run folder's copy.
+    """
+    if not recipe.resolved:
+        return PRESET_VERSION
+    # Runs of the first version did not record it.
+    return recipe.resolved.get("preset_version", 1)
 
 
 def compile_model(

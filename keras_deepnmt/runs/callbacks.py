@@ -19,7 +19,10 @@ from keras_deepnmt.training.compilation_limit import CompilationLimit
 from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
-from keras_deepnmt.training.temperature import TemperatureDecay
+from keras_deepnmt.training.temperature import (
+    TemperatureDecay,
+    temperature_weights,
+)
 from keras_deepnmt.training.weight_average import (
     ValidateAverage,
     averaged_weights,
@@ -90,6 +93,23 @@ def make_callbacks(
             rollbacks.save_state,
         ),
     ]
+
+
+def describe_constant_temperature(
+    recipe: Recipe, model: keras.Model
+) -> str | None:
+    """Says that a temperature will not fall, or returns `None`."""
+    weights = temperature_weights(model)
+    if recipe.training.temperature is not None or not weights:
+        return None
+    value = float(keras.ops.convert_to_numpy(weights[0]))
+    return (
+        f"Warning: the temperature of relaxed samples stays {value:g}, because "
+        "the recipe has no `training.temperature`, so that one-hot roles are "
+        "never nearly one-hot in training. For the schedule of Weissenborn et "
+        "al. (2019), from 5 down to 0.5, add `training.temperature: {}`, or "
+        "train with --set training.temperature={}."
+    )
 
 
 def stopping_callbacks(

@@ -1,5 +1,6 @@
 """Starts a run: its data, its recorded recipe and its initial weights."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 def take_prepared_data(
@@ -89,6 +91,7 @@ def record_recipe(
         "manifest_sha256": file_sha256(data.directory / "manifest.json"),
         "tokenizer": dict(data.manifest["tokenizer"]),
         "corpora": data.manifest["corpora"],
+        "preset_version": PRESET_VERSION,
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
@@ -108,6 +111,11 @@ def record_recipe(
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     run.copy_tokenizers(data.directory)
     save_recipe(recipe, run.recipe_file, resolved)
+
+
+def with_recorded(recipe: Recipe, run: RunFolder) -> Recipe:
+    """Returns a recipe with what its run folder has recorded at the start."""
+    return dataclasses.replace(recipe, resolved=run.recipe().resolved)
 
 
 def _check_unchanged(run, data, teacher, resolved):

@@ -34,6 +34,7 @@ from keras_deepnmt.runs.start import (
     open_data,
     record_recipe,
     take_prepared_data,
+    with_recorded,
 )
 from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.progress import describe_search_compilation
@@ -118,6 +119,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
         data = open_data(recipe, run, data_dir, prepared_dir, quiet)
         batch = find_batch(recipe, run, data, lambda text: _print(quiet, text))
         record_recipe(recipe, run, data, batch)
+        recipe = with_recorded(recipe, run)
         workers.barrier()
         if strategy is None:
             strategy = _make_strategy(training, quiet)
@@ -157,6 +159,7 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
                 "file system that all workers read."
             ) from error
         recipe = run.with_max_shapes(recipe)
+        recipe = with_recorded(recipe, run)
         _run_loop(recipe, run, data, strategy, workers, quiet=True)
         workers.barrier()
     return run.read_summary()

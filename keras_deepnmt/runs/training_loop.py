@@ -23,6 +23,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
     check_unvalidated,
+    describe_constant_temperature,
     make_callbacks,
     stopping_callbacks,
 )
@@ -108,6 +109,9 @@ class TrainingLoop:
                 self.recipe, self.run_folder, self.data, self.model
             )
             self._print(f"Initialized: {report.describe()}")
+        warning = describe_constant_temperature(self.recipe, self.model)
+        if warning is not None:
+            self._print(warning)
         while not self._train_from(start):
             start = self.step
 
