@@ -76,9 +76,15 @@ def distribute_rows(strategy, function):
     def run(*shares):
         # `strategy.run` would call a compiled function on the wrong device.
         outputs = strategy.run(lambda *rows: function(*rows), args=shares)
-        return tf.nest.map_structure(
-            lambda values: strategy.gather(values, axis=0), outputs
-        )
+        return tf.nest.map_structure(gather, outputs)
+
+    def gather(values):
+        # `strategy.gather` takes no bools.
+        is_bool = strategy.experimental_local_results(values)[0].dtype.is_bool
+        if is_bool:
+            values = strategy.run(tf.cast, args=(values, tf.int32))
+        gathered = strategy.gather(values, axis=0)
+        return tf.cast(gathered, tf.bool) if is_bool else gathered
 
     def distributed_function(*arrays):
         rows = len(arrays[0])
