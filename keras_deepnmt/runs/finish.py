@@ -78,6 +78,7 @@ def _valid_scores(recipe, data, model):
         data.target_tokenizer,
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
+        batch_tokens=recipe.decoding.batch_tokens,
     )
     scores = corpus_scores(
         translator.translate(sources),
