@@ -26,20 +26,23 @@ class ModelRecipe:
 
 @dataclass(frozen=True)
 class DecodingRecipe(SearchOptions):
-    """How the trained model translates: the search options and a batch size.
+    """How the trained model translates: search options and size of a batch.
 
     Args:
-        batch_size: Number of sentences translated together.
+        batch_size: Largest number of sentences translated together.
+        batch_tokens: Largest number of tokens translated together, padding
+            included; `null` is 256 times `batch_size`.
     """
 
     batch_size: int = 32
+    batch_tokens: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        check_above_zero(self, "batch_size")
+        check_above_zero(self, "batch_size", "batch_tokens")
 
     def search_options(self) -> SearchOptions:
-        """Returns the search options alone, without the batch size."""
+        """Returns the search options alone, without the size of a batch."""
         return SearchOptions(**self.as_dict())
 
 

@@ -292,9 +292,8 @@ class TrainingRecipe:
             from random weights.
         freeze: patterns of weight paths, such as `encoder*`; matching weights
             are not trained.
-        temperature: how the temperature of the layers that have one (one-hot
-            roles) decreases; `{}` is the schedule of Weissenborn et al. (2019),
-            null leaves it unchanged, of which a run with one-hot roles warns.
+        temperature: how the temperature of one-hot roles decreases; `{}` is the
+            schedule of Weissenborn et al. (2019), null leaves it unchanged.
         loss: loss of each token: `label_smoothed_cross_entropy`,
             `cross_entropy`, or a name given to `losses.register_loss`.
             Defaults to `label_smoothed_cross_entropy`.

@@ -176,6 +176,7 @@ def make_bleu(
     """
     sources, references = data.texts("valid")
     training = recipe.training
+    tokens = recipe.decoding.batch_tokens
     translator = Translator(
         model,
         data.source_tokenizer,
@@ -184,6 +185,7 @@ def make_bleu(
         num_beams=training.validation_beams,
         # Each replica translates `batch_size` sentences.
         batch_size=recipe.decoding.batch_size * num_replicas(model),
+        batch_tokens=tokens and tokens * num_replicas(model),
         compiled=training.jit_compile,
     )
     translator.report_compilations(report_compilation)

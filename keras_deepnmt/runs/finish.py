@@ -86,6 +86,7 @@ def _valid_scores(recipe, data, model, report_compilation):
         data.target_tokenizer,
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
+        batch_tokens=recipe.decoding.batch_tokens,
     )
     translator.report_compilations(report_compilation)
     scores = corpus_scores(

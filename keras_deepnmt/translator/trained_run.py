@@ -20,6 +20,7 @@ TOKENIZER_DIR = "tokenizer"
 DECODING_OPTIONS = (
     *SearchOptions.names(),
     "batch_size",
+    "batch_tokens",
     "max_source_length",
 )
 
