@@ -61,6 +61,13 @@ def add_options(parser: VerbParser) -> None:
         "example 75 for a scheduler that then starts the command again. "
         f"Default: {TERMINATED}.",
     )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="Do everything up to the first update, measure a few updates, and "
+        "print the batch shapes, the parameters, the memory and the time of "
+        "the run. The run folder is not written.",
+    )
     add_overrides(parser)
 
 
@@ -78,6 +85,9 @@ def run(options: Namespace) -> None:
         options.recipe, read_overrides(options.set), options.prepared
     )
     run_dir = options.run_dir or f"runs/{recipe.name}"
+    if options.dry_run:
+        _dry_run(recipe, run_dir, options)
+        return
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)
     import_backend()
@@ -93,3 +103,17 @@ def run(options: Namespace) -> None:
             quiet=options.quiet,
         )
     print(run_dir)
+
+
+def _dry_run(recipe, run_dir, options):
+    import_backend()
+    from keras_deepnmt.runs.dry_run.rehearsal import dry_run
+
+    result = dry_run(
+        recipe,
+        run_dir,
+        data_dir=options.data_dir,
+        prepared_dir=options.prepared,
+        quiet=options.quiet,
+    )
+    print(result.describe())

@@ -2,11 +2,13 @@
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.manifest import describe_manifest
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -84,7 +86,7 @@ def train(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe, prepared_dir=prepared_dir)
-    _check_preset(recipe)
+    check_preset(recipe)
     if prepared_dir is not None:
         recipe = take_prepared_data(
             recipe, prepared_dir, lambda text: _print(quiet, text)
@@ -167,17 +169,12 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
 
 def _run_loop(recipe, run, data, strategy, workers, quiet):
     """Builds, compiles and trains the model; returns the updates made."""
-    keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     if not quiet:
-        _print(quiet, _describe(recipe, data, plan))
-    with strategy.scope():
-        model = build_model(recipe, data.manifest)
-        frozen = compile_model(recipe, model, **compile_options(recipe, data))
-    if frozen:
-        _print(quiet, _describe_frozen(model, frozen))
-    for warning in describe_long_pairs(model, data):
-        _print(quiet, warning)
+        _print(quiet, describe_run(recipe, data, plan))
+    model = build_for_training(
+        recipe, data, strategy, lambda text: _print(quiet, text)
+    )
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
     loop = TrainingLoop(recipe, run, data, model, plan, workers, quiet)
@@ -185,7 +182,32 @@ def _run_loop(recipe, run, data, strategy, workers, quiet):
     return loop.step
 
 
-def _check_preset(recipe):
+def build_for_training(
+    recipe: Recipe,
+    data: PreparedData,
+    strategy: Any,
+    say: Callable[[str], None],
+) -> keras.Model:
+    """Builds and compiles the model of a recipe in the strategy's scope.
+
+    `say` prints what does not train, and warnings.
+
+    Raises:
+        UserError: if the model or the objective refuses an option.
+    """
+    keras.utils.set_random_seed(recipe.seed)
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        frozen = compile_model(recipe, model, **compile_options(recipe, data))
+    if frozen:
+        say(_describe_frozen(model, frozen))
+    for warning in describe_long_pairs(model, data):
+        say(warning)
+    return model
+
+
+def check_preset(recipe: Recipe) -> None:
+    """Raises a `UserError` if the preset of a recipe does not exist."""
     try:
         get_preset(recipe.model.preset)
     except ValueError as error:
@@ -194,7 +216,8 @@ def _check_preset(recipe):
         ) from error
 
 
-def _describe(recipe, data, plan):
+def describe_run(recipe: Recipe, data: PreparedData, plan: BatchPlan) -> str:
+    """Describes in several lines the data and the batches of a run."""
     target_tokens = int(data.store("train").lengths[:, 1].sum())
     tokens = target_tokens / plan.batches_per_epoch
     epochs = recipe.training.steps / plan.batches_per_epoch
