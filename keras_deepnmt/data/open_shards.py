@@ -20,6 +20,8 @@ _READER_OPTIONS = "readahead_buffer_size:0"
 _READER_BUFFER_BYTES = 32_768
 # An open shard of 32,768 pairs takes 0.3 MB, mostly for its index.
 _MOST_OPEN = 2_048
+# Left to the rest of the process: libraries, logs, checkpoints.
+_OTHER_FILES = 64
 
 
 class OpenShards:
@@ -107,7 +109,7 @@ def most_open() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return _MOST_OPEN
-    return max(1, min(_MOST_OPEN, limit * 3 // 4))
+    return max(1, min(_MOST_OPEN, limit - max(_OTHER_FILES, limit // 4)))
 
 
 def open_shard(file: Path) -> ArrayRecordReader:
