@@ -60,7 +60,8 @@ def beam_search(
         0s, the ids are 0 and the other values minus infinity.
 
     Raises:
-        ValueError: if `max_length` or a search option is too small.
+        ValueError: if `max_length` or a search option is too small, or
+            `source_ids` has not two dimensions.
 
     Example:
     >>> outputs = beam_search(model, source_ids, num_beams=2, max_length=9)

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_deepnmt.decoding.hypotheses import check_ids
 from keras_deepnmt.masks import padding_mask
 
 
@@ -20,11 +21,15 @@ def score_targets(model, source_ids, target_ids, labels):
     Returns:
         float32 tensor `(B, T)`, 0 at padding.
 
+    Raises:
+        ValueError: if an argument has not two dimensions.
+
     Example:
     >>> target_ids, labels = np.array([[2, 7]]), np.array([[7, 3]])
     >>> score_targets(model, source_ids[:1], target_ids, labels).shape
     TensorShape([1, 2])
     """
+    check_ids(source_ids=source_ids, target_ids=target_ids, labels=labels)
     memory = model.encode(source_ids)
     log_probs = model.log_probs(model.decode(target_ids, memory))  # (B, T, V)
     label_ids = ops.cast(labels, "int32")[..., None]
