@@ -191,6 +191,9 @@ class DivergenceRecipe:
             Defaults to 0.5.
         most_rollbacks: maximum number of rollbacks, after which a divergence
             ends the run. Defaults to 3.
+        check_every: number of updates whose losses are read together, since
+            reading one waits for the device. They are also read before each
+            checkpoint and validation. Defaults to 10.
     """
 
     threshold: float | None = None
@@ -198,9 +201,12 @@ class DivergenceRecipe:
     decay: float = 0.99
     rate_factor: float = 0.5
     most_rollbacks: int = 3
+    check_every: int = 10
 
     def __post_init__(self):
-        check_above_zero(self, "patience", "decay", "rate_factor")
+        check_above_zero(
+            self, "patience", "decay", "rate_factor", "check_every"
+        )
         check_fractions(self, "decay", "rate_factor")
         check_above_one(self, "threshold")
         check_not_negative(self, "most_rollbacks")
