@@ -1,5 +1,6 @@
 """The `training` section of a recipe: its keys, their types and defaults."""
 
+import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -7,6 +8,16 @@ from typing import Any, Literal
 def check_above_zero(recipe, *names: str) -> None:
     """Raises a `ValueError` if one of the keys is given and not above zero."""
     _check(recipe, names, lambda value: value > 0, "be above zero")
+
+
+def check_above_one(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and not above one."""
+    _check(recipe, names, lambda value: value > 1, "be above 1")
+
+
+def check_not_negative(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and below zero."""
+    _check(recipe, names, lambda value: value >= 0, "not be negative")
 
 
 def check_fractions(recipe, *names: str) -> None:
@@ -22,8 +33,13 @@ def check_shares(recipe, *names: str) -> None:
 def _check(recipe, names, is_allowed, rule):
     for name in names:
         value = getattr(recipe, name)
-        if value is not None and not is_allowed(value):
-            raise ValueError(f"`{name}` must {rule}. Received: {value}")
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            rule = "be finite"
+        elif is_allowed(value):
+            continue
+        raise ValueError(f"`{name}` must {rule}. Received: {value}")
 
 
 def take_keys(recipe, choice, keys):
@@ -157,10 +173,7 @@ class LearningRateRecipe:
     def __post_init__(self):
         take_keys(self, "schedule", _SCHEDULE_KEYS)
         check_above_zero(self, "peak", "scale", "warmup_steps", "minimum")
-        if self.divide_by is not None and not self.divide_by > 1:
-            raise ValueError(
-                f"`divide_by` must be above 1. Received: {self.divide_by}"
-            )
+        check_above_one(self, "divide_by")
 
 
 @dataclass(frozen=True)
@@ -178,6 +191,9 @@ class DivergenceRecipe:
             Defaults to 0.5.
         most_rollbacks: maximum number of rollbacks, after which a divergence
             ends the run. Defaults to 3.
+        check_every: number of updates whose losses are read together, since
+            reading one waits for the device. They are also read before each
+            checkpoint and validation. Defaults to 10.
     """
 
     threshold: float | None = None
@@ -185,19 +201,15 @@ class DivergenceRecipe:
     decay: float = 0.99
     rate_factor: float = 0.5
     most_rollbacks: int = 3
+    check_every: int = 10
 
     def __post_init__(self):
-        check_above_zero(self, "patience", "decay", "rate_factor")
+        check_above_zero(
+            self, "patience", "decay", "rate_factor", "check_every"
+        )
         check_fractions(self, "decay", "rate_factor")
-        if self.threshold is not None and not self.threshold > 1:
-            raise ValueError(
-                f"`threshold` must be above 1. Received: {self.threshold}"
-            )
-        if self.most_rollbacks < 0:
-            raise ValueError(
-                "`most_rollbacks` must not be negative. "
-                f"Received: {self.most_rollbacks}"
-            )
+        check_above_one(self, "threshold")
+        check_not_negative(self, "most_rollbacks")
 
 
 @dataclass(frozen=True)
@@ -402,10 +414,7 @@ class TrainingRecipe:
         if self.validation_budget is not None:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
-        if not self.r_drop >= 0:
-            raise ValueError(
-                f"`r_drop` must not be negative. Received: {self.r_drop}"
-            )
+        check_not_negative(self, "r_drop")
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
             raise ValueError(

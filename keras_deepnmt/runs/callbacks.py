@@ -32,6 +32,32 @@ from keras_deepnmt.translator import Translator
 History = list[tuple[int, dict[str, float]]]
 
 
+class UpdateCallbacks(keras.callbacks.CallbackList):
+    """Calls callbacks after an update without waiting for its result.
+
+    Keras converts the logs of each update to numbers, which waits until the
+    device has computed them. Here callbacks get scalar tensors, so that the
+    next update starts at once, unless one of them reads a value. The logs of
+    an epoch are numbers.
+
+    Args:
+        *args: arguments of `keras.callbacks.CallbackList`.
+        **kwargs: arguments of `keras.callbacks.CallbackList`.
+
+    Example:
+    >>> callbacks = UpdateCallbacks([keras.callbacks.Callback()])
+    >>> callbacks.on_train_batch_end(0, {"loss": keras.ops.ones(())})
+    """
+
+    def on_train_batch_end(self, batch, logs=None):
+        for callback in self.callbacks:
+            callback.on_train_batch_end(batch, logs=logs)
+
+    def on_test_batch_end(self, batch, logs=None):
+        for callback in self.callbacks:
+            callback.on_test_batch_end(batch, logs=logs)
+
+
 def make_callbacks(
     recipe: Recipe,
     run: RunFolder,

@@ -22,6 +22,7 @@ from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
+    UpdateCallbacks,
     check_unvalidated,
     describe_constant_temperature,
     make_callbacks,
@@ -190,7 +191,14 @@ class TrainingLoop:
                 epochs=stretch.last_epoch,
                 validation_data=self.validation,
                 shuffle=False,
-                callbacks=callbacks,
+                callbacks=UpdateCallbacks(
+                    callbacks,
+                    add_history=True,
+                    model=self.model,
+                    verbose=0,
+                    epochs=stretch.last_epoch,
+                    steps=stretch.steps_per_epoch,
+                ),
                 verbose=0,
             )
             if self.model.stop_training:
@@ -251,8 +259,10 @@ class TrainingLoop:
         if not self.workers.is_chief:
             return f"interrupted at update {step}; the chief saves it."
         if step and step not in self.store.steps():
-            self.rollbacks.save_state(step)
-            self.store.save(self.model, step)
+            # After a divergence the run resumes from the last checkpoint.
+            with contextlib.suppress(Diverged):
+                self.rollbacks.save_state(step)
+                self.store.save(self.model, step)
         newest = self.store.latest()
         if newest is None:
             text = "nothing was trained yet"
