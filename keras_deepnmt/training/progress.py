@@ -82,6 +82,8 @@ class ThroughputProgress(keras.callbacks.Callback):
         super().set_model(model)
         if not getattr(model, "step_jit_compile", False):
             return
+        strategy = getattr(model, "distribute_strategy", None)
+        replicas = strategy.num_replicas_in_sync if strategy else 1
         for purpose, shapes, expected in (
             ("training", model.training_shapes, self.expected_compilations),
             (
@@ -90,23 +92,22 @@ class ThroughputProgress(keras.callbacks.Callback):
                 self.expected_validation_compilations,
             ),
         ):
+            # It is called inside of a step, where Keras on JAX must not hand
+            # out `self.model`: that would take the state from the step.
             shapes.listener = functools.partial(
-                self._say_compiling, purpose, shapes, expected
+                self._say_compiling, purpose, shapes, expected, replicas
             )
 
     def say_compiling_search(self, shape: tuple[int, int]):
         """Says that the search is compiled for `(rows, source length)`."""
         self._say(describe_search_compilation(shape))
 
-    def _say_compiling(self, purpose, shapes, expected, shape):
+    def _say_compiling(self, purpose, shapes, expected, replicas, shape):
         rows, source_length, target_length = shape
-        strategy = getattr(self.model, "distribute_strategy", None)
-        if strategy is not None:
-            rows *= strategy.num_replicas_in_sync
         of_all = f" of {expected}" if expected else ""
         self._say(
             f"compiling {purpose} shape {len(shapes)}{of_all}: "
-            f"{rows} x {source_length} -> {target_length} tokens"
+            f"{rows * replicas} x {source_length} -> {target_length} tokens"
         )
 
     def on_train_begin(self, logs=None):

@@ -157,6 +157,21 @@ def test_each_compilation_is_announced(model, jit_compile):
     ] + ["compiling the search for 32 x 24 tokens"]
 
 
+def test_a_compilation_is_announced_without_asking_for_the_model(
+    model, monkeypatch
+):
+    """On JAX that would take the weights from the step under way."""
+    stream = io.StringIO()
+    progress = ThroughputProgress(4, stream=stream)
+    model.step_jit_compile = True
+    model.training_shapes = NotedShapes()
+    model.evaluation_shapes = NotedShapes()
+    progress.set_model(model)
+    monkeypatch.delattr(progress, "_model")
+    model.training_shapes.add((64, 24, 28))
+    assert "training shape 1: 64 x 24 -> 28 tokens" in stream.getvalue()
+
+
 def test_progress_is_a_live_bar_in_a_terminal(model):
     class Terminal(io.StringIO):
         def isatty(self):
