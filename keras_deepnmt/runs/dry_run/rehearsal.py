@@ -25,6 +25,7 @@ from keras_deepnmt.runs.start import (
     open_data,
     record_recipe,
     take_prepared_data,
+    with_recorded,
 )
 from keras_deepnmt.runs.train import (
     build_for_training,
@@ -79,6 +80,7 @@ def dry_run(
         recipe = take_prepared_data(recipe, prepared_dir, say)
     check_objective(recipe)
     existing = RunFolder(run_dir)
+    recipe = existing.with_max_shapes(recipe)
     if existing.directory.is_dir():
         has_prepared = prepared_dir is not None
         existing.check_resumable(recipe, True, has_prepared=has_prepared)
@@ -112,6 +114,7 @@ def _rehearse(recipe, run, open_prepared, say):
     data = open_prepared()
     batch = find_batch(recipe, run, data, say)
     record_recipe(recipe, run, data, batch)
+    recipe = with_recorded(recipe, run)
     if strategy is None:
         strategy = make_strategy(training.strategy, training.replicas)
     if batch is not None:
