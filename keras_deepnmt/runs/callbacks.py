@@ -47,6 +47,7 @@ def make_callbacks(
     """
     training = recipe.training
     callbacks = [
+        _note_first_update(run),
         ValidateAverage(),
         _compilation_limit(data, plan),
         rollbacks.detector,
@@ -186,6 +187,13 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
         logs["bleu_share"] = bleu.share
 
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
+
+
+def _note_first_update(run):
+    def note(batch, logs):
+        run.training_began = True
+
+    return keras.callbacks.LambdaCallback(on_train_batch_end=note)
 
 
 def _compilation_limit(data, plan):

@@ -5,7 +5,6 @@ from typing import Any
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.files import write_json
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.build import final_model
@@ -30,7 +29,7 @@ def finish(
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),
-        "weights_sha256": run.write_model(model),
+        "weights_sha256": None,
         "steps": step,
         "averaged_steps": steps,
         "decoding": asdict(recipe.decoding),
@@ -46,7 +45,10 @@ def finish(
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
-    write_json(run.run_file, summary)
+    # All at once, since an earlier model of this run is used until now.
+    summary["weights_sha256"] = run.write_model(model)
+    run.copy_tokenizers(data.directory)
+    run.write_summary(summary)
     return summary
 
 

@@ -29,7 +29,7 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import open_data, record_recipe
+from keras_deepnmt.runs.start import open_data, resolve
 from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
@@ -42,6 +42,7 @@ def train(
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
     resume: bool = True,
+    restart: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Prepares the data, trains, averages checkpoints, writes a run folder.
@@ -49,7 +50,7 @@ def train(
     Called again on the same folder it resumes at the last good checkpoint and
     ends with the same weights as an uninterrupted run. On a finished run it
     returns at once, unless `training.steps` has changed: then it trains
-    further.
+    further. A start that is refused leaves the folder as it was.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -59,6 +60,10 @@ def train(
             prepared into `run_dir/data`.
         resume: whether to resume from checkpoints; if false, a folder that has
             any is refused.
+        restart: whether to begin again from update 0. The checkpoints, logs
+            and scores of the run are deleted; its finished model, if it has
+            one, is replaced when the new one is complete. Data prepared in
+            the run folder are kept if they are those of the recipe.
         quiet: whether nothing is shown.
 
     Returns:
@@ -66,8 +71,8 @@ def train(
         validation scores of the final model.
 
     Raises:
-        UserError: if the recipe is wrong, or is not the one that the folder
-            was started with.
+        UserError: if the recipe or the data are wrong or not those that the
+            folder was started with, or its checkpoints are damaged.
         KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
 
     Example:
@@ -79,13 +84,19 @@ def train(
     _check_preset(recipe)
     with cache_asked_for(run_dir, recipe.training.jit_compile):
         return _train(
-            recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
+            recipe,
+            RunFolder(run_dir),
+            data_dir,
+            prepared_dir,
+            resume,
+            restart,
+            quiet,
         )
 
 
-def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
+def _train(recipe, run, data_dir, prepared_dir, resume, restart, quiet):
     training = recipe.training
-    if not run.run_file.is_file():
+    if restart or not run.is_finished():
         check_objective(recipe)
     strategy = None
     if training.batch_tokens != "auto":
@@ -96,26 +107,36 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     workers = Workers(strategy)
     if not workers.is_chief:
         return _train_as_worker(recipe, run, prepared_dir, strategy, workers)
-    run.check_resumable(recipe, resume)
-    with run.lock():
-        if run.recipe_file.is_file():
-            run.extend(recipe)
-        if workers.broadcast(run.run_file.is_file()):
+    run.check_startable(recipe, resume, restart)
+    with run.opened():
+        recorded, finished = None, run.is_finished() and not restart
+        if run.recipe_file.is_file() and not restart:
+            started = run.recipe()
+            recorded = started.resolved
+            finished &= started.training.steps == training.steps
+        if workers.broadcast(finished):
             _print(quiet, f"{run.directory}: this run is finished.")
             return run.read_summary()
-        data = open_data(recipe, run, data_dir, prepared_dir, quiet)
-        batch = find_batch(recipe, run, data, lambda text: _print(quiet, text))
-        record_recipe(recipe, run, data, batch)
+        data = open_data(recipe, run, data_dir, prepared_dir, restart, quiet)
+        batch = find_batch(
+            recipe, recorded, data, lambda text: _print(quiet, text)
+        )
+        resolved = resolve(recipe, run, data, batch, recorded)
         workers.barrier()
         if strategy is None:
             strategy = _make_strategy(training, quiet)
+        parts = recipe
         if batch is not None:
-            recipe = with_parts(recipe, batch["gradient_accumulation_steps"])
+            parts = with_parts(recipe, batch["gradient_accumulation_steps"])
         if training.jit_compile:
             warning = open_cache(run.directory, keras.config.backend())
             _print(quiet or not warning, warning)
-        step = _run_loop(recipe, run, data, strategy, workers, quiet)
-        summary = finish(recipe, run, data, step)
+        loop = _make_loop(parts, run, data, strategy, workers, quiet)
+        loop.restore(resolved, restart)
+        run.begin(recipe, resolved, data.directory, restart)
+        workers.barrier()
+        loop.run()
+        summary = finish(parts, run, data, loop.step)
         _print(quiet or not summary["valid"], _describe_scores(summary))
         workers.barrier()
     return summary
@@ -138,13 +159,17 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
                 f"{error} The run folder and the prepared folder must be on a "
                 "file system that all workers read."
             ) from error
-        _run_loop(recipe, run, data, strategy, workers, quiet=True)
+        loop = _make_loop(recipe, run, data, strategy, workers, quiet=True)
+        # The chief has written recipe.yaml and deleted what a restart deletes.
+        workers.barrier()
+        loop.restore(run.recipe().resolved)
+        loop.run()
         workers.barrier()
     return run.read_summary()
 
 
-def _run_loop(recipe, run, data, strategy, workers, quiet):
-    """Builds, compiles and trains the model; returns the updates made."""
+def _make_loop(recipe, run, data, strategy, workers, quiet):
+    """Builds and compiles the model, and plans its training."""
     keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     if not quiet:
@@ -156,9 +181,7 @@ def _run_loop(recipe, run, data, strategy, workers, quiet):
         _print(quiet, _describe_frozen(model, frozen))
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
-    loop = TrainingLoop(recipe, run, data, model, plan, workers, quiet)
-    loop.run()
-    return loop.step
+    return TrainingLoop(recipe, run, data, model, plan, workers, quiet)
 
 
 def _check_preset(recipe):

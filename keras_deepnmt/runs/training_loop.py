@@ -4,13 +4,15 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.datasets import (
+    clear_data_errors,
     training_dataset,
     validation_dataset,
 )
@@ -65,7 +67,10 @@ class TrainingLoop:
         if workers.is_distributed:
             # Each worker would roll back on its own, and all would write.
             divergence = replace(divergence, most_rollbacks=0)
-        self.rollbacks = Rollbacks(run, divergence)
+        self._divergence = divergence
+        self.rollbacks = None
+        self._start = 0
+        self._advice = "Run the same command to continue."
         self.validation = None
         if "valid" in data.splits:
             self.validation = validation_dataset(
@@ -79,23 +84,58 @@ class TrainingLoop:
         """Number of updates made so far."""
         return update_count(self.model)
 
+    def restore(
+        self, resolved: Mapping[str, Any], restart: bool = False
+    ) -> None:
+        """Gives the model the weights with which `run` begins; writes nothing.
+
+        They are those of the last good checkpoint, or of
+        `training.initialize_from`, or random ones. `resolved` is what
+        `start.resolve` returned. With `restart` no checkpoint is read.
+
+        Raises:
+            UserError: if all checkpoints are damaged or belong to another
+                model, or a finished run has none from which to train further.
+        """
+        run = self.run_folder
+        if restart:
+            self._advice = (
+                "Run the same command without `--restart` to continue."
+            )
+        else:
+            self._start = self.store.restore(self.model) or 0
+        if self._start:
+            self._print(f"Resuming at update {self._start:,}.")
+            return
+        if self.workers.is_chief and run.run_file.is_file() and not restart:
+            raise UserError(
+                f"{run.directory}: is a finished run without a checkpoint from "
+                "which to train further. Use another run folder, or "
+                "`--restart` to begin again from update 0."
+            )
+        if self.recipe.training.initialize_from is not None:
+            report = copy_initial_weights(
+                self.recipe,
+                run,
+                self.data,
+                self.model,
+                resolved["initialize_from"],
+            )
+            self._print(f"Initialized: {report.describe()}")
+
     def run(self) -> None:
-        """Trains from the last good checkpoint to the last update.
+        """Trains from where `restore` put the model to the last update.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
                 message names the checkpoint and how to continue.
             Terminated: on SIGTERM, likewise.
         """
-        start = self.store.restore(self.model) or 0
+        start = self._start
+        self.rollbacks = Rollbacks(self.run_folder, self._divergence)
         if start:
+            self.run_folder.training_began = True
             self.rollbacks.restore_state(self.model, start)
-            self._print(f"Resuming at update {start:,}.")
-        elif self.recipe.training.initialize_from is not None:
-            report = copy_initial_weights(
-                self.recipe, self.run_folder, self.data, self.model
-            )
-            self._print(f"Initialized: {report.describe()}")
         while not self._train_from(start):
             start = self.step
 
@@ -121,7 +161,7 @@ class TrainingLoop:
             history=history,
         )
         try:
-            with termination_raised():
+            with termination_raised(), clear_data_errors():
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
                 if not self._has_stopped():
@@ -242,8 +282,8 @@ class TrainingLoop:
         else:
             text = f"the checkpoint of step {newest} is saved"
         return (
-            f"interrupted: {text} in {self.run_folder.directory}. Run the same "
-            "command to continue."
+            f"interrupted: {text} in {self.run_folder.directory}. "
+            f"{self._advice}"
         )
 
 

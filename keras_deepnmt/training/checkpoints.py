@@ -110,16 +110,32 @@ class CheckpointStore:
         shutil.rmtree(self.path(step))
 
     def latest(self) -> int | None:
-        """Returns the step of the newest undamaged checkpoint, or `None`.
+        """Returns the step of the newest undamaged checkpoint.
 
         A damaged one is skipped with a warning.
+
+        Returns:
+            The step, or `None` if there are no checkpoints.
+
+        Raises:
+            UserError: if all checkpoints are damaged.
         """
+        faults = []
         for step in reversed(self.steps()):
             fault = checkpoint_fault(self.path(step))
-            if fault is None:
-                return step
-            warnings.warn(
-                f"{fault} Taking the checkpoint before it.", stacklevel=2
+            if fault is not None:
+                faults.append(fault)
+                continue
+            for skipped in faults:
+                warnings.warn(
+                    f"{skipped} Taking the checkpoint before it.", stacklevel=2
+                )
+            return step
+        if faults:
+            raise UserError(
+                f"{faults[0]} There is no other checkpoint to continue from. "
+                "Begin again from update 0 with `deepnmt train --restart`, or "
+                "use another run folder."
             )
         return None
 
@@ -136,8 +152,8 @@ class CheckpointStore:
             The step of the checkpoint, or `None` if there is none.
 
         Raises:
-            UserError: if the checkpoint is missing or damaged, or belongs to
-                another model.
+            UserError: if the checkpoint is missing or damaged, if all are, or
+                if it belongs to another model.
         """
         if step is None:
             step = self.latest()
