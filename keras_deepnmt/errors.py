@@ -1,8 +1,5 @@
 """Exceptions that end a command but are not bugs."""
 
-# Exit code of a process that SIGTERM ended: 128 and the number of the signal.
-TERMINATED = 143
-
 
 class UserError(ValueError):
     """Reports in one line what is wrong with a user's file, recipe or folder.

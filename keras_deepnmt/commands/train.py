@@ -8,8 +8,9 @@ from keras_deepnmt.commands.options.overrides import (
     read_overrides,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.failures import TERMINATED
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import TERMINATED, UserError
+from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k

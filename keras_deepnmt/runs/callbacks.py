@@ -76,6 +76,7 @@ def make_callbacks(
             training.checkpoint_every,
             training.steps,
             rollbacks.save_state,
+            monitor=training.early_stopping_metric,
         ),
     ]
 

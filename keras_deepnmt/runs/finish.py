@@ -15,7 +15,7 @@ from keras_deepnmt.translator import Translator
 def finish(
     recipe: Recipe, run: RunFolder, data: PreparedData, step: int
 ) -> dict[str, Any]:
-    """Averages checkpoints, scores the result, and writes `run.json`.
+    """Builds the final model, scores it, and writes the model and `run.json`.
 
     `step` is the number of updates made. Returns what `run.json` holds.
     """
@@ -32,6 +32,7 @@ def finish(
         "weights_sha256": None,
         "steps": step,
         "averaged_steps": steps,
+        "best": _best(run),
         "decoding": asdict(recipe.decoding),
         "evaluation": {
             **asdict(recipe.evaluation),
@@ -50,6 +51,14 @@ def finish(
     run.copy_tokenizers(data.directory)
     run.write_summary(summary)
     return summary
+
+
+def _best(run):
+    """Update, metric and value of the best validation, if there was one."""
+    best = run.checkpoints().best()
+    if best is None:
+        return None
+    return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
 def _speed(logs):

@@ -137,7 +137,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, restart, quiet):
         workers.barrier()
         loop.run()
         summary = finish(parts, run, data, loop.step)
-        _print(quiet or not summary["valid"], _describe_scores(summary))
+        _print(quiet, _describe_result(run, summary))
         workers.barrier()
     return summary
 
@@ -219,13 +219,25 @@ def _describe_frozen(model, frozen):
     )
 
 
-def _describe_scores(summary):
+def _describe_result(run, summary):
     steps = summary["averaged_steps"]
-    return "\n".join(
-        f"valid {name} {score['value']:.2f} ({score['signature']}), mean "
-        f"of {len(steps)} checkpoints"
-        for name, score in summary["valid"].items()
+    final = (
+        f"the checkpoint of update {steps[0]}"
+        if len(steps) == 1
+        else f"the mean of {len(steps)} checkpoints, of updates "
+        f"{', '.join(map(str, steps))}"
     )
+    lines = [
+        f"valid {name} {score['value']:.2f} ({score['signature']})"
+        for name, score in summary["valid"].items()
+    ]
+    best = run.checkpoints().best()
+    if best is not None:
+        lines.append(
+            f"The best validation was that of update {best.step}, "
+            f"{best.metric} {best.value:.4g}; its checkpoint is {best.path}."
+        )
+    return "\n".join([f"The final model is {final}.", *lines])
 
 
 def _print(quiet, text):

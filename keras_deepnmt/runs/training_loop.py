@@ -143,6 +143,7 @@ class TrainingLoop:
         """Trains to the end; returns `False` after a rollback."""
         if self.workers.is_chief:
             self.run_folder.truncate_log(start)
+            self.store.delete_best_after(start)
         # Every worker has read the checkpoint before the log is read, and the
         # log before the chief appends to it.
         self.workers.barrier()

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 
+# Exit code of a process that SIGTERM ended: 128 and the number of the signal.
+TERMINATED = 143
 _MAX_CHARACTERS = 600
 # Optional packages and the extra of this package that installs them.
 _EXTRAS = {
