@@ -11,14 +11,13 @@ from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.options.parser import VerbParser, did_you_mean
 from keras_deepnmt.commands.terminal.console import short_log_messages
 from keras_deepnmt.commands.terminal.failures import (
-    TERMINATED,
     explain,
     ignore_cleanup_errors,
     print_error,
     silence_stdout,
     wants_traceback,
 )
-from keras_deepnmt.errors import Terminated
+from keras_deepnmt.errors import TERMINATED, Terminated
 from keras_deepnmt.version import __version__
 
 INTERRUPTED = 130

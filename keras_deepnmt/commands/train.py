@@ -8,13 +8,15 @@ from keras_deepnmt.commands.options.overrides import (
     read_overrides,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.commands.terminal.failures import TERMINATED
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import TERMINATED, UserError
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
 deepnmt train my.yaml --prepared prepared --set training.steps=100
+deepnmt train my.yaml --set model.overrides.output_fusion=SurfaceFusion
+deepnmt train my.yaml --set \\
+    'model.overrides.encoder_aggregation={LayerAggregation: {strategy: dense}}'
 """
 CONTINUE = "Run the same command again to continue from the last checkpoint."
 
@@ -39,8 +41,9 @@ def add_options(parser: VerbParser) -> None:
         "--prepared",
         type=str,
         metavar="DIR",
-        help="Folder written by `deepnmt prepare`. Default: the recipe's data "
-        "section is prepared into the folder data of the run folder.",
+        help="Folder written by `deepnmt prepare`; the recipe then needs no "
+        "data section. Default: that section is prepared into the folder data "
+        "of the run folder.",
     )
     parser.add_argument(
         "--data-dir",
@@ -66,6 +69,13 @@ def add_options(parser: VerbParser) -> None:
         "example 75 for a scheduler that then starts the command again. "
         f"Default: {TERMINATED}.",
     )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="Do everything up to the first update, measure a few updates, and "
+        "print the batch shapes, the parameters, the memory and the time of "
+        "the run. The run folder is not written.",
+    )
     add_overrides(parser)
 
 
@@ -79,8 +89,13 @@ def run(options: Namespace) -> None:
             "`--exit-code-on-stop` must be at most 255. "
             f"Received: {options.exit_code_on_stop}"
         )
-    recipe = load_recipe(options.recipe, read_overrides(options.set))
+    recipe = load_recipe(
+        options.recipe, read_overrides(options.set), options.prepared
+    )
     run_dir = options.run_dir or f"runs/{recipe.name}"
+    if options.dry_run:
+        _dry_run(recipe, run_dir, options)
+        return
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)
     import_backend()
@@ -97,3 +112,17 @@ def run(options: Namespace) -> None:
             quiet=options.quiet,
         )
     print(run_dir)
+
+
+def _dry_run(recipe, run_dir, options):
+    import_backend()
+    from keras_deepnmt.runs.dry_run.rehearsal import dry_run
+
+    result = dry_run(
+        recipe,
+        run_dir,
+        data_dir=options.data_dir,
+        prepared_dir=options.prepared,
+        quiet=options.quiet,
+    )
+    print(result.describe())

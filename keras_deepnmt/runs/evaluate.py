@@ -27,6 +27,7 @@ def evaluate(
     split: str = "test",
     prepared_dir: str | Path | None = None,
     batch_size: int | None = None,
+    batch_tokens: int | None = None,
     tokenize: str | None = None,
     lowercase: bool | None = None,
     metrics: tuple[str, ...] | None = None,
@@ -44,8 +45,9 @@ def evaluate(
         target_file: its reference translations, line by line.
         split: split of the run's own data: `test` or `valid`.
         prepared_dir: the prepared folder, if it was moved after training.
-        batch_size: number of sentences translated together. Defaults to the
-            run's, as do the next three options.
+        batch_size: largest number of sentences translated together. Defaults
+            to the run's, as do the next four options.
+        batch_tokens: largest number of tokens translated together.
         tokenize: sacreBLEU's tokenizer.
         lowercase: whether case is ignored.
         metrics: names of the scores.
@@ -78,7 +80,7 @@ def evaluate(
         name = split
         sources, references = _open_data(run, prepared_dir).texts(split)
     decoding = _with_defaults(summary["decoding"]) | _given(
-        batch_size=batch_size, **search_options
+        batch_size=batch_size, batch_tokens=batch_tokens, **search_options
     )
     scoring = summary["evaluation"] | _given(
         tokenize=tokenize, lowercase=lowercase, metrics=metrics

@@ -6,9 +6,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
@@ -108,9 +110,16 @@ class RunFolder:
         )
 
     def check_startable(
-        self, recipe: Recipe, resume: bool = True, restart: bool = False
+        self,
+        recipe: Recipe,
+        resume: bool = True,
+        restart: bool = False,
+        has_prepared: bool = False,
     ) -> None:
         """Checks that `recipe` may be trained in the folder; writes nothing.
+
+        With a prepared folder (`has_prepared`) the section `data` is not
+        compared: `start.resolve` compares the folders.
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
@@ -127,7 +136,7 @@ class RunFolder:
             return
         if restart:
             return
-        self._check_same(recipe)
+        self._check_same(recipe, has_prepared)
         if steps and not resume:
             raise UserError(
                 f"{self.directory}: has checkpoints up to step {steps[-1]}. "
@@ -140,9 +149,28 @@ class RunFolder:
                 "updates, or use another run folder."
             )
 
-    def _check_same(self, recipe):
+    def with_max_shapes(self, recipe: Recipe, restart: bool = False) -> Recipe:
+        """Replaces `max_shapes: null` by the number that this run has.
+
+        A new run, or one that begins again (`restart`), gets the number that
+        its updates are worth. It is recorded in `recipe.yaml`, so that the
+        batches stay the same when the run is resumed or extended.
+        """
+        training = recipe.training
+        if training.max_shapes is not None:
+            return recipe
+        number = None
+        if self.recipe_file.is_file() and not restart:
+            number = self.recipe().training.max_shapes
+        if number is None:
+            number = shapes_for_updates(training.steps)
+        return replace(recipe, training=replace(training, max_shapes=number))
+
+    def _check_same(self, recipe, has_prepared):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
         for key in [*here, *given]:
+            if has_prepared and key.startswith("data."):
+                continue
             if here.get(key) != given.get(key) and key not in CHANGEABLE_KEYS:
                 raise UserError(
                     f"{self.recipe_file}: `{key}` is {here.get(key)!r} in this "
@@ -227,8 +255,13 @@ class RunFolder:
         has_model = self.run_file.is_file()
         mark = {_MARK: True} if has_model else {}
         if self.recipe_file.is_file() and not restart:
-            if self.recipe().training.steps != recipe.training.steps:
+            old = self.recipe()
+            if old.training.steps != recipe.training.steps:
                 save_recipe(recipe, self.recipe_file, resolved | mark)
+            elif old.data != recipe.data:
+                # Older versions recorded the recipe's data instead of those
+                # of the prepared folder.
+                save_recipe(recipe, self.recipe_file, old.resolved)
             return
         if restart and self.recipe_file.is_file():
             for old in (

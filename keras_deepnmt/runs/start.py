@@ -1,6 +1,6 @@
 """Starts a run: its data, its recorded recipe and its initial weights."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.recipes.loading import flatten_recipe, with_prepared_data
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.build import build_model, compile_model
@@ -19,6 +20,33 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
+from keras_deepnmt.zoo.registry import PRESET_VERSION
+
+
+def take_prepared_data(
+    recipe: Recipe, prepared_dir: str | Path, say: Callable[[str], None]
+) -> Recipe:
+    """Returns the recipe with the data that the folder was prepared with.
+
+    `say` prints a line if those of the recipe are others.
+
+    Raises:
+        UserError: if it is no prepared folder.
+    """
+    prepared = with_prepared_data(recipe, prepared_dir)
+    given, used = flatten_recipe(recipe), flatten_recipe(prepared)
+    keys = [
+        key
+        for key in {**given, **used}
+        if key.startswith("data.") and given.get(key) != used.get(key)
+    ]
+    if keys:
+        say(
+            f"{prepared_dir}: was prepared with other values than the recipe's "
+            f"of {', '.join(keys)}; its own are used and recorded."
+        )
+    return prepared
+
 
 SIDES = ("source", "target")
 
@@ -28,8 +56,8 @@ def open_data(
     run: RunFolder,
     data_dir: str | Path | None,
     prepared_dir: str | Path | None,
-    restart: bool,
     quiet: bool,
+    restart: bool = False,
 ) -> PreparedData:
     """Opens the prepared corpus of a run.
 
@@ -89,6 +117,7 @@ def resolve(
         "manifest_sha256": file_sha256(data.directory / "manifest.json"),
         "tokenizer": dict(data.manifest["tokenizer"]),
         "corpora": data.manifest["corpora"],
+        "preset_version": PRESET_VERSION,
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }

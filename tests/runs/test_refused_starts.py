@@ -18,6 +18,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
+from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator import Translator
 
@@ -169,6 +170,10 @@ def test_other_prepared_data_are_refused_and_both_folders_named(
     assert contents(run_dir) == before
 
 
+def killed(loop):
+    raise RuntimeError("killed")
+
+
 @pytest.mark.parametrize("has_ended", [True, False])
 def test_damaged_checkpoints_stop_a_run(
     run_dir, recipe_file, prepared_dir, has_ended
@@ -210,6 +215,12 @@ def test_restart_begins_again_and_replaces_the_model_at_the_end(
     run.scores_file.unlink()
     assert contents(run_dir) == before
     run.scores_file.write_text("{}")
+    # Killed before its first checkpoint: the same run goes on without restart.
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingLoop, "run", killed)
+        for restart in (True, False):
+            with pytest.raises(RuntimeError, match="killed"):
+                train(recipe, run_dir, restart=restart, **options)
     # Interrupted: the old model still translates, the run goes on.
     fails_at(monkeypatch, 1, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt, match="without `--restart`"):

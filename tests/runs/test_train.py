@@ -29,7 +29,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.runs.training_loop import TrainingLoop, split_into_epochs
 from keras_deepnmt.training.checkpoints import CheckpointStore
-from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator import Translator, read_run
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,8 @@ def test_a_finished_run_holds_all_that_was_promised(finished, recipe_file):
     assert recipe == load_recipe(recipe_file)
     assert recipe.resolved["tokenizer"] == run["tokenizer"]
     assert "keras" in recipe.resolved["versions"]
+    assert recipe.resolved["preset_version"] == PRESET_VERSION
+    assert read_run(finished).preset_version == PRESET_VERSION
 
 
 def test_the_log_has_a_row_for_each_validation(finished):

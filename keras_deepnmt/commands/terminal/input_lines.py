@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from keras_deepnmt.errors import UserError
 
 _BLOCK = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def stream_lines(descriptor: int, size: int) -> Iterator[list[str]]:
@@ -14,8 +15,9 @@ def stream_lines(descriptor: int, size: int) -> Iterator[list[str]]:
 
     If no more input is available yet, the lines read so far are yielded as a
     smaller group. A file is thus read in full groups, and lines that are typed
-    at a terminal are yielded at once. A line that is not UTF-8 raises
-    `UserError` after the lines before it were yielded.
+    at a terminal are yielded at once. A byte order mark before the first line
+    is dropped. A line that is not UTF-8 raises `UserError` after the lines
+    before it were yielded.
     """
     incomplete_line, pending, number = b"", [], 0
     while block := os.read(descriptor, _BLOCK):
@@ -50,6 +52,8 @@ def _decode(lines: list[bytes], num_before: int) -> Iterator[list[str]]:
 
 
 def _decode_line(line: bytes, number: int) -> str:
+    if number == 1:
+        line = line.removeprefix(_BYTE_ORDER_MARK)
     try:
         return line.removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
