@@ -80,6 +80,7 @@ def make_callbacks(
     """
     training = recipe.training
     callbacks = [
+        _note_first_update(run),
         ValidateAverage(),
         CompilationLimit(
             plan.batch_shapes, validation and validation.batch_shapes
@@ -117,6 +118,7 @@ def make_callbacks(
             training.checkpoint_every,
             training.steps,
             rollbacks.save_state,
+            monitor=training.early_stopping_metric,
         ),
     ]
 
@@ -250,3 +252,10 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
         logs["bleu_share"] = bleu.share
 
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
+
+
+def _note_first_update(run):
+    def note(batch, logs):
+        run.training_began = True
+
+    return keras.callbacks.LambdaCallback(on_train_batch_end=note)
