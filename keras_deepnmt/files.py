@@ -92,8 +92,10 @@ def write_json(path: str | Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def lock_folder(folder: str | Path) -> int | None:
+def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
     """Locks a folder for this process.
+
+    Several processes can have a `shared` lock at once, if none has another.
 
     Returns:
         A file descriptor: the lock lasts until it is closed or the process
@@ -104,7 +106,8 @@ def lock_folder(folder: str | Path) -> int | None:
         return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None
