@@ -40,7 +40,7 @@ def finish(
         },
         "seed": recipe.seed,
         "parameters": model.count_params(),
-        "training": _speed(logs),
+        "training": describe_speed(logs),
         "valid": _valid_scores(recipe, data, model),
         "device": provenance.device(),
         "versions": provenance.versions(),
@@ -50,7 +50,7 @@ def finish(
     return summary
 
 
-def _speed(logs):
+def describe_speed(logs):
     """Time in seconds and tokens over all starts of a run, from its log."""
     seconds = sum(row.get("seconds", 0.0) for row in logs)
     tokens = sum(row.get("tokens", 0.0) for row in logs)

@@ -8,20 +8,20 @@ from keras_deepnmt.masks import END_ID
 
 def source_rows(
     tokenizer, texts: Sequence[str], max_length: int
-) -> tuple[list[list[int]], int]:
+) -> tuple[list[list[int]], list[int]]:
     """Turns sources into rows of at most `max_length` ids, the end included.
 
     Returns:
-        The rows, and how many of them were truncated.
+        The rows, and the places from 0 of those that were truncated.
 
     Example:
     >>> source_rows(source_tokenizer, [""], 9)
-    ([[3]], 0)
+    ([[3]], [])
     """
     encoded = tokenizer.encode(list(texts))
-    num_truncated = sum(len(ids) >= max_length for ids in encoded)
+    truncated = [n for n, ids in enumerate(encoded) if len(ids) >= max_length]
     rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
-    return rows, num_truncated
+    return rows, truncated
 
 
 def label_rows(

@@ -43,10 +43,12 @@ class Translator(SearchOptionAttributes):
         options: options of the search. Defaults to `SearchOptions()`.
         batch_size: number of sentences computed together.
         max_source_length: maximum source length in tokens, end id included.
-            Longer sources are truncated, with a warning on standard error.
+            Longer sources are truncated, see `on_truncated`.
             Defaults to the model's position range, or 1,024 tokens if it has
             none.
         compiled: if `False`, plain graphs are run, as in an exported model.
+        on_truncated: called with the places, from 0, of the truncated sources
+            among the texts of a call. Defaults to a warning on standard error.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace those of `options`. Each field is an
             attribute of the translator as well.
@@ -76,6 +78,7 @@ class Translator(SearchOptionAttributes):
         batch_size: int = 32,
         max_source_length: int | None = None,
         compiled: bool = True,
+        on_truncated: Callable[[list[int]], None] | None = None,
         **search_options: Any,
     ):
         _check_vocabularies(model, source_tokenizer, target_tokenizer)
@@ -95,6 +98,7 @@ class Translator(SearchOptionAttributes):
             default=MAX_SOURCE_LENGTH,
         )
         self.compiled = compiled
+        self.on_truncated = on_truncated
         self.num_truncated = 0
         self._decoder = BatchDecoder(
             model,
@@ -130,6 +134,26 @@ class Translator(SearchOptionAttributes):
             run.source_tokenizer,
             run.target_tokenizer,
             **{**run.decoding, **options},
+        )
+
+    def uncompiled(self) -> "Translator":
+        """Returns a translator with the same model and options, not compiled.
+
+        Its first translation comes sooner, the later ones are slower.
+
+        Example:
+        >>> translator.uncompiled().translate(["a little dog"])
+        ['ein kleiner Hund']
+        """
+        return Translator(
+            self.model,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            options=self.options,
+            batch_size=self.batch_size,
+            max_source_length=self.max_source_length,
+            compiled=False,
+            on_truncated=self.on_truncated,
         )
 
     @property
@@ -282,13 +306,15 @@ class Translator(SearchOptionAttributes):
         return nbest
 
     def _source_rows(self, texts):
-        rows, num_truncated = source_rows(
+        rows, truncated = source_rows(
             self.source_tokenizer, texts, self.max_source_length
         )
-        if num_truncated:
-            self.num_truncated += num_truncated
+        self.num_truncated += len(truncated)
+        if truncated and self.on_truncated is not None:
+            self.on_truncated(truncated)
+        elif truncated:
             print(
-                f"Warning: {num_truncated} of {len(texts)} sources have more "
+                f"Warning: {len(truncated)} of {len(texts)} sources have more "
                 f"than {self.max_source_length - 1} tokens; the rest of them "
                 "is ignored.",
                 file=sys.stderr,
