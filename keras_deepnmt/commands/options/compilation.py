@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # About the first batch of sentences. The plain graph has translated it before
 # XLA has compiled the search, measured with
-# `benchmarks/speed/compilation_cache.py --translate`.
+# `benchmarks/speed/translation_start.py`.
 FEW_TOKENS = 500
 
 
