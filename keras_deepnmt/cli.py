@@ -17,11 +17,10 @@ from keras_deepnmt.commands.terminal.failures import (
     silence_stdout,
     wants_traceback,
 )
-from keras_deepnmt.errors import Terminated
+from keras_deepnmt.errors import TERMINATED, Terminated
 from keras_deepnmt.version import __version__
 
 INTERRUPTED = 130
-TERMINATED = 143
 BROKEN_PIPE = 141
 
 
@@ -29,9 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one `deepnmt` command and returns its exit code.
 
     The exit code is 0 for success, 2 for a user error (reported in one line on
-    stderr), 130 for an interrupt (Ctrl-C) and 141 if the reader of stdout
-    closed its end of the pipe. If SIGTERM stops training, it saves a
-    checkpoint and the exit code is 0. If the environment variable
+    stderr), 130 for an interrupt (Ctrl-C), 141 if the reader of stdout closed
+    its end of the pipe, and 143 if SIGTERM stopped training, unless
+    `--exit-code-on-stop` gives another one. If the environment variable
     `DEEPNMT_TRACEBACK` is 1, user errors are raised with their traceback.
 
     Args:
@@ -49,8 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # shutdown.
         silence_stdout()
         sys.stderr.flush()
-        os._exit(0 if code == TERMINATED else code)
-    return 0 if code == TERMINATED else code
+        os._exit(code)
+    return code
 
 
 def overview() -> str:
@@ -106,8 +105,9 @@ def _run_verb(verb: str, words: list[str]) -> int:
         silence_stdout()
         return BROKEN_PIPE
     except Terminated as stop:
-        print(f"deepnmt {verb}: {stop}", file=sys.stderr, flush=True)
-        return TERMINATED
+        message = str(stop) or f"interrupted. {interrupt_advice}"
+        print(f"deepnmt {verb}: {message}", file=sys.stderr, flush=True)
+        return getattr(options, "exit_code_on_stop", TERMINATED)
     except KeyboardInterrupt as interrupt:
         # Code that saved something on Ctrl-C describes it in the message.
         message = str(interrupt) or f"interrupted. {interrupt_advice}"

@@ -1,5 +1,10 @@
 """Exceptions that end a command but are not bugs."""
 
+from collections.abc import Iterable
+
+# Exit code of a process that SIGTERM ended: 128 and the number of the signal.
+TERMINATED = 143
+
 
 class UserError(ValueError):
     """Reports in one line what is wrong with a user's file, recipe or folder.
@@ -14,6 +19,22 @@ class UserError(ValueError):
     ...
     keras_deepnmt.errors.UserError: train.de, line 3: not UTF-8.
     """
+
+
+class UserErrors(UserError):
+    """Reports several mistakes, in one line each.
+
+    Args:
+        lines: the mistakes.
+
+    Example:
+    >>> UserErrors(["a.yaml, line 1: ...", "a.yaml, line 2: ..."]).lines
+    ('a.yaml, line 1: ...', 'a.yaml, line 2: ...')
+    """
+
+    def __init__(self, lines: Iterable[str]):
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
 
 
 class Terminated(KeyboardInterrupt):

@@ -95,12 +95,15 @@ def write_json(path: str | Path, content: Any) -> None:
 def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
     """Locks a folder for this process.
 
-    Several processes can have a `shared` lock at once, if none has another.
+    Args:
+        folder: an existing folder.
+        shared: whether other processes may have a shared lock at the same
+            time. Defaults to `False`.
 
     Returns:
         A file descriptor: the lock lasts until it is closed or the process
-        ends. `None` if another process has the lock. Where the system has no
-        file locks (Windows) nothing is locked.
+        ends. `None` if another process has the lock, or has just deleted the
+        folder. Where the system has no file locks (Windows) nothing is locked.
     """
     if fcntl is None:
         return os.open(os.devnull, os.O_RDONLY)
@@ -108,18 +111,91 @@ def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
     try:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        if _is_at(descriptor, folder):
+            return descriptor
     except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+        pass
+    os.close(descriptor)
+    return None
+
+
+@contextmanager
+def file_lock(path: str | Path) -> Iterator[None]:
+    """Waits until no other process is in such a block of the same path.
+
+    For reading and rewriting a file that several processes change. The lock
+    ends with the block or with the process. It is held on a hidden file beside
+    `path`, which is deleted at the end. Where the system has no file locks
+    (Windows) nothing is locked.
+
+    Example:
+    >>> with file_lock("counts.json"):
+    ...     write_json("counts.json", {"a": 1})
+    """
+    if fcntl is None:
+        yield
+        return
+    path = Path(path)
+    lock = path.with_name(f".{path.name}.lock")
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # The process that had the lock before may have deleted this file;
+            # others then lock a new one.
+            if _is_at(descriptor, lock):
+                try:
+                    yield
+                finally:
+                    os.unlink(lock)
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_at(descriptor, path):
+    """Whether a path still names the open file or folder."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def recover_folder(folder: str | Path) -> None:
+    """Puts a folder back that a killed process was about to replace.
+
+    `StagedFolder` sets the old folder aside before it renames the new one. If
+    it was killed in between, the old one is the only complete copy; it gets its
+    name back, unless something has that name by now.
+
+    Raises:
+        UserError: if another process is replacing the folder.
+
+    Example:
+    >>> os.mkdir("prepared.replaced-17")
+    >>> recover_folder("prepared")
+    >>> Path("prepared").is_dir()
+    True
+    """
+    folder = Path(os.path.abspath(folder))
+    if not _is_missing_or_empty(folder):
+        return
+    set_aside = _siblings(folder, "replaced")
+    if not set_aside:
+        return
+    for partial in _siblings(folder, "partial"):
+        os.close(_lock_leftover(folder, partial))
+    newest = max(set_aside, key=lambda path: path.stat().st_mtime_ns)
+    os.rename(newest, folder)
 
 
 class StagedFolder:
     """Collects files in `NAME.partial-PID` and renames that folder at the end.
 
     The temporary folder is locked while its process lives. What a killed
-    process left behind is removed by the next one. If another process is still
-    writing the same output, the second one is refused.
+    process left behind is removed by the next one, or put back where it is the
+    only copy. If another process is still writing the same output, the second
+    one is refused.
 
     Args:
         output_dir: The final folder. It may exist if it is empty, or if
@@ -127,8 +203,8 @@ class StagedFolder:
         replace: Whether an existing folder is replaced, at the very end.
 
     Raises:
-        UserError: on entry, if another process is writing this folder; on
-            exit, if the disk is full.
+        UserError: on entry, if another process is writing this folder, or it
+            has content and is not to be replaced; on exit, if the disk is full.
 
     Example:
     >>> with StagedFolder("prepared") as folder:
@@ -140,14 +216,13 @@ class StagedFolder:
     def __init__(self, output_dir: str | Path, replace: bool = False):
         self.output_dir = Path(os.path.abspath(output_dir))
         self.replace = replace
-        self.folder = self._sibling("partial", os.getpid())
+        self.folder = self._sibling("partial")
         self._lock = None
 
     def __enter__(self) -> Path:
         try:
             self.output_dir.parent.mkdir(parents=True, exist_ok=True)
-            for folder in self._leftovers():
-                self._remove_leftover(folder)
+            self._clear_leftovers()
             self.folder.mkdir()
         except OSError as error:
             raise UserError(
@@ -174,32 +249,63 @@ class StagedFolder:
     def _publish(self):
         replaced = None
         if self.replace and self.output_dir.exists():
-            replaced = self._sibling("replaced", os.getpid())
+            replaced = self._sibling("replaced")
             os.rename(self.output_dir, replaced)
-        os.rename(self.folder, self.output_dir)
+        try:
+            os.rename(self.folder, self.output_dir)
+        except BaseException:
+            if replaced is not None:
+                os.rename(replaced, self.output_dir)
+            raise
         if replaced is not None:
             shutil.rmtree(replaced, ignore_errors=True)
 
-    def _sibling(self, kind, number) -> Path:
+    def _clear_leftovers(self):
+        """Removes what killed processes left, and puts the only copy back."""
+        recover_folder(self.output_dir)
+        for partial in _siblings(self.output_dir, "partial"):
+            lock = _lock_leftover(self.output_dir, partial)
+            shutil.rmtree(partial)
+            os.close(lock)
+        if not _is_missing_or_empty(self.output_dir):
+            if not self.replace:
+                raise UserError(
+                    f"{self.output_dir}: exists already. Choose another folder."
+                )
+            for replaced in _siblings(self.output_dir, "replaced"):
+                shutil.rmtree(replaced, ignore_errors=True)
+
+    def _sibling(self, kind) -> Path:
         return self.output_dir.with_name(
-            f"{self.output_dir.name}.{kind}-{number}"
+            f"{self.output_dir.name}.{kind}-{os.getpid()}"
         )
 
-    def _leftovers(self) -> list[Path]:
-        prefix = self._sibling("partial", "").name
-        return [
-            folder
-            for folder in self.output_dir.parent.iterdir()
-            if folder.name.startswith(prefix)
-            and folder.name.removeprefix(prefix).isdigit()
-        ]
 
-    def _remove_leftover(self, folder):
-        lock = lock_folder(folder)
-        if lock is None:
-            raise UserError(
-                f"{self.output_dir}: another process is writing it (in "
-                f"{folder.name}). Wait for it, or choose another folder."
-            )
-        shutil.rmtree(folder)
-        os.close(lock)
+def _siblings(folder, kind):
+    """The folders of all processes for one output, such as `NAME.partial-7`."""
+    prefix = f"{folder.name}.{kind}-"
+    if not folder.parent.is_dir():
+        return []
+    return [
+        path
+        for path in folder.parent.iterdir()
+        if path.name.startswith(prefix)
+        and path.name.removeprefix(prefix).isdigit()
+    ]
+
+
+def _lock_leftover(output_dir, partial):
+    """Locks a temporary folder; refuses one whose process still lives."""
+    lock = lock_folder(partial)
+    if lock is None:
+        raise UserError(
+            f"{output_dir}: another process is writing it (in {partial.name}). "
+            "Wait for it, or choose another folder."
+        )
+    return lock
+
+
+def _is_missing_or_empty(folder):
+    return not folder.exists() or (
+        folder.is_dir() and not any(folder.iterdir())
+    )

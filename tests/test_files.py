@@ -2,16 +2,20 @@
 
 * a file is replaced as a whole, or stays as it was and nothing else is left
 * a lock keeps other processes out, and ends with its process
+* a lock of a file waits for the process that has it, and leaves nothing
 * a staged folder appears when it is complete; leftovers of dead processes go,
   those of running ones are refused
+* a replaced folder is never lost, wherever its process was killed
 * hashes are SHA-256 of the bytes
 """
 
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -20,9 +24,11 @@ from keras_deepnmt.files import (
     StagedFolder,
     atomic_file,
     bytes_sha256,
+    file_lock,
     file_sha256,
     lines_sha256,
     lock_folder,
+    recover_folder,
     write_json,
     write_text,
 )
@@ -97,6 +103,39 @@ def test_a_lock_ends_with_its_process(tmp_path):
     os.close(lock)
 
 
+def test_several_processes_may_share_a_lock(tmp_path):
+    first = lock_folder(tmp_path, shared=True)
+    second = lock_folder(tmp_path, shared=True)
+    assert first is not None and second is not None
+    assert lock_folder(tmp_path) is None
+    os.close(first)
+    os.close(second)
+    lock = lock_folder(tmp_path)
+    assert lock_folder(tmp_path, shared=True) is None
+    os.close(lock)
+
+
+def test_changes_of_a_file_by_many_are_made_one_after_another(tmp_path):
+    file = tmp_path / "count"
+    write_json(file, 0)
+
+    def count():
+        for _ in range(20):
+            with file_lock(file):
+                number = json.loads(file.read_text())
+                write_json(file, number + 1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert json.loads(file.read_text()) == 80
+    with pytest.raises(KeyboardInterrupt), file_lock(file):
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == ["count"]
+
+
 def test_a_staged_folder_appears_when_it_is_complete(tmp_path):
     with StagedFolder(tmp_path / "out") as folder:
         (folder / "file").write_text("text")
@@ -121,3 +160,93 @@ def test_only_leftovers_of_dead_processes_are_removed(tmp_path):
     process.communicate()
     with StagedFolder(tmp_path / "out"):
         assert not leftover.exists()
+
+
+REPLACE = """
+import os, signal, sys
+from keras_deepnmt.files import StagedFolder
+rename, renames = os.rename, []
+def rename_and_die(*paths):
+    if len(renames) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    renames.append(paths)
+    rename(*paths)
+os.rename = rename_and_die
+with StagedFolder(sys.argv[1], replace=True) as folder:
+    (folder / "file").write_text("new")
+"""
+
+
+def killed_while_replacing(folder, renames):
+    """Replaces a folder in a process that is killed after so many renames."""
+    command = [sys.executable, "-c", REPLACE, str(folder), str(renames)]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
+
+
+@pytest.fixture
+def output(tmp_path):
+    with StagedFolder(tmp_path / "out") as folder:
+        (folder / "file").write_text("old")
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("renames", [0, 1])
+def test_a_kill_while_a_folder_is_replaced_costs_nothing(output, renames):
+    killed_while_replacing(output, renames)
+    assert output.exists() == (renames == 0)
+    recover_folder(output)
+    assert (output / "file").read_text() == "old"
+    with StagedFolder(output, replace=True) as folder:
+        (folder / "file").write_text("newer")
+    assert (output / "file").read_text() == "newer"
+    assert os.listdir(output.parent) == ["out"]
+
+
+def test_the_same_process_number_again_changes_nothing(output):
+    aside = output.with_name(f"out.replaced-{os.getpid()}")
+    os.rename(output, aside)
+    output.mkdir()  # empty: the only copy is the one set aside
+    with (
+        pytest.raises(KeyboardInterrupt),
+        StagedFolder(output, replace=True),
+    ):
+        raise KeyboardInterrupt
+    assert (output / "file").read_text() == "old"
+    aside.mkdir()
+    (aside / "file").write_text("older")
+    with StagedFolder(output, replace=True) as folder:
+        (folder / "file").write_text("new")
+    assert (output / "file").read_text() == "new"
+    assert os.listdir(output.parent) == ["out"]
+
+
+def test_a_folder_that_is_just_being_replaced_is_not_put_back(output):
+    partial = output.with_name("out.partial-1")
+    os.rename(output, output.with_name("out.replaced-1"))
+    partial.mkdir()
+    process, locked = lock_elsewhere(partial)
+    assert locked
+    with pytest.raises(UserError, match="another process is writing"):
+        recover_folder(output)
+    process.communicate("\n")
+    assert not output.exists()
+
+
+def test_a_rename_that_fails_puts_the_old_folder_back(output, monkeypatch):
+    rename = os.rename
+
+    def fail(source, target):
+        if "partial" in str(source):
+            raise OSError("no")
+        rename(source, target)
+
+    monkeypatch.setattr("os.rename", fail)
+    with pytest.raises(OSError, match="no"), StagedFolder(output, replace=True):
+        pass
+    assert (output / "file").read_text() == "old"
+    assert os.listdir(output.parent) == ["out"]
+
+
+def test_a_folder_with_content_is_not_written_over(output):
+    with pytest.raises(UserError, match="exists already"), StagedFolder(output):
+        pytest.fail("It was not refused.")

@@ -366,19 +366,3 @@ def test_refuses_a_run_folder_that_does_not_fit(run_dir, spoil, message):
 def test_refuses_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(UserError, match="none: no such run folder"):
         Translator.load(tmp_path / "none")
-
-
-@pytest.mark.parametrize("num_beams", [1, 3])
-def test_weights_that_are_no_numbers_give_empty_text(
-    model, tokenizer, num_beams
-):
-    model.kernel.assign(np.full(model.kernel.shape, np.nan, "float32"))
-    translator = Translator(
-        model,
-        tokenizer,
-        tokenizer,
-        batch_size=2,
-        num_beams=num_beams,
-        compiled=False,
-    )
-    assert translator.translate(["dog"]) == [""]

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from benchmarks.quality.measuring.seed_statistics import mean_and_interval
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
     count,
@@ -57,6 +58,7 @@ def quality_tables():
     return [
         *_scores(),
         *(block for claim in CLAIMS for block in _claim(claim)),
+        *_attention_initialization(),
         *_updates_saved(),
         *_export_parity(),
     ]
@@ -141,6 +143,46 @@ def _difference(row):
     if not row["difference"]:
         return ""
     text = with_interval(row["difference"], row["difference_interval"])
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _attention_initialization():
+    """The table of two initializers; only the newest commit's rows count."""
+    rows = read_rows(RESULTS / "attention_initialization.csv")
+    rows = [row for row in rows if row["commit"] == rows[-1]["commit"]]
+    bleu = {}
+    for row in rows:
+        by_seed = bleu.setdefault(row["initializer"], {})
+        by_seed[row["seed"]] = float(row["bleu"])
+    first = next(iter(bleu), None)
+    versions = sorted({row["sacrebleu"] for row in rows})
+    updates = sorted({count(row["updates"]) for row in rows})
+    recipes = sorted({f"`{row['recipe']}`" for row in rows})
+    return table_section(
+        "Initial variance of query, key and value projections",
+        newest_rows(rows, "initializer"),
+        {
+            "initializer": lambda row: row["initializer"],
+            "seeds": lambda row: str(len(bleu[row["initializer"]])),
+            "test BLEU": lambda row: with_interval(
+                *mean_and_interval(list(bleu[row["initializer"]].values()))
+            ),
+            "difference": lambda row: _paired_difference(
+                bleu[row["initializer"]], bleu[first]
+            ),
+        },
+        f"{', '.join(recipes)} after {', '.join(updates)} updates; ± is the "
+        "95 % interval, the difference is from the first row, paired by seed. "
+        f"BLEU is that of sacreBLEU {', '.join(versions)}, whose signature is "
+        "in the CSV file.",
+    )
+
+
+def _paired_difference(bleu, others):
+    differences = [bleu[seed] - others[seed] for seed in bleu if seed in others]
+    if bleu is others or not differences:
+        return ""
+    text = with_interval(*mean_and_interval(differences))
     return text if text.startswith("-") else f"+{text}"
 
 

@@ -7,6 +7,7 @@ module.
 VERBS = {
     "quickstart": "Train, evaluate and export a translator on a demo corpus.",
     "prepare": "Filter and tokenize parallel text files for training.",
+    "recipe": "Print a recipe to start from, or one with all its values.",
     "train": "Train a model from a recipe, or continue an interrupted run.",
     "translate": "Translate standard input to standard output, line by line.",
     "score": "Compute the log-probabilities of existing translations.",

@@ -104,6 +104,7 @@ def run(options: Namespace) -> None:
             split=options.split,
             prepared_dir=options.prepared,
             batch_size=options.batch_size,
+            batch_tokens=options.batch_tokens,
             **search_options,
             tokenize=options.tokenize,
             lowercase=options.lowercase,

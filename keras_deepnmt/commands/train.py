@@ -1,6 +1,7 @@
 """`deepnmt train`: trains a recipe and writes a run folder."""
 
 from jsonargparse import Namespace
+from jsonargparse.typing import NonNegativeInt
 
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
@@ -8,10 +9,14 @@ from keras_deepnmt.commands.options.overrides import (
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.errors import TERMINATED, UserError
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
 deepnmt train my.yaml --prepared prepared --set training.steps=100
+deepnmt train my.yaml --set model.overrides.output_fusion=SurfaceFusion
+deepnmt train my.yaml --set \\
+    'model.overrides.encoder_aggregation={LayerAggregation: {strategy: dense}}'
 """
 CONTINUE = "Run the same command again to continue from the last checkpoint."
 
@@ -36,8 +41,9 @@ def add_options(parser: VerbParser) -> None:
         "--prepared",
         type=str,
         metavar="DIR",
-        help="Folder written by `deepnmt prepare`. Default: the recipe's data "
-        "section is prepared into the folder data of the run folder.",
+        help="Folder written by `deepnmt prepare`; the recipe then needs no "
+        "data section. Default: that section is prepared into the folder data "
+        "of the run folder.",
     )
     parser.add_argument(
         "--data-dir",
@@ -45,6 +51,22 @@ def add_options(parser: VerbParser) -> None:
         metavar="DIR",
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",
+    )
+    parser.add_argument(
+        "--exit-code-on-stop",
+        type=NonNegativeInt,
+        default=TERMINATED,
+        metavar="CODE",
+        help="Exit code if SIGTERM stops the training before its end, for "
+        "example 75 for a scheduler that then starts the command again. "
+        f"Default: {TERMINATED}.",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="Do everything up to the first update, measure a few updates, and "
+        "print the batch shapes, the parameters, the memory and the time of "
+        "the run. The run folder is not written.",
     )
     add_overrides(parser)
 
@@ -54,18 +76,44 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.recipes.loading import load_recipe
     from keras_deepnmt.runs.compilation_cache import ask_for_cache
 
-    recipe = load_recipe(options.recipe, read_overrides(options.set))
+    if options.exit_code_on_stop > 255:
+        raise UserError(
+            "`--exit-code-on-stop` must be at most 255. "
+            f"Received: {options.exit_code_on_stop}"
+        )
+    recipe = load_recipe(
+        options.recipe, read_overrides(options.set), options.prepared
+    )
     run_dir = options.run_dir or f"runs/{recipe.name}"
+    if options.dry_run:
+        _dry_run(recipe, run_dir, options)
+        return
     if recipe.training.jit_compile:
         ask_for_cache(run_dir)
     import_backend()
     from keras_deepnmt.runs.train import train
+    from keras_deepnmt.runs.training_loop import termination_raised
 
-    train(
+    with termination_raised():
+        train(
+            recipe,
+            run_dir,
+            data_dir=options.data_dir,
+            prepared_dir=options.prepared,
+            quiet=options.quiet,
+        )
+    print(run_dir)
+
+
+def _dry_run(recipe, run_dir, options):
+    import_backend()
+    from keras_deepnmt.runs.dry_run.rehearsal import dry_run
+
+    result = dry_run(
         recipe,
         run_dir,
         data_dir=options.data_dir,
         prepared_dir=options.prepared,
         quiet=options.quiet,
     )
-    print(run_dir)
+    print(result.describe())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
 from keras_deepnmt.errors import UserError
 
 _CHUNK_BYTES = 1 << 20
@@ -63,12 +64,15 @@ class CorpusFiles:
     """A corpus with the paths of its two files.
 
     `weight` is how often each of its pairs is drawn per epoch, on average.
+    `copies` are the copies of files that are pipes, which are kept as long as
+    this object.
     """
 
     name: str
     source: Path
     target: Path
     weight: float = 1.0
+    copies: tuple[PipeCopy | None, ...] = ()
 
 
 class LineReader:
@@ -77,8 +81,9 @@ class LineReader:
     Lines end at a line feed only, never at other Unicode separators. A carriage
     return before the line feed and a byte order mark are dropped. Gzip is
     recognized by the first two bytes. During iteration, `sha256` and `lines`
-    cover what has been read so far. A missing, empty or unreadable file raises
-    a `UserError`.
+    cover what has been read so far. A pipe, such as `<(zcat a.gz)` in a shell,
+    is first copied to a temporary file, see `PipeCopy`. A missing, empty or
+    unreadable file raises a `UserError`.
 
     Example:
     >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
@@ -95,9 +100,11 @@ class LineReader:
         )
         self._hash = hashlib.sha256()
         try:
-            with open(self.path, "rb") as file:
+            self.copy = copy_of_pipe(self.path)
+            self._file = self.copy.path if self.copy else self.path
+            with open(self._file, "rb") as file:
                 magic = file.read(2)
-            self.bytes = self.path.stat().st_size
+            self.bytes = self._file.stat().st_size
         except OSError as error:
             raise UserError(_open_error(self.path, error)) from error
         if not magic:
@@ -130,7 +137,7 @@ class LineReader:
     def _chunks(self):
         first = True
         try:
-            with open(self.path, "rb") as raw:
+            with open(self._file, "rb") as raw:
                 file = gzip.GzipFile(fileobj=raw) if self._gzipped else raw
                 while chunk := file.read(_CHUNK_BYTES):
                     self._hash.update(chunk)

@@ -48,7 +48,9 @@ def read_manifest(directory: str | Path) -> dict:
 
 
 def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
-    """Lists the tokenizers and shards that are missing or have another SHA-256.
+    """Lists the files of the manifest that are missing or were changed.
+
+    These are tokenizers, shards and the texts of held-out splits.
 
     Example:
     >>> manifest = {"tokenizer": {"source": "0" * 64}, "splits": {}}
@@ -59,8 +61,12 @@ def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
         f"tokenizer/{side}.model": sha256
         for side, sha256 in manifest["tokenizer"].items()
     }
-    for split in manifest["splits"].values():
+    for name, split in manifest["splits"].items():
         expected |= {s["file"]: s["sha256"] for s in split["shards"]}
+        expected |= {
+            text_file(name, side): sha256
+            for side, sha256 in split.get("texts", {}).items()
+        }
     directory = Path(directory)
     return [
         name
@@ -68,6 +74,16 @@ def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
         if not (directory / name).is_file()
         or file_sha256(directory / name) != sha256
     ]
+
+
+def text_file(split: str, side: str) -> str:
+    """Returns the name of the file with a held-out split's text.
+
+    Example:
+    >>> text_file("valid", "source")
+    'valid.source.txt'
+    """
+    return f"{split}.{side}.txt"
 
 
 def row_weights(manifest: dict) -> np.ndarray | None:

@@ -78,13 +78,14 @@ def find_corpus_files(
     'a'
     """
     if corpus.source is not None:
-        for path in (corpus.source, corpus.target):
-            LineReader(path)  # reports a missing file before the work starts
+        # Reports a missing file before the work starts.
+        readers = [LineReader(side) for side in (corpus.source, corpus.target)]
         return CorpusFiles(
             name=corpus.name or Path(corpus.source).name.split(".")[0],
             source=Path(corpus.source),
             target=Path(corpus.target),
             weight=corpus.weight,
+            copies=tuple(reader.copy for reader in readers),
         )
     named = find_named_corpus(corpus.name)
     splits = named.splits

@@ -4,21 +4,29 @@ A record is two little-endian uint16 numbers, the number of source ids and of
 target ids, followed by the ids of both: uint16, or uint32 if an id needs it.
 """
 
+import itertools
 import re
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from array_record.python.array_record_module import ArrayRecordReader
 
+from keras_deepnmt.data.open_shards import OpenShards
 from keras_deepnmt.errors import UserError
 
-_READER_OPTIONS = "readahead_buffer_size:0"
-_READER_BUFFER_BYTES = 32_768
+_OPEN_SHARDS = OpenShards()
+_STORE_NUMBERS = itertools.count()
 
 
 class PairStore:
     """Gives random access to the pairs of one split.
+
+    A split may have more shards than a process may have open files: shards are
+    opened when they are read, and those read last stay open. Opening one again
+    takes about a millisecond, so `ulimit -n` should allow for all shards of a
+    large corpus. Several threads may read at once; a pickled store opens its
+    own shards in the process that receives it.
 
     Args:
         directory: Folder a `ShardWriter` wrote to.
@@ -29,7 +37,8 @@ class PairStore:
             no limit.
 
     Raises:
-        UserError: if the set of shards is missing, incomplete or damaged.
+        UserError: if the set of shards is missing, incomplete or damaged, or
+            if a shard cannot be opened.
 
     Example:
     >>> from keras_deepnmt.data import ShardWriter
@@ -61,8 +70,12 @@ class PairStore:
                 "Run `deepnmt prepare` again."
             )
         self.lengths = np.load(lengths_file, mmap_mode="r")
-        self._readers = [_open_reader(file) for file in self._files]
-        records = [reader.num_records() for reader in self._readers]
+        self._number = next(_STORE_NUMBERS)
+        weakref.finalize(self, _OPEN_SHARDS.forget, self._number)
+        records = [
+            self._reader(shard).num_records()
+            for shard in range(len(self._files))
+        ]
         self._starts = np.concatenate([[0], np.cumsum(records)]).astype("int64")
         if self._starts[-1] != len(self.lengths):
             raise UserError(
@@ -74,7 +87,7 @@ class PairStore:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __reduce__(self):  # readers cannot be pickled; they are reopened
+    def __reduce__(self):  # the shards are opened again
         arguments = (self.directory, self.split, *self._vocabulary_sizes)
         return PairStore, arguments
 
@@ -108,9 +121,13 @@ class PairStore:
                 pairs[place] = pair
         return pairs
 
+    def _reader(self, shard: int):
+        return _OPEN_SHARDS.get(self._number, shard, self._files[shard])
+
     def _read_shard(self, file: Path, shard: int, positions: list[int]):
+        reader = self._reader(int(shard))
         try:
-            records = self._readers[shard].read(positions)
+            records = reader.read(positions)
         except RuntimeError as error:
             raise UserError(
                 f"{file}: damaged ({error}). Run `deepnmt prepare` again."
@@ -161,17 +178,3 @@ def shard_files(directory: Path, split: str) -> list[Path]:
 def _is_complete(files: list[Path]) -> bool:
     total = f"-of-{len(files):05d}.array_record"
     return all(file.name.endswith(total) for file in files)
-
-
-def _open_reader(file: Path) -> ArrayRecordReader:
-    try:
-        return ArrayRecordReader(
-            str(file),
-            options=_READER_OPTIONS,
-            file_reader_buffer_size=_READER_BUFFER_BYTES,
-        )
-    except (RuntimeError, ValueError) as error:
-        raise UserError(
-            f"{file}: not a readable shard ({error}). "
-            "Run `deepnmt prepare` again."
-        ) from error

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_deepnmt.data.manifest import read_manifest, row_weights
+from keras_deepnmt.data.manifest import (
+    read_manifest,
+    row_weights,
+    text_file,
+)
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
@@ -98,12 +102,13 @@ class PreparedData:
             `(sources, references)`, one line per pair.
 
         Raises:
-            UserError: if the folder has no text of this split.
+            UserError: if the folder has no text of this split, or if the text
+                was changed.
         """
         self._check_split(split)
         sides = []
         for side in ("source", "target"):
-            file = self.directory / f"{split}.{side}.txt"
+            file = self.directory / text_file(split, side)
             if not file.is_file():
                 raise UserError(f"{self.directory} has no text of `{split}`.")
             # Only "\n" ends a line: `splitlines` would also cut at U+2028.
@@ -116,6 +121,10 @@ class PreparedData:
                 f"lines. Received: {len(sides[0])} and {len(sides[1])}. "
                 f"{_REMEDY}"
             )
+        # Folders of version 0.1.0 have no hashes of the texts.
+        hashes = self.manifest["splits"][split].get("texts", {})
+        for side, sha256 in hashes.items():
+            self._check_sha256(self.directory / text_file(split, side), sha256)
         return sides[0], sides[1]
 
     def _tokenizer_file(self, side: str) -> Path:

@@ -1,6 +1,6 @@
 """Length-sorted batches of few shapes, since each shape is compiled once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,20 +25,59 @@ def padded_length(length: int, largest: int | None = None) -> int:
     return padded if largest is None else min(padded, largest)
 
 
-def length_batches(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
-    """Groups the numbers of up to `batch_size` rows of similar length.
+def padded_rows(rows: int, largest: int) -> int:
+    """Rounds a number of rows up to one of a few, at most `largest`.
 
-    The shortest rows come first; rows of equal length keep their order.
+    These are 1, 4, 16, 64 and so on, and `largest`.
 
     Example:
-    >>> [group.tolist() for group in length_batches([5, 2, 9, 2], 3)]
-    [[1, 3, 0], [2]]
+    >>> [padded_rows(rows, 32) for rows in (1, 2, 5, 17, 32)]
+    [1, 4, 16, 32, 32]
+    """
+    padded = 1
+    while padded < rows:
+        padded *= 4
+    return min(padded, largest)
+
+
+def most_rows(tokens_of_row: int, batch_size: int, batch_tokens: int) -> int:
+    """Returns how many rows of some tokens each a batch may have, at least 1.
+
+    Example:
+    >>> [most_rows(tokens, 32, 8192) for tokens in (24, 1024, 9999)]
+    [32, 8, 1]
+    """
+    return max(1, min(batch_size, batch_tokens // tokens_of_row))
+
+
+def length_batches(
+    lengths: Sequence[int],
+    batch_size: int,
+    batch_tokens: int,
+    tokens_of_row: Callable[[int], int] = padded_length,
+) -> list[np.ndarray]:
+    """Groups the numbers of rows of similar length.
+
+    The shortest rows come first; rows of equal length keep their order. A group
+    has at most `batch_size` rows and at most `batch_tokens` tokens, unless it
+    is a single row: all rows count as the longest, `tokens_of_row` of its
+    length.
+
+    Example:
+    >>> groups = length_batches([5, 2, 9, 2, 70], 3, 99)
+    >>> [group.tolist() for group in groups]
+    [[1, 3, 0], [2], [4]]
     """
     order = np.argsort(np.asarray(lengths, "int64"), kind="stable")
-    return [
-        order[start : start + batch_size]
-        for start in range(0, len(order), batch_size)
-    ]
+    groups, start = [], 0
+    for end in range(1, len(order) + 1):
+        if end < len(order):
+            tokens = tokens_of_row(int(lengths[order[end]]))
+            if end - start < most_rows(tokens, batch_size, batch_tokens):
+                continue
+        groups.append(order[start:end])
+        start = end
+    return groups
 
 
 def padded_batch(

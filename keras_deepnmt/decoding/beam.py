@@ -18,6 +18,7 @@ from keras import ops
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     gather_beams,
+    is_cut_off,
     loop_length,
     output_limits,
     permitted_log_probs,
@@ -35,12 +36,15 @@ def beam_search(
 ):
     """Finds the best translations of each sentence, best first.
 
-    A translation has at most (real source length + 50) tokens, its end id
-    included, and never more than `max_length` or the model's position range.
-    At that limit only the end id is allowed; it counts with the
-    log-probability that the model gives to it. The padding and begin ids are
-    never produced. The loop stops when no live hypothesis of any sentence can
-    reach a better score than the worst finished hypothesis that is kept.
+    The maximum length of a translation follows from the real length of its
+    source, see `max_length_ratio` of `SearchOptions` (by default that length +
+    50, with the end ids), and is never more than `max_length` or the model's
+    position range. At that limit only the end id is allowed; it counts with
+    the log-probability that the model gives to it. The translation is marked
+    as truncated if the model gives another token a higher probability there.
+    The padding and begin ids are never produced. The loop stops when no live
+    hypothesis of any sentence can reach a better score than the worst finished
+    hypothesis that is kept.
 
     Args:
         model: a model of this package (its contract is all that is used).
@@ -55,9 +59,11 @@ def beam_search(
         A dict, best hypothesis first along K:
         `ids` int32 `(B, K, max_length)`: tokens, the end id 3, then 0s;
         `scores` float32 `(B, K)`: what `SearchOptions` ranks by;
-        `log_probs` float32 `(B, K)`: sum over the tokens and the end id.
+        `log_probs` float32 `(B, K)`: sum over the tokens and the end id;
+        `truncated` bool `(B, K)`: whether it ends only because of its limit.
         If fewer than K translations exist (tiny vocabularies), and in rows of
-        0s, the ids are 0 and the other values minus infinity.
+        0s, the ids are 0, the scores and sums minus infinity, and `truncated`
+        is `False`.
 
     Raises:
         ValueError: if `max_length` or a search option is too small.
@@ -70,7 +76,7 @@ def beam_search(
     options = (options or SearchOptions()).updated(**search_options)
     num_beams = options.num_beams
     max_length = loop_length(model, max_length)
-    limits = output_limits(source_ids, max_length)  # (B,)
+    limits = output_limits(source_ids, max_length, options)  # (B,)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length, num_beams)
 
@@ -101,6 +107,7 @@ def beam_search(
         "ids": state["finished_ids"],
         "scores": _or_minus_infinity(state["finished_scores"]),
         "log_probs": _or_minus_infinity(state["finished_log_probs"]),
+        "truncated": state["finished_truncated"],
     }
 
 
@@ -112,8 +119,12 @@ def _grow(model, memory, static_cache, limits, divisor, min_length, state):
         {"static": static_cache, "dynamic": state["cache"]},
         state["step"],
     )  # (B * K, 1, V)
+    log_probs = model.log_probs(scores)[:, 0]  # (B * K, V)
+    num_beams = state["live_log_probs"].shape[1]
+    must_end = ops.repeat(limits <= state["step"] + 1, num_beams)  # (B * K,)
+    cut_off = unflatten_beams(is_cut_off(log_probs, must_end), num_beams)
     totals, parents, new_ids = _best_extensions(
-        state, model.log_probs(scores)[:, 0], limits, min_length
+        state, log_probs, must_end, min_length
     )
     ids = gather_beams(state["live_ids"], parents)  # (B, K, M)
     grown = {
@@ -121,6 +132,7 @@ def _grow(model, memory, static_cache, limits, divisor, min_length, state):
         "ids": write_step(ids, state["step"], new_ids),
         "log_probs": totals,
         "ended": ops.equal(new_ids, END_ID),
+        "truncated": gather_beams(cut_off, parents),
     }
     finished = _keep_finished(state, grown, divisor)
     return {
@@ -159,16 +171,17 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
         # (B, K, M), (B, K).
         "live_ids": no_ids,
         "live_log_probs": ops.where(is_live, 0.0, impossible),
-        # Finished hypotheses, best score first: (B, K, M), (B, K), (B, K).
+        # Finished hypotheses, best score first: (B, K, M), then (B, K).
         "finished_ids": no_ids,
         "finished_scores": impossible,
         "finished_log_probs": impossible,
+        "finished_truncated": ops.zeros(by_beam, dtype="bool"),
         # Cache of the model for each live hypothesis: dict of (B * K, ...).
         "cache": dynamic_cache,
     }
 
 
-def _best_extensions(state, log_probs, limits, min_length):
+def _best_extensions(state, log_probs, must_end, min_length):
     """Finds the K best one-token extensions of a sentence's live hypotheses.
 
     Each of them is among the K best extensions of its own hypothesis, so the
@@ -180,7 +193,6 @@ def _best_extensions(state, log_probs, limits, min_length):
     """
     num_beams = state["live_log_probs"].shape[1]
     per_beam = min(num_beams, log_probs.shape[-1])
-    must_end = ops.repeat(limits <= state["step"] + 1, num_beams)  # (B * K,)
     token_log_probs, token_ids = ops.top_k(
         permitted_log_probs(log_probs, must_end, state["step"] >= min_length),
         per_beam,
@@ -223,6 +235,9 @@ def _keep_finished(state, grown, divisor):
         "finished_scores": scores,
         "finished_log_probs": keep(
             state["finished_log_probs"], grown["log_probs"]
+        ),
+        "finished_truncated": keep(
+            state["finished_truncated"], grown["truncated"]
         ),
     }
 

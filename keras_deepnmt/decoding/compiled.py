@@ -1,5 +1,7 @@
 """Compiles a function of a model once for each set of input shapes."""
 
+from dataclasses import fields, is_dataclass, replace
+
 import keras
 import numpy as np
 
@@ -25,6 +27,8 @@ class CompiledFunction:
 
     Attributes:
         num_compilations: int. Number of sets of shapes and options compiled.
+        on_compilation: callable that takes the shape of the first array, called
+            before each compilation by XLA. Defaults to none.
     """
 
     def __init__(self, model, function, jit_compile):
@@ -32,6 +36,7 @@ class CompiledFunction:
         self._function = function
         self._jit_compile = jit_compile
         self._compiled = {}
+        self.on_compilation = None
 
     @property
     def num_compilations(self):
@@ -39,27 +44,42 @@ class CompiledFunction:
 
     def __call__(self, *arrays, **options):
         arrays = [np.asarray(array) for array in arrays]
+        numbers = _floats(options)
         key = (
             tuple((array.shape, array.dtype.str) for array in arrays),
-            tuple(sorted(options.items())),
+            tuple(sorted(_with_floats(options, [1.0] * len(numbers)).items())),
         )
+        # Tensors, so that another value needs no other compilation.
+        arrays += [np.float32(number) for number in numbers]
         if key not in self._compiled:
+            if self._jit_compile and self.on_compilation is not None:
+                self.on_compilation(arrays[0].shape)
             self._compiled[key] = self._compile(arrays, options)
         outputs = self._compiled[key](*arrays)
         return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
     def _compile(self, arrays, options):
-        if keras.backend.backend() == "tensorflow":
-            return self._compile_on_tensorflow(arrays, options)
-        if keras.backend.backend() == "jax":
-            return self._compile_on_jax(options)
-        return lambda *arrays: self._function(self._model, *arrays, **options)
+        num_floats = len(_floats(options))
 
-    def _compile_on_tensorflow(self, arrays, options):
+        def function(*tensors):
+            num_arrays = len(tensors) - num_floats
+            return self._function(
+                self._model,
+                *tensors[:num_arrays],
+                **_with_floats(options, tensors[num_arrays:]),
+            )
+
+        if keras.backend.backend() == "tensorflow":
+            return self._compile_on_tensorflow(arrays, function)
+        if keras.backend.backend() == "jax" and self._jit_compile:
+            return self._compile_on_jax(function)
+        return function
+
+    def _compile_on_tensorflow(self, arrays, function):
         import tensorflow as tf
 
         traced = tf.function(
-            lambda *tensors: self._function(self._model, *tensors, **options),
+            function,
             jit_compile=True if self._jit_compile else None,
             autograph=False,
         )
@@ -71,17 +91,13 @@ class CompiledFunction:
         )
         return lambda *arrays: concrete(*map(tf.convert_to_tensor, arrays))
 
-    def _compile_on_jax(self, options):
-        if not self._jit_compile:
-            return lambda *arrays: self._function(
-                self._model, *arrays, **options
-            )
+    def _compile_on_jax(self, function):
         import jax
 
         def stateless(values, *arrays):
             mapping = zip(self._model.variables, values, strict=True)
             with keras.StatelessScope(state_mapping=mapping):
-                return self._function(self._model, *arrays, **options)
+                return function(*arrays)
 
         jitted = jax.jit(stateless)
 
@@ -94,11 +110,44 @@ class CompiledFunction:
         return search
 
 
+def _floats(options):
+    """Lists the fields of type `float` of the options that are dataclasses."""
+    return [
+        getattr(value, name)
+        for _, value in sorted(options.items())
+        for name in _float_fields(value)
+    ]
+
+
+def _with_floats(options, numbers):
+    """Replaces what `_floats` lists."""
+    numbers = iter(numbers)
+    return {
+        name: replace(value, **{f: next(numbers) for f in _float_fields(value)})
+        if is_dataclass(value)
+        else value
+        for name, value in sorted(options.items())
+    }
+
+
+def _float_fields(value):
+    if not is_dataclass(value):
+        return []
+    return [
+        field.name
+        for field in fields(value)
+        if isinstance(getattr(value, field.name), float)
+    ]
+
+
 def compile_for(model, function, jit_compile=True):
     """Compiles `function(model, *arrays, **options)`.
 
     It is compiled once for all calls with equal array shapes and equal
-    options; `num_compilations` of the result counts the compilations.
+    options; `num_compilations` of the result counts the compilations. Fields
+    of type `float` of a dataclass, such as the length penalty in
+    `SearchOptions`, reach the function as scalar tensors: other values need no
+    other compilation.
 
     Args:
         model: a model of this package, or anything with `variables`.

@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_deepnmt.decoding.hypotheses import (
+    is_cut_off,
     loop_length,
     output_limits,
     permitted_log_probs,
@@ -35,8 +36,10 @@ def greedy_search(
     Returns:
         A dict: `ids` int32 `(B, max_length)`: tokens, the end id 3, then 0s;
         `scores` float32 `(B,)`: what `SearchOptions` ranks by; `log_probs`
-        float32 `(B,)`: sum over the tokens and the end id. In rows of 0s the
-        ids are 0 and the other values minus infinity.
+        float32 `(B,)`: sum over the tokens and the end id; `truncated` bool
+        `(B,)`: whether the translation ends only because of its limit. In rows
+        of 0s the ids are 0, the score and the sum minus infinity, and
+        `truncated` is `False`.
 
     Raises:
         ValueError: if `max_length` or a search option is too small.
@@ -48,7 +51,7 @@ def greedy_search(
     options = options or SearchOptions()
     options = options.updated(num_beams=1, **search_options)
     max_length = loop_length(model, max_length)
-    limits = output_limits(source_ids, max_length)  # (B,)
+    limits = output_limits(source_ids, max_length, options)  # (B,)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length, 1)
 
@@ -64,11 +67,14 @@ def greedy_search(
             {"static": cache["static"], "dynamic": state["cache"]},
             state["step"],
         )  # (B, 1, V)
+        must_end = limits <= state["step"] + 1  # (B,)
+        log_probs = model.log_probs(scores)[:, 0]  # (B, V)
+        cut_off = ops.logical_and(
+            state["is_live"], is_cut_off(log_probs, must_end)
+        )
         log_probs = permitted_log_probs(
-            model.log_probs(scores)[:, 0],
-            limits <= state["step"] + 1,
-            state["step"] >= options.min_length,
-        )  # (B, V)
+            log_probs, must_end, state["step"] >= options.min_length
+        )
         new_ids = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
         new_ids = ops.where(state["is_live"], new_ids, PADDING_ID)
         gain = ops.where(state["is_live"], ops.max(log_probs, axis=-1), 0.0)
@@ -80,6 +86,7 @@ def greedy_search(
             ),
             "ids": write_step(state["ids"], state["step"], new_ids),
             "log_probs": state["log_probs"] + gain,
+            "truncated": ops.logical_or(state["truncated"], cut_off),
             "cache": new_cache["dynamic"],
         }
 
@@ -96,6 +103,7 @@ def greedy_search(
         "scores": log_probs
         / score_divisor(lengths, options.length_penalty, options.length_offset),
         "log_probs": log_probs,
+        "truncated": state["truncated"],
     }
 
 
@@ -107,9 +115,10 @@ def _first_state(limits, max_length, dynamic_cache):
         # Last token of each hypothesis, and whether it has not ended: (B,).
         "last_ids": ops.full((batch_size,), BEGIN_ID, dtype="int32"),
         "is_live": limits > 0,
-        # The hypotheses and their sums: (B, M), (B,).
+        # The hypotheses (B, M), their sums, whether a limit ended them: (B,).
         "ids": ops.full((batch_size, max_length), PADDING_ID, dtype="int32"),
         "log_probs": ops.zeros((batch_size,), dtype="float32"),
+        "truncated": ops.zeros((batch_size,), dtype="bool"),
         # Cache of the model: nested dict of (B, ...).
         "cache": dynamic_cache,
     }

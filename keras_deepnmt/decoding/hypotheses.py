@@ -4,15 +4,25 @@ Hypothesis k of sentence b is in row `b * K + k`. The rules: the maximum length
 of an output, the length penalty, and which ids may be produced.
 """
 
+import math
+
 import keras
 from keras import ops
 
-from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, padding_mask
+from keras_deepnmt.masks import (
+    BEGIN_ID,
+    END_ID,
+    PADDING_ID,
+    UNKNOWN_ID,
+    padding_mask,
+)
 
 # Stands for log 0. It is finite, so that sums and products of it are never
 # NaN, and far below any sum of log-probabilities.
 IMPOSSIBLE = -1.0e9
-EXTRA_TOKENS = 50
+# Rounding errors of float32 products are smaller. Without it 1.1 times 10 could
+# be 12 after rounding up.
+_ROUNDING = 1e-6
 
 
 def flatten_beams(x):
@@ -83,20 +93,41 @@ def score_divisor(length, length_penalty, length_offset=5.0):
     )
 
 
-def output_limits(source_ids, max_length):
+def longest_output(source_length, options):
+    """Returns the maximum length of the translations of sources of a length.
+
+    Both lengths include the end id. The result is an int if `source_length` is
+    one and `options.max_length_ratio` is a number, otherwise an int32 tensor.
+
+    Example:
+    >>> longest_output(10, SearchOptions(max_length_ratio=1.1))
+    61
+    """
+    ratio = options.max_length_ratio
+    if isinstance(source_length, int) and isinstance(ratio, float):
+        rounded = math.ceil(ratio * source_length * (1 - _ROUNDING))
+    else:
+        length = ops.cast(source_length, "float32")
+        scaled = ops.ceil(ratio * length * (1 - _ROUNDING))
+        rounded = ops.cast(scaled, "int32")
+    return rounded + options.max_extra_tokens
+
+
+def output_limits(source_ids, max_length, options):
     """Returns the maximum number of tokens of each translation: int32 `(B,)`.
 
-    It includes the end id and is the real source length + 50, but at most
-    `max_length`; 0 for a row of padding, which only fills up a batch.
+    It includes the end id and is what `options` allow for the sentence's own
+    number of tokens, but at least 1 and at most `max_length`; 0 for a row of
+    padding, which only fills up a batch.
 
     Example:
     >>> ids = np.array([[7, 3, 0], [0, 0, 0]])
-    >>> np.asarray(output_limits(ids, 99)).tolist()
+    >>> np.asarray(output_limits(ids, 99, SearchOptions())).tolist()
     [52, 0]
     """
     lengths = ops.sum(ops.cast(padding_mask(source_ids), "int32"), axis=1)
-    limits = ops.minimum(lengths + EXTRA_TOKENS, max_length)
-    return ops.where(lengths > 0, limits, 0)
+    limits = ops.minimum(longest_output(lengths, options), max_length)
+    return ops.where(lengths > 0, ops.maximum(limits, 1), 0)
 
 
 def loop_length(model, max_length):
@@ -139,6 +170,19 @@ def permitted_log_probs(log_probs, must_end, may_end):
     )  # (B * K, V)
     log_probs = ops.maximum(ops.cast(log_probs, "float32"), IMPOSSIBLE)
     return ops.where(permitted, log_probs, IMPOSSIBLE)
+
+
+def is_cut_off(log_probs, must_end):
+    """Tells which hypotheses end only because their maximum length is reached.
+
+    These are the rows of log-probabilities `(B * K, V)` where `must_end`, a
+    bool tensor `(B * K,)`, is true, but the model gives another permitted id a
+    higher probability than the end id.
+    """
+    ids = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
+    is_word = ops.logical_or(ids > END_ID, ops.equal(ids, UNKNOWN_ID))
+    best_word = ops.max(ops.where(is_word, log_probs, IMPOSSIBLE), axis=-1)
+    return ops.logical_and(must_end, best_word > log_probs[:, END_ID])
 
 
 def write_step(ids, step, new_ids):

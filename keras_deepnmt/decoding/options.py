@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
 
+from keras_deepnmt.errors import UserError
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -32,21 +34,30 @@ class SearchOptions:
         min_length: Minimum number of tokens of a translation, the end token
             not included, at least 0. If it is greater than the maximum length
             of a translation, only that length is possible.
+        max_length_ratio: Maximum length of a translation: this number times
+            the length of its source, rounded up, plus `max_extra_tokens`. Both
+            lengths are in tokens, the end token included. At least 0; 0 makes
+            the maximum independent of the source.
+        max_extra_tokens: What is added to the maximum length of a translation,
+            at least 0. With ratio 0 it must be at least 1.
 
     Raises:
         TypeError: if a value is not a number.
         ValueError: if a value is too small or not finite.
+        UserError: if the maximum length is 0.
 
     Example:
     >>> options = SearchOptions(num_beams=2)
     >>> options.updated(length_penalty=1.0)
-    SearchOptions(num_beams=2, length_penalty=1.0, ..., min_length=0)
+    SearchOptions(num_beams=2, length_penalty=1.0, ..., max_extra_tokens=50)
     """
 
     num_beams: int = 4
     length_penalty: float = 0.6
     length_offset: float = 5.0
     min_length: int = 0
+    max_length_ratio: float = 1.0
+    max_extra_tokens: int = 50
 
     def __post_init__(self):
         self._check_at_least("num_beams", 1)
@@ -58,6 +69,16 @@ class SearchOptions:
             "the length.",
         )
         self._check_at_least("min_length", 0)
+        self._check_at_least("max_length_ratio", 0)
+        self._check_at_least("max_extra_tokens", 0)
+        limit = (self.max_length_ratio, self.max_extra_tokens)
+        if all(isinstance(value, Real) and value == 0 for value in limit):
+            # The two values may come from a recipe and from the command line.
+            raise UserError(
+                "`max_length_ratio` and `max_extra_tokens` must not both be 0, "
+                "since a translation has at least its end token. Received: "
+                "max_length_ratio=0.0, max_extra_tokens=0"
+            )
 
     def _check_at_least(self, name, smallest, remedy=""):
         value = getattr(self, name)
@@ -101,7 +122,7 @@ class SearchOptions:
 
         Example:
         >>> SearchOptions.from_mapping({"num_beams": 2, "batch_size": 7})
-        SearchOptions(num_beams=2, length_penalty=0.6, ..., min_length=0)
+        SearchOptions(num_beams=2, length_penalty=0.6, ..., max_extra_tokens=50)
         """
         return SearchOptions().updated(
             **{name: values.get(name) for name in cls.names()}

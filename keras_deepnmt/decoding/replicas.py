@@ -23,8 +23,9 @@ def shard_rows(distribution, function):
     """Wraps a compiled function so that each device gets some rows (JAX).
 
     `distribution` is a `keras.distribution.DataParallel`. The function, and the
-    wrapper, take arrays with leading axis B and return a nest of such. The
-    number of rows need not be a multiple of the number of devices.
+    wrapper, take arrays with leading axis B, and scalars, which all devices
+    get, and return a nest of arrays with leading axis B. The number of rows
+    need not be a multiple of the number of devices.
 
     Example:
     >>> devices = keras.distribution.list_devices()
@@ -41,6 +42,8 @@ def shard_rows(distribution, function):
                 keras.distribution.distribute_tensor(
                     array, distribution.get_data_layout(array.shape)
                 )
+                if array.ndim
+                else array
                 for array in filled
             )
         )
@@ -52,11 +55,12 @@ def shard_rows(distribution, function):
 def distribute_rows(strategy, function):
     """Wraps a function so that each replica of a strategy gets some rows.
 
-    The function, and the wrapper, take arrays with leading axis B and return a
-    nest of such. Rows are independent, so the result is that of one device. The
-    number of rows need not be a multiple of the number of replicas: rows of
-    zeros are added and removed. On several machines every process must make
-    the same calls, and each gets the whole result.
+    The function, and the wrapper, take arrays with leading axis B, and scalars,
+    which all replicas get, and return a nest of arrays with leading axis B.
+    Rows are independent, so the result is that of one device. The number of
+    rows need not be a multiple of the number of replicas: rows of zeros are
+    added and removed. On several machines every process must make the same
+    calls, and each gets the whole result.
 
     Example:
     >>> import tensorflow as tf
@@ -72,14 +76,23 @@ def distribute_rows(strategy, function):
     def run(*shares):
         # `strategy.run` would call a compiled function on the wrong device.
         outputs = strategy.run(lambda *rows: function(*rows), args=shares)
-        return tf.nest.map_structure(
-            lambda values: strategy.gather(values, axis=0), outputs
-        )
+        return tf.nest.map_structure(gather, outputs)
+
+    def gather(values):
+        # `strategy.gather` takes no bools.
+        is_bool = strategy.experimental_local_results(values)[0].dtype.is_bool
+        if is_bool:
+            values = strategy.run(tf.cast, args=(values, tf.int32))
+        gathered = strategy.gather(values, axis=0)
+        return tf.cast(gathered, tf.bool) if is_bool else gathered
 
     def distributed_function(*arrays):
         rows = len(arrays[0])
         shares = [
-            np.split(_pad_rows(array, -rows % parts), parts) for array in arrays
+            np.split(_pad_rows(array, -rows % parts), parts)
+            if array.ndim
+            else [array] * parts
+            for array in arrays
         ]
         distributed = [
             strategy.experimental_distribute_values_from_function(
@@ -97,4 +110,6 @@ def distribute_rows(strategy, function):
 
 
 def _pad_rows(array, missing):
+    if not array.ndim:
+        return array
     return np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))

@@ -1,8 +1,12 @@
 """Log-probabilities of given translations, by teacher forcing."""
 
+import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
+
+# Target positions, padding included, whose V scores each are kept at a time.
+_POSITIONS = 1024
 
 
 def score_targets(model, source_ids, target_ids, labels):
@@ -10,6 +14,10 @@ def score_targets(model, source_ids, target_ids, labels):
 
     Each token is scored given the source and the tokens before it. The sum of
     a row equals the `log_probs` that a search returns for those ids.
+
+    Scores `(B, T, V)` of large batches would not fit into memory. So a batch of
+    more than 1,024 target positions is decoded in parts of fewer rows, one part
+    after another, each with at most 1,024 positions or a single row.
 
     Args:
         model: a model of this package (its contract is all that is used).
@@ -26,9 +34,42 @@ def score_targets(model, source_ids, target_ids, labels):
     TensorShape([1, 2])
     """
     memory = model.encode(source_ids)
+    num_rows, length = ops.shape(labels)
+    if isinstance(num_rows, int) and isinstance(length, int):
+        num_parts = min(-(-num_rows * length // _POSITIONS), num_rows)
+        if num_parts <= 1:
+            return _label_log_probs(model, memory, target_ids, labels)
+    else:  # the open shapes of an exported graph
+        num_parts = ops.minimum(-(-num_rows * length // _POSITIONS), num_rows)
+    parts = keras.tree.map_structure(
+        lambda x: _split_rows(x, num_parts), (memory, target_ids, labels)
+    )
+    by_part = ops.map(lambda part: _label_log_probs(model, *part), parts)
+    return _join_rows(by_part, num_rows)
+
+
+def _label_log_probs(model, memory, target_ids, labels):
     log_probs = model.log_probs(model.decode(target_ids, memory))  # (B, T, V)
     label_ids = ops.cast(labels, "int32")[..., None]
     label_log_probs = ops.take_along_axis(log_probs, label_ids, axis=-1)[..., 0]
     return ops.where(
         padding_mask(labels), ops.cast(label_log_probs, "float32"), 0.0
     )
+
+
+def _split_rows(x, num_parts):
+    """Splits rows `(B, ...)` into parts `(P, R, ...)`; rows of zeros are added.
+
+    Part p has the rows p, P + p, 2P + p and so on: if devices have blocks of
+    rows, each of them has its share of every part.
+    """
+    shape = ops.shape(x)
+    x = ops.pad(x, [(0, -shape[0] % num_parts)] + [(0, 0)] * (len(shape) - 1))
+    x = ops.reshape(x, (-1, num_parts, *shape[1:]))
+    return ops.swapaxes(x, 0, 1)
+
+
+def _join_rows(x, num_rows):
+    """Undoes `_split_rows` for values `(P, R, T)`."""
+    length = ops.shape(x)[-1]
+    return ops.reshape(ops.swapaxes(x, 0, 1), (-1, length))[:num_rows]

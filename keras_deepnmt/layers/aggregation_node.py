@@ -6,9 +6,11 @@ from keras import ops
 from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
-    common_shape,
 )
+from keras_deepnmt.layers.argument_checks import common_shape
+from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.masks import merge_attention_masks
 
@@ -31,7 +33,8 @@ class AggregationNode(keras.layers.Layer):
     over the positions of `W_in [x_1; ...; x_n]`. Eq. 7 adds all inputs
     (`residual="all"`); of the paper's alternatives, "top" adds one input only.
     Differs from the paper: FF's width, `4 D`, its dropout and `W_in` are not
-    in the paper.
+    in the paper. Keys of the attention have no bias, and Q, K and V start with
+    a tenth of Glorot's variance, as in `MultiHeadAttention`.
     Cost: `(n D F + F D) + (F + D) + 2 D` parameters, O(B S n D F) time; with
     `function="attention"` `n D^2` parameters and an attention instead of FF.
 
@@ -45,7 +48,14 @@ class AggregationNode(keras.layers.Layer):
         num_heads: int. Number of attention heads; must divide D. Used only
             with `function="attention"`.
         dropout: float in [0, 1). Dropout probability on the output of FF.
+        attention_dropout: float in [0, 1). Dropout probability on attention
+            weights, with `function="attention"`.
         layer_norm_epsilon: float. Added to the variance.
+        key_bias: bool. Whether key projections have a bias, with
+            `function="attention"`.
+        attention_initializer: Keras initializer of query, key and value
+            projections with `function="attention"`; `None` for the one of
+            `MultiHeadAttention`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -59,6 +69,8 @@ class AggregationNode(keras.layers.Layer):
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Position of this decoding step.
         training: bool. Whether dropout is active.
+        mask, inputs_mask: lists of masks like `padding_mask`, which Keras
+            attaches to the inputs and passes itself.
 
     Returns:
         Float tensor `(B, S, D)`; then the new cache if one was passed.
@@ -68,7 +80,9 @@ class AggregationNode(keras.layers.Layer):
             in width or `top_index` is not the index of an input; at call, if
             the number of inputs is not the one at build.
 
-    Masking: uses `padding_mask`; the feed-forward functions need no mask.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too; the feed-forward functions need
+    no mask.
 
     Example:
     >>> node = keras_deepnmt.layers.AggregationNode()
@@ -88,18 +102,25 @@ class AggregationNode(keras.layers.Layer):
         intermediate_dim=None,
         num_heads=8,
         dropout=0.1,
+        attention_dropout=0.0,
         layer_norm_epsilon=1e-6,
+        key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
         check_node_options(function, residual, intermediate_dim, dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.function = function
         self.residual = residual
         self.top_index = top_index
         self.intermediate_dim = intermediate_dim
         self.num_heads = num_heads
         self.dropout = dropout
+        self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
 
     def build(self, inputs_shape):
         shape = common_shape("inputs", inputs_shape)
@@ -113,7 +134,12 @@ class AggregationNode(keras.layers.Layer):
         if self.function == "attention":
             self.input_dense = self._make_dense("input", width, use_bias=False)
             self.attention = MultiHeadAttention(
-                self.num_heads, name="attention", dtype=self.dtype_policy
+                self.num_heads,
+                attention_dropout=self.attention_dropout,
+                key_bias=self.key_bias,
+                kernel_initializer=self.attention_initializer,
+                name="attention",
+                dtype=self.dtype_policy,
             )
             self.attention.build(shape)
         else:
@@ -141,7 +167,10 @@ class AggregationNode(keras.layers.Layer):
         cache=None,
         cache_index=None,
         training=None,
+        mask=None,
+        inputs_mask=None,
     ):
+        padding_mask = first_mask(padding_mask, mask, inputs_mask)
         if len(inputs) != self.num_inputs:
             raise ValueError(
                 f"`inputs` must be a list of {self.num_inputs} tensors, as at "
@@ -215,6 +244,14 @@ class AggregationNode(keras.layers.Layer):
     def compute_output_shape(self, inputs_shape):
         return tuple(inputs_shape[0])
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return first_mask(previous_mask)
+
     def get_config(self):
         options = {name: getattr(self, name) for name in NODE_OPTIONS}
-        return {**super().get_config(), **options, "top_index": self.top_index}
+        return {
+            **super().get_config(),
+            **options,
+            "top_index": self.top_index,
+            "key_bias": self.key_bias,
+        }

@@ -2,6 +2,25 @@
 
 import keras
 
+from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+
+
+def initializer_config(initializer):
+    """Serializes the argument `attention_initializer` of a layer or model.
+
+    It is `None`, or anything that `keras.initializers.get` takes. Raises a
+    `ValueError` for other values.
+    """
+    try:
+        found = keras.initializers.get(initializer)
+    except ValueError as error:
+        raise ValueError(
+            "`attention_initializer` must be a Keras initializer or its name, "
+            'such as "glorot_uniform", or None. '
+            f"Received: attention_initializer={initializer!r}."
+        ) from error
+    return None if found is None else keras.initializers.serialize(found)
+
 
 def prototype_config(layer):
     """Serializes a layer that was passed as an argument, such as a slot.
@@ -37,12 +56,13 @@ def prototype_of(config):
     return keras.saving.deserialize_keras_object(_without_shared_ids(config))
 
 
-def clone_prototype(config, name, dtype, **options):
+def clone_prototype(config, name, dtype, attention_initializer=None, **options):
     """Creates a new, unbuilt layer with a name of its own from a configuration.
 
     The clone gets the dtype policy `dtype`, unless the prototype's policy is
-    not the global one. `options` replace entries of the configuration; those
-    that the layer does not have are ignored.
+    not the global one. `attention_initializer` is for attention projections
+    whose initializer the prototype does not name. `options` replace entries of
+    the configuration; those that the layer does not have are ignored.
     """
     layer = prototype_of(config)
     layer_config = {**layer.get_config(), "name": name}
@@ -51,6 +71,11 @@ def clone_prototype(config, name, dtype, **options):
     layer_config |= {
         key: value for key, value in options.items() if key in layer_config
     }
+    key = "attention_initializer"
+    if isinstance(layer, MultiHeadAttention):
+        key = "kernel_initializer"
+    if key in layer_config and layer_config[key] is None:
+        layer_config[key] = attention_initializer
     return type(layer).from_config(_without_shared_ids(layer_config))
 
 

@@ -2,8 +2,16 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.dropout import Dropout
-from keras_deepnmt.layers.role_assignment import RoleAssignment
+from keras_deepnmt.layers.role_assignment import (
+    RoleAssignment,
+    check_role_options,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -29,8 +37,10 @@ class ContextualizedEmbedding(keras.layers.Layer):
         kernel_size, temperature, exclusive: as in `RoleAssignment`.
         positions: `"source"` or `"target"`: the side that the embeddings belong
             to. A model sets it; `"target"` requires `bidirectional=False`.
-        dropout: float in [0, 1). Dropout probability on the embeddings and on
-            the roles.
+        dropout: float in [0, 1). Dropout probability on the roles.
+        token_dropout: float in [0, 1). Dropout probability on the token
+            embeddings, before the roles are predicted. `None` is the value of
+            `dropout`; 0 if the model drops embeddings itself.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -51,7 +61,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
         ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
             for `positions="target"` with `bidirectional=True`.
 
-    Masking: uses `padding_mask`.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too.
 
     Example:
     >>> layer = keras_deepnmt.layers.ContextualizedEmbedding(num_roles=5)
@@ -74,14 +85,14 @@ class ContextualizedEmbedding(keras.layers.Layer):
         exclusive=False,
         positions="source",
         dropout=0.3,
+        token_dropout=None,
         **kwargs,
     ):
-        if positions not in ("source", "target"):
-            raise ValueError(
-                '`positions` must be "source" or "target". '
-                f"Received: positions={positions!r}."
-            )
+        check_choice("positions", positions, ("source", "target"))
+        check_role_options(num_roles, assignment)
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_roles = num_roles
         self.assignment = assignment
         self.role_encoder = role_encoder
@@ -92,8 +103,10 @@ class ContextualizedEmbedding(keras.layers.Layer):
         self.exclusive = exclusive
         self.positions = positions
         self.dropout = dropout
+        self.token_dropout = token_dropout
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         if self.positions == "target" and self.bidirectional:
             raise ValueError(
                 '`bidirectional` must be False for positions="target": roles '
@@ -101,8 +114,11 @@ class ContextualizedEmbedding(keras.layers.Layer):
                 'predict. Received: bidirectional=True, positions="target". '
                 "Pass bidirectional=False."
             )
-        self.embedding_dropout = self._make_dropout("embedding_dropout")
-        self.role_dropout = self._make_dropout("role_dropout")
+        rate = self.token_dropout
+        self.embedding_dropout = self._make_dropout(
+            "embedding_dropout", self.dropout if rate is None else rate
+        )
+        self.role_dropout = self._make_dropout("role_dropout", self.dropout)
         self.roles = RoleAssignment(
             self.num_roles,
             assignment=self.assignment,
@@ -136,7 +152,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
             roles, cache = self.roles(
                 embeddings, cache=cache, training=training
             )
-        dropped = self.role_dropout(roles, training=training)  # (B, S, h_r)
+        # (B, S, h_r)
+        dropped = self.role_dropout(roles, training=training)
         output = self._combine(embeddings, dropped)
         result = (output,)
         result += (cache,) if cache is not None else ()
@@ -167,8 +184,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
             width, use_bias=False, name=name, dtype=self.dtype_policy
         )
 
-    def _make_dropout(self, name):
-        return Dropout(self.dropout, name=name, dtype=self.dtype_policy)
+    def _make_dropout(self, name, rate):
+        return Dropout(rate, name=name, dtype=self.dtype_policy)
 
     def compute_output_spec(
         self,
@@ -202,4 +219,5 @@ class ContextualizedEmbedding(keras.layers.Layer):
             "exclusive": self.exclusive,
             "positions": self.positions,
             "dropout": self.dropout,
+            "token_dropout": self.token_dropout,
         }

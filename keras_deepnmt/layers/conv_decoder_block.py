@@ -50,7 +50,8 @@ class ConvDecoderBlock(ConvEncoderBlock):
     Raises:
         ValueError: as in `ConvEncoderBlock` and `MultiStepAttention`.
 
-    Masking: uses `memory_padding_mask`; causal over the target.
+    Masking: causal over the target; uses `memory_padding_mask`, or else the
+    mask that Keras attaches to `key` or `value`.
 
     Example:
     >>> block = keras_deepnmt.layers.ConvDecoderBlock(5, "dense")

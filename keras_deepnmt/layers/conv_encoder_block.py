@@ -2,10 +2,17 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
+    check_probability,
+    check_states,
+)
 from keras_deepnmt.layers.gated_convolution import (
     GatedConvolution,
     concatenate_states,
 )
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.summary_layer import SummaryLayer
 
 CONNECTIONS = ("residual", "dense", "summary")
@@ -56,7 +63,9 @@ class ConvEncoderBlock(keras.layers.Layer):
     Raises:
         ValueError: for an unknown connection, or as in `GatedConvolution`.
 
-    Masking: uses `padding_mask`; real positions do not depend on padding.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    states, which is attached to the new states too; real positions do not
+    depend on padding.
 
     Example:
     >>> block = keras_deepnmt.layers.ConvEncoderBlock(5, "dense")
@@ -79,18 +88,19 @@ class ConvEncoderBlock(keras.layers.Layer):
         dropout=0.0,
         **kwargs,
     ):
-        if connection not in CONNECTIONS:
-            raise ValueError(
-                f"`connection` must be one of {', '.join(CONNECTIONS)}. "
-                f"Received: connection={connection!r}."
-            )
+        check_integer("filters", filters)
+        check_integer("kernel_size", kernel_size)
+        check_choice("connection", connection, CONNECTIONS)
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.filters = filters
         self.connection = connection
         self.kernel_size = kernel_size
         self.dropout = dropout
 
     def build(self, layer_states_shape):
+        check_states("layer_states", layer_states_shape)
         self.convolution = GatedConvolution(
             self.filters,
             self.kernel_size,
@@ -129,6 +139,10 @@ class ConvEncoderBlock(keras.layers.Layer):
         if self.connection == "dense":
             return [newest, *layer_states_shape]
         return [newest]
+
+    def compute_mask(self, layer_states, previous_mask=None):
+        num_states = len(layer_states) + 2 if self.connection == "dense" else 1
+        return [first_mask(previous_mask)] * num_states
 
     def get_config(self):
         return {

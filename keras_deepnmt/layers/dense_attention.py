@@ -56,7 +56,9 @@ class DenseAttention(keras.layers.Layer):
         ValueError: if `variant` is not 1 or 2, or if target and source
             embeddings differ in width (at build).
 
-    Masking: uses `memory_padding_mask`; target positions are independent.
+    Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
+    `layer_states`; target positions are independent. The mask of `inputs` is
+    attached to the output.
 
     Example:
     >>> attention = keras_deepnmt.layers.DenseAttention(variant=1)
@@ -71,6 +73,7 @@ class DenseAttention(keras.layers.Layer):
 
     def __init__(self, variant=2, gradient_scale=1.0, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.variant = variant
         self.gradient_scale = gradient_scale
 
@@ -78,9 +81,16 @@ class DenseAttention(keras.layers.Layer):
         self,
         inputs_shape,
         target_embeddings_shape,
-        layer_states_shape,
-        source_embeddings_shape,
+        layer_states_shape=None,
+        source_embeddings_shape=None,
     ):
+        if layer_states_shape is None or source_embeddings_shape is None:
+            raise ValueError(
+                "`layer_states` and `source_embeddings`, the states and "
+                "embeddings of the encoder, must be passed in the first call. "
+                f"Received: shapes {layer_states_shape} and "
+                f"{source_embeddings_shape}."
+            )
         self.memory = DenseAttentionMemory(
             self.variant,
             self.gradient_scale,

@@ -3,7 +3,13 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_sequence,
+    check_states,
+)
 from keras_deepnmt.layers.gradient_scale import GradientScale
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 
@@ -48,7 +54,8 @@ class DenseAttentionMemory(keras.layers.Layer):
     Raises:
         ValueError: if `variant` is not 1 or 2.
 
-    Masking: none; the attention must mask the padded positions.
+    Masking: passes the states' mask through to the attention, which masks the
+    padded positions.
 
     Example:
     >>> memory = keras_deepnmt.layers.DenseAttentionMemory(variant=2)
@@ -63,15 +70,15 @@ class DenseAttentionMemory(keras.layers.Layer):
     """
 
     def __init__(self, variant=2, gradient_scale=1.0, **kwargs):
-        if variant not in (1, 2):
-            raise ValueError(
-                f"`variant` must be 1 or 2. Received: variant={variant!r}."
-            )
+        check_choice("variant", variant, (1, 2))
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.variant = variant
         self.gradient_scale = gradient_scale
 
     def build(self, layer_states_shape, source_embeddings_shape):
+        check_states("layer_states", layer_states_shape)
+        check_sequence("source_embeddings", source_embeddings_shape)
         widths = [shape[-1] for shape in layer_states_shape]
         if self.variant == 1:
             widths = [sum(widths)]
@@ -106,6 +113,9 @@ class DenseAttentionMemory(keras.layers.Layer):
         num_pairs = 1 if self.variant == 1 else len(layer_states_shape)
         rows, *others = source_embeddings_shape
         return [(rows, num_pairs, *others)] * 2
+
+    def compute_mask(self, layer_states, previous_mask=None):
+        return [first_mask(previous_mask)] * 2
 
     def get_config(self):
         return {

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_integer
+
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class FeedForward(keras.layers.Layer):
@@ -49,6 +51,7 @@ class FeedForward(keras.layers.Layer):
         bias_initializer="zeros",
         **kwargs,
     ):
+        check_integer("intermediate_dim", intermediate_dim)
         super().__init__(**kwargs)
         self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)

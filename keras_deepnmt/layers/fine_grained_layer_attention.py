@@ -3,7 +3,14 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
+    check_probability,
+    common_shape,
+)
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 
 GRANULARITIES = ("fine", "scalar")
 
@@ -27,7 +34,9 @@ class FineGrainedLayerAttention(keras.layers.Layer):
     Here `num_decoder_layers` is the paper's M, `layer_weights` its w-hat,
     `layer_logits` its W, `drop_connect` its p: each entry of W is zeroed with
     that probability before the softmax, and the others are divided by 1 - p.
-    Differs from the paper: nothing with the defaults. The released code also
+    Differs from the paper: nothing with the defaults. In a model X^1 to X^(N-1)
+    are outputs of blocks, also if an aggregation hands on other states, and X^N
+    is the output of the stack, after aggregation. The released code also
     normalizes the embeddings (`embedding_norm`) and the sums (`output_norm`),
     and then applies dropout to the sums.
     Cost: `M (N + 1) D` parameters, `M (N + 1)` with `"scalar"`, plus `2 D` per
@@ -39,8 +48,8 @@ class FineGrainedLayerAttention(keras.layers.Layer):
             for one per state (Bapna et al., 2018).
         drop_connect: float in [0, 1). Probability of zeroing an entry of W in
             training.
-        masked_layers: list of ints. Indices of states whose weight is set to
-            zero, 0 for the embeddings, to measure their contribution.
+        masked_layers: int or list of ints. Indices of states whose weight is
+            set to zero, 0 for the embeddings, to measure their contribution.
         renormalize: bool. Whether the weights of the other states are rescaled
             to sum to one; otherwise they keep their values.
         output_norm: bool. Whether layer normalization is applied to the sums,
@@ -65,7 +74,8 @@ class FineGrainedLayerAttention(keras.layers.Layer):
             at build, for fewer than two states, states that differ in width,
             or `masked_layers` that do not exist or include all states.
 
-    Masking: none; positions are independent.
+    Masking: positions are independent; the mask that Keras attaches to the
+    states is attached to the outputs.
 
     Example:
     >>> fusion = keras_deepnmt.layers.FineGrainedLayerAttention(2)
@@ -91,20 +101,14 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         layer_norm_epsilon=1e-6,
         **kwargs,
     ):
-        if granularity not in GRANULARITIES:
-            raise ValueError(
-                f"`granularity` must be one of {GRANULARITIES}. "
-                f"Received: granularity={granularity!r}."
-            )
-        for name, rate in (
-            ("drop_connect", drop_connect),
-            ("dropout", dropout),
-        ):
-            if not 0.0 <= rate < 1.0:
-                raise ValueError(
-                    f"`{name}` must lie in [0, 1). Received: {name}={rate}."
-                )
+        check_integer("num_decoder_layers", num_decoder_layers)
+        check_choice("granularity", granularity, GRANULARITIES)
+        check_probability("drop_connect", drop_connect)
+        check_probability("dropout", dropout)
+        if isinstance(masked_layers, int):
+            masked_layers = (masked_layers,)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_decoder_layers = num_decoder_layers
         self.granularity = granularity
         self.drop_connect = drop_connect
@@ -204,13 +208,8 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         return ops.where(kept, weights, 0.0)
 
     def _check_states(self, shapes):
-        widths = [shape[-1] for shape in shapes]
-        if len(widths) < 2 or len(set(widths)) != 1:
-            raise ValueError(
-                "`layer_states` must be at least two states of the same width. "
-                f"Received: widths={widths}."
-            )
-        last = len(widths) - 1
+        common_shape("layer_states", shapes, minimum=2)
+        last = len(shapes) - 1
         wrong = [n for n in self.masked_layers if not 0 <= n <= last]
         if wrong or len(self.masked_layers) > last:
             raise ValueError(
@@ -220,6 +219,9 @@ class FineGrainedLayerAttention(keras.layers.Layer):
 
     def compute_output_shape(self, layer_states_shape):
         return [tuple(layer_states_shape[0])] * self.num_decoder_layers
+
+    def compute_mask(self, layer_states, previous_mask=None):
+        return [first_mask(previous_mask)] * self.num_decoder_layers
 
     def get_config(self):
         return {

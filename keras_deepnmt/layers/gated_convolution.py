@@ -3,12 +3,17 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
+    check_probability,
+    check_states,
+)
 from keras_deepnmt.layers.convolution_padding import (
-    check_convolution,
     padding_lengths,
 )
 from keras_deepnmt.layers.dropout import Dropout
-from keras_deepnmt.layers.weight_normalization import check_dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.weight_normalized_conv1d import (
     WeightNormalizedConv1D,
 )
@@ -54,6 +59,8 @@ class GatedConvolution(keras.layers.Layer):
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Ignored: the cache needs no position.
         training: bool. Whether dropout is active.
+        mask: masks like `padding_mask`, which Keras attaches to the inputs and
+            passes itself.
 
     Returns:
         Float tensor `(B, T, U)`; then the new cache if one was passed.
@@ -62,7 +69,9 @@ class GatedConvolution(keras.layers.Layer):
         ValueError: for an unknown padding, a kernel size below 1, or `dropout`
             outside [0, 1).
 
-    Masking: uses `padding_mask`; the output is zero at padded positions.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too. The output is zero at padded
+    positions.
 
     Example:
     >>> layer = keras_deepnmt.layers.GatedConvolution(11, padding="causal")
@@ -77,16 +86,21 @@ class GatedConvolution(keras.layers.Layer):
     def __init__(
         self, filters, kernel_size=3, padding="same", dropout=0.0, **kwargs
     ):
-        check_convolution(kernel_size, padding, ("same", "causal"))
-        check_dropout(dropout)
+        check_integer("filters", filters)
+        check_integer("kernel_size", kernel_size)
+        check_choice("padding", padding, ("same", "causal"))
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.filters = filters
         self.kernel_size = kernel_size
         self.padding = padding
         self.dropout = dropout
 
     def build(self, inputs_shape):
-        self.width = sum(shape[-1] for shape in _list_shapes(inputs_shape))
+        shapes = _list_shapes(inputs_shape)
+        check_states("inputs", shapes)
+        self.width = sum(shape[-1] for shape in shapes)
         self.dropout_layer = Dropout(
             self.dropout, name="dropout", dtype=self.dtype_policy
         )
@@ -107,7 +121,9 @@ class GatedConvolution(keras.layers.Layer):
         cache=None,
         cache_index=None,
         training=None,
+        mask=None,
     ):
+        padding_mask = first_mask(padding_mask, mask)
         parts = inputs if isinstance(inputs, list | tuple) else [inputs]
         real = None if padding_mask is None else padding_mask[..., None]
         if cache is None:
@@ -169,6 +185,9 @@ class GatedConvolution(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return (*_list_shapes(inputs_shape)[0][:-1], self.filters)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return first_mask(previous_mask)
 
     def get_config(self):
         return {

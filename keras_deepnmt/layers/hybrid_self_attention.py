@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import check_choice, check_integer
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.masks import relative_positions
 
@@ -42,7 +43,8 @@ class HybridSelfAttention(MultiHeadAttention):
     and D / `gate_reduction` the width between W_1 and W_2.
     Differs from the paper: the forward and backward branches include the
     position itself unless `strict`; a position that may attend to no key gets
-    zeros; the branches are fused before W_O.
+    zeros; the branches are fused before W_O; as in `MultiHeadAttention`, keys
+    have no bias, and Q, K and V start with a tenth of Glorot's variance.
     Cost: in addition to multi-head attention, O(n B N T S) time for n branches,
     and weights: "sum" 0, "concat" `n D^2`, "gated_sum"
     `2 n D^2 / gate_reduction`.
@@ -54,8 +56,8 @@ class HybridSelfAttention(MultiHeadAttention):
         window: int, or list of ints for one local branch each. Number of
             positions that a local branch sees on each side.
         fusion: `"sum"`, `"concat"` or `"gated_sum"`.
-        gate_reduction: int. D divided by the inner width of a gate; must
-            divide D.
+        gate_reduction: int. D divided by the inner width of a gate, which is
+            rounded down, but is at least 1.
         strict: bool. Whether the forward and backward branches exclude the
             position itself: s < t and s > t.
         attention_dropout, use_bias, key_bias, kernel_initializer,
@@ -65,7 +67,7 @@ class HybridSelfAttention(MultiHeadAttention):
             one half.
 
     Call arguments:
-        query, ..., training: as in `MultiHeadAttention`. Position t of the
+        query, ..., key_mask: as in `MultiHeadAttention`. Position t of the
             query and position t of the value must be the same token: a static
             cache, which has no positions, raises an error.
 
@@ -76,10 +78,10 @@ class HybridSelfAttention(MultiHeadAttention):
 
     Raises:
         ValueError: for unknown or repeated branches, an unknown fusion or a
-            negative window; at build, if `gate_reduction` does not divide `D`;
-            at call, for `"backward"` with a causal mask or a cache.
+            negative window; at call, for `"backward"` with a causal mask or a
+            cache.
 
-    Masking: explicit masks only; `attention_mask` applies to every branch.
+    Masking: as in `MultiHeadAttention`; masks apply to every branch.
 
     Example:
     >>> attention = keras_deepnmt.layers.HybridSelfAttention(
@@ -116,15 +118,8 @@ class HybridSelfAttention(MultiHeadAttention):
                 "`window` must be an int >= 0 or a list of them. "
                 f"Received: window={window}."
             )
-        if fusion not in FUSIONS:
-            raise ValueError(
-                f"`fusion` must be one of {FUSIONS}. Received: fusion={fusion}."
-            )
-        if gate_reduction < 1:
-            raise ValueError(
-                "`gate_reduction` must be at least 1. "
-                f"Received: gate_reduction={gate_reduction}."
-            )
+        check_choice("fusion", fusion, FUSIONS)
+        check_integer("gate_reduction", gate_reduction)
         super().__init__(
             num_heads,
             attention_dropout,
@@ -160,14 +155,7 @@ class HybridSelfAttention(MultiHeadAttention):
                 "fusion", len(self.branch_names) * width, width
             )
         elif self.fusion == "gated_sum":
-            if width % self.gate_reduction:
-                raise ValueError(
-                    "`gate_reduction` must divide the width of `query`. "
-                    f"Received: gate_reduction={self.gate_reduction}, "
-                    f"query_shape={query_shape}. Pass a smaller "
-                    "`gate_reduction`, such as gate_reduction=4."
-                )
-            inner = width // self.gate_reduction
+            inner = max(1, width // self.gate_reduction)
             self.squeezes = [
                 self._make_fusion_layer(f"{name}_squeeze", width, inner)
                 for name in self.branch_names

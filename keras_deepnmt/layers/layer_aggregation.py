@@ -5,10 +5,15 @@ import keras
 from keras_deepnmt.layers.aggregation_node import AggregationNode
 from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
-    check_choice,
     check_node_options,
+)
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
     common_shape,
 )
+from keras_deepnmt.layers.cloning import initializer_config
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.linear_combination import LinearCombination
 
 STRATEGIES = ("dense", "linear", "iterative", "hierarchical")
@@ -35,10 +40,13 @@ class LayerAggregation(keras.layers.Layer):
     and returns the last A. "dense" and "hierarchical" feed back into the
     stack: block l + 1 reads A^l, or A_i if l = 2i. For an odd number of layers
     the last node of the tree is `AGG(H^L, A_((L-1)/2))`.
-    Differs from the paper: odd L. The smallest growth that the paper reports,
-    14.7M weights at base size, is not that of Eq. 5 (`L D^2` per stack) but
-    that of `linear_mode="feed_forward"`: a feed-forward network without
-    activation and bias, so that each W_l is a product of two matrices.
+    Differs from the paper: odd L. In a model, `LayerDiversity`,
+    `MultiLayerAttention` and `FineGrainedLayerAttention` read the outputs H^l
+    of the blocks, not A^l, for which the paper writes H^l in Eq. 4. The
+    smallest growth that the paper reports, 14.7M weights at base size, is not
+    that of Eq. 5 (`L D^2` per stack) but that of `linear_mode="feed_forward"`:
+    a feed-forward network without activation and bias, so that each W_l is a
+    product of two matrices.
     Cost: weights in units of D^2, for F = 4 D and L = 6: dense 0, linear 6 or
     28, iterative 60, hierarchical 44. Positions are independent unless
     `function` is "attention".
@@ -56,7 +64,14 @@ class LayerAggregation(keras.layers.Layer):
             Defaults to the number of states at build.
         dropout: float in [0, 1). Dropout probability on the output of each
             node's function.
+        attention_dropout: float in [0, 1). Dropout probability on attention
+            weights, with `function="attention"`.
         layer_norm_epsilon: float. Added to the variance.
+        key_bias: bool. Whether key projections have a bias, with
+            `function="attention"`.
+        attention_initializer: Keras initializer of query, key and value
+            projections with `function="attention"`; `None` for the one of
+            `MultiHeadAttention`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -80,7 +95,8 @@ class LayerAggregation(keras.layers.Layer):
         ValueError: if an option is not allowed, for a wrong number of states,
             or for `previous` without `num_layers`.
 
-    Masking: uses `padding_mask`, in nodes with attention only.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    states, in nodes with attention only. The mask is attached to the output.
 
     Example:
     >>> aggregation = keras_deepnmt.layers.LayerAggregation("hierarchical")
@@ -101,18 +117,19 @@ class LayerAggregation(keras.layers.Layer):
         num_heads=8,
         num_layers=None,
         dropout=0.1,
+        attention_dropout=0.0,
         layer_norm_epsilon=1e-6,
+        key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
         check_choice("strategy", strategy, STRATEGIES)
         check_choice("linear_mode", linear_mode, LINEAR_MODES)
         check_node_options(function, residual, intermediate_dim, dropout)
-        if num_layers is not None and num_layers < 1:
-            raise ValueError(
-                "`num_layers` must be at least 1, or None. "
-                f"Received: num_layers={num_layers}."
-            )
+        if num_layers is not None:
+            check_integer("num_layers", num_layers)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.strategy = strategy
         self.function = function
         self.residual = residual
@@ -121,7 +138,10 @@ class LayerAggregation(keras.layers.Layer):
         self.num_heads = num_heads
         self.num_layers = num_layers
         self.dropout = dropout
+        self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
 
     @property
     def feeds_back(self):
@@ -240,6 +260,7 @@ class LayerAggregation(keras.layers.Layer):
             through_dim = None if self.linear_mode == "matrices" else inner
             return LinearCombination(through_dim, **options)
         options |= {name: getattr(self, name) for name in NODE_OPTIONS}
+        options["key_bias"] = self.key_bias
         # In a tree the first two inputs are H^(2i-1) and H^(2i), the top.
         in_tree = self.strategy == "hierarchical" and number % 2 == 0
         return AggregationNode(top_index=1 if in_tree else 0, **options)
@@ -274,6 +295,9 @@ class LayerAggregation(keras.layers.Layer):
     def compute_output_shape(self, layer_states_shape):
         return tuple(layer_states_shape[-1])
 
+    def compute_mask(self, layer_states, previous_mask=None):
+        return first_mask(previous_mask)
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -281,4 +305,5 @@ class LayerAggregation(keras.layers.Layer):
             "strategy": self.strategy,
             "linear_mode": self.linear_mode,
             "num_layers": self.num_layers,
+            "key_bias": self.key_bias,
         }

@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.aggregation_options import check_choice
+from keras_deepnmt.layers.argument_checks import check_choice, check_states
+from keras_deepnmt.layers.keras_masks import first_mask
 
 # Avoids a division by zero for states that are all zeros.
 EPSILON = 1e-8
@@ -51,7 +52,11 @@ class LayerDiversity(keras.layers.Layer):
         D(H^l, H^(l+1)) = 1 / N sum_n (1 - cos^2(h^l_n, h^(l+1)_n))
 
     Here `weight` is the paper's lambda, N the number of real positions.
-    Differs from the paper: the sign, since Keras minimizes.
+    Differs from the paper: the sign, since Keras minimizes. Not in the paper:
+    1e-8 is added to the product of the squared lengths; padding does not count;
+    a model adds the losses of both stacks. In a model h^l is the output of
+    block l, also if an aggregation hands on another state: with dense
+    aggregation it is the state before the sum of Eq. 4.
     Cost: no parameters, O(L B S D) time.
 
     Args:
@@ -68,6 +73,8 @@ class LayerDiversity(keras.layers.Layer):
             blocks, without the embedding. A single one adds no loss.
         padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
             that all tokens are real.
+        mask: list of masks like `padding_mask`, which Keras attaches to the
+            states and passes itself.
 
     Returns:
         Float tensor `(B, S, D)`: the last state, unchanged.
@@ -75,7 +82,8 @@ class LayerDiversity(keras.layers.Layer):
     Raises:
         ValueError: for an unknown option or a negative `weight`.
 
-    Masking: uses `padding_mask`; padding does not count.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    states; padding does not count.
 
     Example:
     >>> layer = keras_deepnmt.layers.LayerDiversity()
@@ -97,11 +105,16 @@ class LayerDiversity(keras.layers.Layer):
                 f"`weight` must be at least 0. Received: weight={weight}."
             )
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.weight = weight
         self.reduction = reduction
         self.positions = positions
 
-    def call(self, layer_states, padding_mask=None):
+    def build(self, layer_states_shape):
+        check_states("layer_states", layer_states_shape)
+
+    def call(self, layer_states, padding_mask=None, mask=None):
+        padding_mask = first_mask(padding_mask, mask)
         if len(layer_states) > 1:
             values = diversity(layer_states)  # (B, S), Eq. 10
             if padding_mask is None:
@@ -115,6 +128,9 @@ class LayerDiversity(keras.layers.Layer):
 
     def compute_output_shape(self, layer_states_shape):
         return tuple(layer_states_shape[-1])
+
+    def compute_mask(self, layer_states, previous_mask=None):
+        return first_mask(previous_mask)
 
     def get_config(self):
         return {

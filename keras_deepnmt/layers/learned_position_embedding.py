@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import check_integer
+
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class LearnedPositionEmbedding(keras.layers.Layer):
@@ -48,11 +50,7 @@ class LearnedPositionEmbedding(keras.layers.Layer):
     """
 
     def __init__(self, max_length, stddev=0.1, **kwargs):
-        if max_length < 1:
-            raise ValueError(
-                "`max_length` must be at least 1. "
-                f"Received: max_length={max_length}."
-            )
+        check_integer("max_length", max_length)
         super().__init__(**kwargs)
         self.max_length = max_length
         self.stddev = stddev

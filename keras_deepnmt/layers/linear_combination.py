@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.aggregation_options import common_shape
+from keras_deepnmt.layers.argument_checks import common_shape
+from keras_deepnmt.layers.keras_masks import first_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -19,6 +20,7 @@ class LinearCombination(keras.layers.Layer):
 
     def __init__(self, through_dim=None, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.through_dim = through_dim
 
     def build(self, inputs_shape):
@@ -49,6 +51,9 @@ class LinearCombination(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return tuple(inputs_shape[0])
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return first_mask(previous_mask)
 
     def get_config(self):
         return {**super().get_config(), "through_dim": self.through_dim}

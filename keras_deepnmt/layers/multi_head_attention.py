@@ -3,7 +3,13 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.masks import causal_mask, merge_attention_masks
 
 # Initial variance of query, key and value projections relative to Glorot's.
@@ -28,7 +34,9 @@ class MultiHeadAttention(keras.layers.Layer):
     Here `num_heads` is the paper's h, `head_dim` its d_k = d_v.
     Differs from the paper: a query that may attend to no key gets zeros; the
     key projection has no bias unless `key_bias=True` (the softmax is invariant
-    to it, and Adam would turn its rounding errors into updates).
+    to it, and Adam would turn its rounding errors into updates); the query,
+    key and value projections start with a tenth of the variance of Glorot's
+    initializer unless `kernel_initializer` is another.
     Cost: `4 D^2` weights, O(B T S D) time.
 
     Args:
@@ -38,7 +46,7 @@ class MultiHeadAttention(keras.layers.Layer):
         use_bias: bool. Whether query, value and output projections have a bias.
         key_bias: bool. Whether the key projection has a bias.
         kernel_initializer: Keras initializer of the query, key and value
-            projections; the output projection is Glorot uniform. Defaults to
+            projections; the output projection is Glorot uniform. `None` means
             uniform with a tenth of Glorot's variance: the initial attention is
             then almost uniform, and post-norm stacks can learn at high rates.
         bias_initializer: Keras initializer of the biases.
@@ -57,6 +65,9 @@ class MultiHeadAttention(keras.layers.Layer):
         cache_index: int scalar tensor. Position of this decoding step.
         return_attention_scores: bool. Whether to return the weights as well.
         training: bool. Whether dropout is active.
+        mask, query_mask, value_mask, key_mask: bool tensors `(B, T)` and
+            `(B, S)`, `True` = real token, which Keras attaches to the tensors
+            and passes itself.
 
     Returns:
         `output`, a float tensor like `query`; then `cache` if one was passed;
@@ -66,7 +77,9 @@ class MultiHeadAttention(keras.layers.Layer):
         ValueError: if `attention_dropout` is outside [0, 1); at build, if
             `num_heads` does not divide `D`.
 
-    Masking: explicit masks only.
+    Masking: no query attends to a key that `attention_mask` or a mask attached
+    to `value` or `key` (in self-attention, to `query`) excludes. The mask of
+    `query` is attached to the output.
 
     Example:
     >>> attention = keras_deepnmt.layers.MultiHeadAttention(num_heads=2)
@@ -87,25 +100,19 @@ class MultiHeadAttention(keras.layers.Layer):
         bias_initializer="zeros",
         **kwargs,
     ):
-        if not 0.0 <= attention_dropout < 1.0:
-            raise ValueError(
-                "`attention_dropout` must lie in [0, 1). "
-                f"Received: attention_dropout={attention_dropout}."
-            )
+        check_integer("num_heads", num_heads)
+        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.attention_dropout = attention_dropout
         self.use_bias = use_bias
         self.key_bias = key_bias
-        self.kernel_initializer = keras.initializers.get(
-            kernel_initializer
-            or keras.initializers.VarianceScaling(
-                SMALL_VARIANCE, mode="fan_avg", distribution="uniform"
-            )
-        )
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
+        check_sequence("query", query_shape)
         width = query_shape[-1]
         if width % self.num_heads:
             raise ValueError(
@@ -122,11 +129,8 @@ class MultiHeadAttention(keras.layers.Layer):
         }
         for name, shape in shapes.items():
             use_bias = self.key_bias if name == "key" else self.use_bias
-            initializer = self.kernel_initializer.clone()
-            if name == "output":
-                initializer = keras.initializers.GlorotUniform()
             projection = self._make_projection(
-                name, width, use_bias, initializer
+                name, width, use_bias, self._make_initializer(name)
             )
             projection.build(shape)
             setattr(self, f"{name}_projection", projection)
@@ -147,7 +151,20 @@ class MultiHeadAttention(keras.layers.Layer):
         cache_index=None,
         return_attention_scores=False,
         training=None,
+        mask=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
     ):
+        if cache is None:
+            attention_mask = merge_attention_masks(
+                attention_mask,
+                _mask_of_keys(
+                    first_mask(mask, query_mask) if value is None else None,
+                    value_mask,
+                    key_mask,
+                ),
+            )
         value = query if value is None else value
         key = value if key is None else key
         query_shape = ops.shape(query)
@@ -269,6 +286,15 @@ class MultiHeadAttention(keras.layers.Layer):
         # makes a decoding step with a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
 
+    def _make_initializer(self, name):
+        if name == "output":
+            return keras.initializers.GlorotUniform()
+        if self.kernel_initializer is not None:
+            return self.kernel_initializer.clone()
+        return keras.initializers.VarianceScaling(
+            SMALL_VARIANCE, mode="fan_avg", distribution="uniform"
+        )
+
     def _make_projection(self, name, width, use_bias, initializer):
         return keras.layers.Dense(
             width,
@@ -298,3 +324,9 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
         }
+
+
+def _mask_of_keys(*padding_masks):
+    """Turns masks `(B, S)` of real tokens into one attention mask."""
+    mask = merge_attention_masks(*padding_masks)
+    return None if mask is None else mask[:, None, :]  # (B, 1, S)

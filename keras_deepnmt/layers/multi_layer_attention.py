@@ -7,12 +7,25 @@ from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
 )
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+    check_sequence,
+    check_states,
+)
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
+    initializer_config,
     prototype_config,
     prototype_of,
 )
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.masks import merge_attention_masks
+
+# Name of the attention to the layer just below, which is what a block without
+# this layer has as its only attention.
+NEAREST_ATTENTION = "lower_1"
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -32,9 +45,11 @@ class MultiLayerAttention(keras.layers.Layer):
 
     Here `num_layers` is the paper's k; AGG is an `AggregationNode`. With k = 1
     it is a plain attention, without AGG.
-    Differs from the paper: nothing, but the paper does not say which blocks
-    have it. In a model blocks 1 to k keep a plain attention (`at_block`),
-    since the embedding is not a layer.
+    Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V).
+    The paper does not say which blocks have it: in a model blocks 1 to k keep a
+    plain attention (`at_block`), since the embedding is not a layer. There
+    `H^(l-1)` is the block's input, also after an aggregation; the lower states
+    are outputs of blocks, with dense aggregation those before the sum of Eq. 4.
     Cost: k attentions and a node of k inputs: `4 k D^2 + (k + 1) D F` weights.
 
     Args:
@@ -46,7 +61,12 @@ class MultiLayerAttention(keras.layers.Layer):
             `MultiHeadAttention`.
         function, residual, intermediate_dim, dropout, layer_norm_epsilon: of
             the node, as in `AggregationNode`; `residual="top"` adds C_1.
-        attention_dropout, key_bias: of the default attention.
+        attention_dropout: of the default attention, and of a node with
+            `function="attention"`.
+        key_bias: of the default attention.
+        attention_initializer: Keras initializer of the query, key and value
+            projections; `None` for the one of `MultiHeadAttention`. A layer in
+            `attention` that names an initializer keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -62,6 +82,9 @@ class MultiLayerAttention(keras.layers.Layer):
         return_attention_scores: bool. Whether to return the attention weights
             as well.
         training: bool. Whether dropout is active.
+        mask, query_mask, layer_states_mask: bool tensors `(B, T)`, `True` =
+            real token, which Keras attaches to the query and the states and
+            passes itself.
 
     Returns:
         `output`, a float tensor like `query`; then the new cache if one was
@@ -72,7 +95,9 @@ class MultiLayerAttention(keras.layers.Layer):
         ValueError: if an option is not allowed, or if the number of layer
             states is not k.
 
-    Masking: explicit masks only.
+    Masking: `attention_mask` and the mask that Keras attaches to `query` or a
+    state apply to all attentions. The mask of `query` is attached to the
+    output.
 
     Example:
     >>> attention = keras_deepnmt.layers.MultiLayerAttention(2, num_layers=2)
@@ -99,15 +124,15 @@ class MultiLayerAttention(keras.layers.Layer):
         attention_dropout=0.0,
         layer_norm_epsilon=1e-6,
         key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
         check_node_options(function, residual, intermediate_dim, dropout)
-        if num_layers < 1:
-            raise ValueError(
-                "`num_layers` must be at least 1. "
-                f"Received: num_layers={num_layers}."
-            )
+        check_integer("num_heads", num_heads)
+        check_integer("num_layers", num_layers)
+        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.num_layers = num_layers
         self.attention = prototype_config(attention)
@@ -118,6 +143,7 @@ class MultiLayerAttention(keras.layers.Layer):
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
 
     def at_block(self, number):
         """Returns the self-attention to use in a block of a stack.
@@ -136,6 +162,9 @@ class MultiLayerAttention(keras.layers.Layer):
         return prototype_of(self.attention)
 
     def build(self, query_shape, layer_states_shape=None):
+        check_sequence("query", query_shape)
+        if layer_states_shape is not None:
+            check_states("layer_states", layer_states_shape)
         self.attentions = []
         for number in range(1, self.num_layers + 1):
             attention = self._make_attention(f"lower_{number}")
@@ -159,7 +188,15 @@ class MultiLayerAttention(keras.layers.Layer):
         cache_index=None,
         return_attention_scores=False,
         training=None,
+        mask=None,
+        query_mask=None,
+        layer_states_mask=None,
     ):
+        real = first_mask(mask, query_mask, layer_states_mask)
+        if cache is None and real is not None:
+            attention_mask = merge_attention_masks(
+                attention_mask, real[:, None, :]
+            )
         options = {
             "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,
@@ -239,11 +276,17 @@ class MultiLayerAttention(keras.layers.Layer):
 
     def _make_attention(self, name):
         if self.attention is not None:
-            return clone_prototype(self.attention, name, self.dtype_policy)
+            return clone_prototype(
+                self.attention,
+                name,
+                self.dtype_policy,
+                attention_initializer=self.attention_initializer,
+            )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
+            kernel_initializer=self.attention_initializer,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -257,7 +300,6 @@ class MultiLayerAttention(keras.layers.Layer):
             **{name: getattr(self, name) for name in NODE_OPTIONS},
             "num_layers": self.num_layers,
             "attention": self.attention,
-            "attention_dropout": self.attention_dropout,
             "key_bias": self.key_bias,
         }
 

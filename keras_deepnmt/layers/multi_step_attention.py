@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import check_sequence
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 
@@ -45,6 +47,8 @@ class MultiStepAttention(keras.layers.Layer):
             means that all tokens are real.
         return_attention_scores: bool. Whether to return the attention weights
             as well.
+        key_mask, value_mask: masks like `memory_padding_mask`, which Keras
+            attaches to `key` and `value` and passes itself.
 
     Returns:
         Float tensor like `inputs`; then, if `return_attention_scores=True`,
@@ -55,7 +59,9 @@ class MultiStepAttention(keras.layers.Layer):
         ValueError: if the width of keys or values is not that of the target
             embeddings (at build).
 
-    Masking: uses `memory_padding_mask`; target positions are independent.
+    Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
+    `key` or `value`; target positions are independent. The mask of `inputs` is
+    attached to the output.
 
     Example:
     >>> attention = keras_deepnmt.layers.MultiStepAttention()
@@ -73,6 +79,7 @@ class MultiStepAttention(keras.layers.Layer):
     def __init__(self, **kwargs):
         # Defined so that the signature is not that of `keras.layers.Layer`.
         super().__init__(**kwargs)
+        self.supports_masking = True
 
     def build(
         self,
@@ -81,6 +88,8 @@ class MultiStepAttention(keras.layers.Layer):
         key_shape=None,
         value_shape=None,
     ):
+        check_sequence("inputs", inputs_shape)
+        check_sequence("target_embeddings", target_embeddings_shape)
         units, width = inputs_shape[-1], target_embeddings_shape[-1]
         for name, shape in (("key", key_shape), ("value", value_shape)):
             if shape is not None and shape[-1] != width:
@@ -102,7 +111,12 @@ class MultiStepAttention(keras.layers.Layer):
         value,
         memory_padding_mask=None,
         return_attention_scores=False,
+        key_mask=None,
+        value_mask=None,
     ):
+        memory_padding_mask = first_mask(
+            memory_padding_mask, key_mask, value_mask
+        )
         if len(key.shape) == 3:
             key, value = key[:, None], value[:, None]  # (B, n, S, D)
         query = self.query_projection(inputs) + target_embeddings

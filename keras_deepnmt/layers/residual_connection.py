@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_probability
 from keras_deepnmt.layers.dropout import Dropout
 
 
@@ -39,7 +40,7 @@ class ResidualConnection(keras.layers.Layer):
     Raises:
         ValueError: if `dropout` is outside [0, 1).
 
-    Masking: none; positions are independent.
+    Masking: passes the inputs' mask through; positions are independent.
 
     Example:
     >>> residual = keras_deepnmt.layers.ResidualConnection()
@@ -58,11 +59,9 @@ class ResidualConnection(keras.layers.Layer):
         normalize_first=False,
         **kwargs,
     ):
-        if not 0.0 <= dropout < 1.0:
-            raise ValueError(
-                f"`dropout` must lie in [0, 1). Received: dropout={dropout}."
-            )
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.normalize_first = normalize_first

@@ -3,6 +3,11 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
+    check_sequence,
+)
 from keras_deepnmt.layers.role_encoder import RoleEncoder
 
 ASSIGNMENTS = ("dense", "softmax", "onehot")
@@ -63,7 +68,9 @@ class RoleAssignment(keras.layers.Layer):
         ValueError: for an unknown assignment or fewer than two roles; at
             build, as in `RoleEncoder`.
 
-    Masking: uses `padding_mask`. The roles of padding have no meaning.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too. The roles of padding have no
+    meaning.
 
     Example:
     >>> assign = keras_deepnmt.layers.RoleAssignment(5, "softmax")
@@ -87,17 +94,9 @@ class RoleAssignment(keras.layers.Layer):
         exclusive=False,
         **kwargs,
     ):
-        if assignment not in ASSIGNMENTS:
-            raise ValueError(
-                f"`assignment` must be one of {', '.join(ASSIGNMENTS)}. "
-                f"Received: assignment={assignment!r}."
-            )
-        if num_roles < 2:
-            raise ValueError(
-                "`num_roles` must be at least 2. "
-                f"Received: num_roles={num_roles}."
-            )
+        check_role_options(num_roles, assignment)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_roles = num_roles
         self.assignment = assignment
         self.role_encoder = role_encoder
@@ -110,6 +109,7 @@ class RoleAssignment(keras.layers.Layer):
             self.seed_generator = keras.random.SeedGenerator()
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         self.encoder = RoleEncoder(
             self.role_units or self.num_roles,
             role_encoder=self.role_encoder,
@@ -216,3 +216,9 @@ class RoleAssignment(keras.layers.Layer):
             "temperature": self.temperature,
             "exclusive": self.exclusive,
         }
+
+
+def check_role_options(num_roles, assignment):
+    """Raises a `ValueError` if the number or kind of the roles is invalid."""
+    check_integer("num_roles", num_roles, minimum=2)
+    check_choice("assignment", assignment, ASSIGNMENTS)

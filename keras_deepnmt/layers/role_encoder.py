@@ -3,6 +3,13 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
+    check_sequence,
+)
+from keras_deepnmt.layers.keras_masks import first_mask
+
 ROLE_ENCODERS = ("lstm", "cnn")
 
 
@@ -41,6 +48,8 @@ class RoleEncoder(keras.layers.Layer):
             that all tokens are real.
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Ignored: the cache needs no position.
+        mask: mask like `padding_mask`, which Keras attaches to the inputs and
+            passes itself.
 
     Returns:
         Float tensor `(B, S, U)`, from a bidirectional LSTM `(B, S, 2 U)`; then
@@ -50,8 +59,9 @@ class RoleEncoder(keras.layers.Layer):
         ValueError: for an unknown role encoder, or for `exclusive` with
             `bidirectional`.
 
-    Masking: uses `padding_mask`: the backward direction begins at the last
-    real token. The outputs at padding have no meaning.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too: the backward direction begins
+    at the last real token. The outputs at padding have no meaning.
 
     Example:
     >>> encoder = keras_deepnmt.layers.RoleEncoder(5)
@@ -71,11 +81,9 @@ class RoleEncoder(keras.layers.Layer):
         exclusive=False,
         **kwargs,
     ):
-        if role_encoder not in ROLE_ENCODERS:
-            raise ValueError(
-                f"`role_encoder` must be one of {', '.join(ROLE_ENCODERS)}. "
-                f"Received: role_encoder={role_encoder!r}."
-            )
+        check_integer("role_units", role_units)
+        check_integer("kernel_size", kernel_size)
+        check_choice("role_encoder", role_encoder, ROLE_ENCODERS)
         if exclusive and bidirectional:
             raise ValueError(
                 "`exclusive` reads earlier tokens only, `bidirectional` reads "
@@ -83,6 +91,7 @@ class RoleEncoder(keras.layers.Layer):
                 "bidirectional=True. Pass bidirectional=False."
             )
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.role_units = role_units
         self.role_encoder = role_encoder
         self.bidirectional = bidirectional
@@ -90,6 +99,7 @@ class RoleEncoder(keras.layers.Layer):
         self.exclusive = exclusive
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         self.width = inputs_shape[-1]
         if self.role_encoder == "cnn":
             self.convolution = keras.layers.Conv1D(
@@ -149,7 +159,15 @@ class RoleEncoder(keras.layers.Layer):
             lstm, backward_layer=backward, **options
         )
 
-    def call(self, inputs, padding_mask=None, cache=None, cache_index=None):
+    def call(
+        self,
+        inputs,
+        padding_mask=None,
+        cache=None,
+        cache_index=None,
+        mask=None,
+    ):
+        padding_mask = first_mask(padding_mask, mask)
         encode = (
             self._run_convolution
             if self.role_encoder == "cnn"
@@ -220,7 +238,12 @@ class RoleEncoder(keras.layers.Layer):
         return self.kernel_size - 1 + int(self.exclusive)
 
     def compute_output_spec(
-        self, inputs, padding_mask=None, cache=None, cache_index=None
+        self,
+        inputs,
+        padding_mask=None,
+        cache=None,
+        cache_index=None,
+        mask=None,
     ):
         is_double = self.role_encoder == "lstm" and self.bidirectional
         units = (1 + int(is_double)) * self.role_units

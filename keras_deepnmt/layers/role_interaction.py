@@ -32,7 +32,9 @@ class RoleInteraction(ContextualizedEmbedding):
     e. Rank 1 is the full form with `U_i = U_o diag(U_r[i]) U_e`.
     Differs from the paper: nothing that it specifies. Each `U_i` is
     initialized Glorot uniform. Dropout is applied to the embeddings before the
-    roles are predicted; a model's own dropout follows after the positions.
+    roles are predicted; a model's own dropout follows after the positions. The
+    presets set `token_dropout=0.0`: embeddings are dropped once, where the
+    plain model drops them.
     Cost: `h_r D^2` parameters, or `h_r D + 2 D^2` with rank 1, in addition to
     those of `RoleAssignment`; the same number of multiplications per token.
     Training with full matrices stores h_r times the size of the embeddings,
@@ -50,8 +52,10 @@ class RoleInteraction(ContextualizedEmbedding):
             `RoleAssignment`.
         positions: `"source"` or `"target"`: the side that the embeddings belong
             to. A model sets it; `"target"` requires `bidirectional=False`.
-        dropout: float in [0, 1). Dropout probability on the embeddings and on
-            the roles.
+        dropout: float in [0, 1). Dropout probability on the roles.
+        token_dropout: float in [0, 1). Dropout probability on the token
+            embeddings, before the roles are predicted. `None` is the value of
+            `dropout`; 0 if the model drops embeddings itself.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -72,7 +76,8 @@ class RoleInteraction(ContextualizedEmbedding):
         ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
             for `positions="target"` with `bidirectional=True`.
 
-    Masking: uses `padding_mask`.
+    Masking: uses `padding_mask`, or else the mask that Keras attaches to the
+    inputs, which is attached to the output too.
 
     Example:
     >>> layer = keras_deepnmt.layers.RoleInteraction(5, "softmax")
@@ -99,6 +104,7 @@ class RoleInteraction(ContextualizedEmbedding):
         exclusive=False,
         positions="source",
         dropout=0.3,
+        token_dropout=None,
         **kwargs,
     ):
         super().__init__(
@@ -112,6 +118,7 @@ class RoleInteraction(ContextualizedEmbedding):
             exclusive=exclusive,
             positions=positions,
             dropout=dropout,
+            token_dropout=token_dropout,
             **kwargs,
         )
         self.residual = residual

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import check_sequence
+
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class SinusoidalPositionEncoding(keras.layers.Layer):
@@ -53,6 +55,7 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         if inputs_shape[-1] % 2:
             raise ValueError(
                 "`inputs` must have an even width. "

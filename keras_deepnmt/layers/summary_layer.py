@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_states
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 
@@ -44,7 +45,7 @@ class SummaryLayer(keras.layers.Layer):
         ValueError: if the width of a new feature is not U, or, with
             `use_projection=False`, that of the inputs (at build).
 
-    Masking: none; positions are independent.
+    Masking: passes the inputs' mask through; positions are independent.
 
     Example:
     >>> summary = keras_deepnmt.layers.SummaryLayer(11)
@@ -60,10 +61,13 @@ class SummaryLayer(keras.layers.Layer):
 
     def __init__(self, units, use_projection=True, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.units = units
         self.use_projection = use_projection
 
     def build(self, inputs_shape, outputs_shape=None):
+        if outputs_shape is not None:
+            check_states("outputs", outputs_shape)
         widths = [shape[-1] for shape in outputs_shape or []]
         if any(width != self.units for width in widths):
             raise ValueError(

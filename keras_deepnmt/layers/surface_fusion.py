@@ -3,9 +3,19 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.cloning import clone_prototype, prototype_config
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_probability,
+    check_sequence,
+)
+from keras_deepnmt.layers.cloning import (
+    clone_prototype,
+    initializer_config,
+    prototype_config,
+)
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.pooling import pool_positions
 
@@ -34,7 +44,8 @@ class SurfaceFusion(keras.layers.Layer):
     Here `weight` is the paper's lambda (w), `temperature` its tau; g is the
     identity, or `x + dropout(FFN(x))` with `feed_forward`.
     Differs from the paper: `gate`, `feed_forward` (in its recipe) and other
-    surfaces are the released code's; the key has no bias unless `key_bias`.
+    surfaces are the released code's; the key has no bias unless `key_bias`, and
+    Q, K and V start with a tenth of Glorot's variance.
     As there, hard fusion is not renormalized: it sums to at most 1.
     Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more;
     a second projection to V words; O(B T S D) time.
@@ -49,12 +60,15 @@ class SurfaceFusion(keras.layers.Layer):
         feed_forward: bool. Whether one feed-forward network is applied to both
             states and surface.
         intermediate_dim: int. Its width F. Defaults to 4 D.
+        activation: Keras activation of that network.
         num_heads: int. Heads N of the attention.
         output_projection: unbuilt `keras.layers.Layer` from states to logits,
             which is cloned; not needed if calls pass `project`.
         dropout: float in [0, 1). Dropout on the feed-forward output.
         attention_dropout: float in [0, 1). Dropout on attention weights.
         key_bias: bool. Whether the key projection has a bias.
+        attention_initializer: Keras initializer of the attention's query, key
+            and value projections; `None` for the one of `MultiHeadAttention`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -69,6 +83,8 @@ class SurfaceFusion(keras.layers.Layer):
             `(..., V)`, such as a tied embedding. A functional model does not
             own the weights of a layer passed here: see `output_projection`.
         training: bool. Whether dropout is active.
+        memory_mask, source_embeddings_mask: masks like `memory_padding_mask`,
+            which Keras attaches to the tensors and passes itself.
 
     Returns:
         Float32 tensor `(B, T, V)`, fused log-probabilities; with a static
@@ -78,7 +94,9 @@ class SurfaceFusion(keras.layers.Layer):
         ValueError: for an option out of range; at build, for embeddings of
             another width than the inputs; at call, without a projection.
 
-    Masking: uses `memory_padding_mask`; target positions are independent.
+    Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
+    `memory` or `source_embeddings`; target positions are independent. The mask
+    of `inputs` is attached to the output.
 
     Example:
     >>> inputs = [keras.Input((None, 8)) for _ in range(3)]
@@ -103,37 +121,43 @@ class SurfaceFusion(keras.layers.Layer):
         surface="attention",
         feed_forward=False,
         intermediate_dim=None,
+        activation="relu",
         num_heads=1,
         output_projection=None,
         dropout=0.1,
         attention_dropout=0.0,
         key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
-        _check_option(mode in MODES, "mode", mode, f"in {MODES}")
-        _check_option(surface in SURFACES, "surface", surface, f"in {SURFACES}")
+        check_choice("mode", mode, MODES)
+        check_choice("surface", surface, SURFACES)
+        check_probability("dropout", dropout)
         _check_option(0 <= weight <= 1, "weight", weight, "in [0, 1]")
         _check_option(temperature > 0, "temperature", temperature, "above 0")
-        _check_option(0 <= dropout < 1, "dropout", dropout, "in [0, 1)")
         is_valid = feed_forward or intermediate_dim is None
         rule = "None unless feed_forward=True"
         _check_option(is_valid, "intermediate_dim", intermediate_dim, rule)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.mode = mode
         self.weight = weight
         self.temperature = temperature
         self.surface = surface
         self.feed_forward = feed_forward
         self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
         self.num_heads = num_heads
         self.output_projection = prototype_config(output_projection)
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
 
     def build(
         self, inputs_shape, memory_shape=None, source_embeddings_shape=None
     ):
+        check_sequence("inputs", inputs_shape)
         width = inputs_shape[-1]
         source_shape = source_embeddings_shape or inputs_shape
         if source_shape[-1] != width:
@@ -147,6 +171,7 @@ class SurfaceFusion(keras.layers.Layer):
                 self.num_heads,
                 attention_dropout=self.attention_dropout,
                 key_bias=self.key_bias,
+                kernel_initializer=self.attention_initializer,
                 name="attention",
                 dtype=self.dtype_policy,
             )
@@ -154,6 +179,7 @@ class SurfaceFusion(keras.layers.Layer):
         if self.feed_forward:
             self.feed_forward_layer = FeedForward(
                 self.intermediate_dim or 4 * width,
+                activation=self.activation,
                 name="feed_forward",
                 dtype=self.dtype_policy,
             )
@@ -180,8 +206,17 @@ class SurfaceFusion(keras.layers.Layer):
         static_cache=None,
         project=None,
         training=None,
+        memory_mask=None,
+        source_embeddings_mask=None,
     ):
-        mask = memory_padding_mask
+        if static_cache is None and source_embeddings is None:
+            raise ValueError(
+                "`source_embeddings` must be passed, or a `static_cache`. "
+                "Received: source_embeddings=None, static_cache=None."
+            )
+        mask = first_mask(
+            memory_padding_mask, memory_mask, source_embeddings_mask
+        )
         if self.surface == "attention":
             surface = self._attend(
                 inputs, memory, source_embeddings, mask, static_cache, training
@@ -265,8 +300,10 @@ class SurfaceFusion(keras.layers.Layer):
     def _get_projection(self, project):
         if project is None and self.output_projection is None:
             raise ValueError(
-                "`project` must turn states into logits. Received: "
-                "project=None, output_projection=None. Pass one of them."
+                "`output_projection` must be a layer from states to the logits "
+                "of the vocabulary, such as keras.layers.Dense(vocabulary "
+                "size). Received: output_projection=None, and the call "
+                "received project=None. Pass one of them."
             )
         return self.projection if project is None else project
 
@@ -288,8 +325,13 @@ class SurfaceFusion(keras.layers.Layer):
             "dropout",
             "attention_dropout",
             "key_bias",
+            "attention_initializer",
         )
-        return super().get_config() | {n: getattr(self, n) for n in names}
+        return {
+            **super().get_config(),
+            **{name: getattr(self, name) for name in names},
+            "activation": keras.activations.serialize(self.activation),
+        }
 
 
 def _check_option(is_valid, name, value, rule):

@@ -20,14 +20,15 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     In incremental decoding, `init_cache` creates the cache of the target, to
     which each step adds a position, and `static_cache` the cache of the
     source, which is computed once per sentence.
-    Differs from the paper: nothing with the defaults; `self_attention` replaces
-    the self-attention by another layer.
+    Differs from the paper: as `TransformerEncoderBlock`; `self_attention`
+    replaces the self-attention by another layer.
     Cost: `8 D^2 + 2 D F` weights.
 
     Args:
         num_heads, intermediate_dim, self_attention, dropout,
         attention_dropout, activation, layer_norm_epsilon, normalize_first,
-        key_bias, **kwargs: as in `TransformerEncoderBlock`.
+        key_bias, attention_initializer, **kwargs: as in
+            `TransformerEncoderBlock`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
@@ -43,7 +44,9 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     Returns:
         Float tensor like `inputs`; then the new cache if one was passed.
 
-    Masking: uses `memory_padding_mask`; causal over the target.
+    Masking: causal over the target; uses `memory_padding_mask` and the masks
+    that Keras attaches to the inputs and the memory. The inputs' mask is
+    attached to the output.
 
     Example:
     >>> block = keras_deepnmt.layers.TransformerDecoderBlock(2, 16)

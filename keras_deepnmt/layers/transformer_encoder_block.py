@@ -2,8 +2,14 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+    check_sequence,
+)
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
+    initializer_config,
     prototype_config,
     prototype_of,
 )
@@ -21,8 +27,8 @@ class TransformerEncoderBlock(keras.layers.Layer):
         c = residual(x, attention(x, x, x))
         y = residual(c, FFN(c))
 
-    Differs from the paper: nothing with the defaults; `self_attention` replaces
-    the attention by another layer.
+    Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V);
+    `self_attention` replaces the attention by another layer.
     Cost: `4 D^2 + 2 D F` weights.
 
     Args:
@@ -39,6 +45,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Whether to use pre-norm instead of post-norm.
         key_bias: bool. Whether key projections have a bias.
+        attention_initializer: Keras initializer of the query, key and value
+            projections; `None` for the one of `MultiHeadAttention`. A layer in
+            `self_attention` that names an initializer keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -53,7 +62,8 @@ class TransformerEncoderBlock(keras.layers.Layer):
     Returns:
         Float tensor `(B, S, D)`.
 
-    Masking: uses `padding_mask`.
+    Masking: uses `padding_mask` and the mask that Keras attaches to the inputs,
+    which is attached to the output too.
 
     Example:
     >>> block = keras_deepnmt.layers.TransformerEncoderBlock(2, 16)
@@ -75,9 +85,15 @@ class TransformerEncoderBlock(keras.layers.Layer):
         layer_norm_epsilon=1e-6,
         normalize_first=False,
         key_bias=False,
+        attention_initializer=None,
         **kwargs,
     ):
+        check_integer("num_heads", num_heads)
+        check_integer("intermediate_dim", intermediate_dim)
+        check_probability("dropout", dropout)
+        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.self_attention = prototype_config(self_attention)
@@ -87,11 +103,13 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.normalize_first = normalize_first
         self.key_bias = key_bias
+        self.attention_initializer = initializer_config(attention_initializer)
         prototype = prototype_of(self.self_attention)
         reads_states = getattr(prototype, "reads_layer_states", False)
         self.num_lower_states = prototype.num_layers - 1 if reads_states else 0
 
     def build(self, inputs_shape):
+        check_sequence("inputs", inputs_shape)
         self.attention = self._make_attention("attention", self.self_attention)
         self.attention.build(inputs_shape)
         self.attention_residual = self._make_residual("attention_residual")
@@ -126,11 +144,17 @@ class TransformerEncoderBlock(keras.layers.Layer):
 
     def _make_attention(self, name, prototype=None):
         if prototype is not None:
-            return clone_prototype(prototype, name, self.dtype_policy)
+            return clone_prototype(
+                prototype,
+                name,
+                self.dtype_policy,
+                attention_initializer=self.attention_initializer,
+            )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
+            kernel_initializer=self.attention_initializer,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -159,4 +183,5 @@ class TransformerEncoderBlock(keras.layers.Layer):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "normalize_first": self.normalize_first,
             "key_bias": self.key_bias,
+            "attention_initializer": self.attention_initializer,
         }

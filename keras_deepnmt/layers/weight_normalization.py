@@ -53,11 +53,3 @@ def add_normalized_kernel(layer, shape, stddev):
         autocast=False,
     )
     return direction, gain
-
-
-def check_dropout(dropout):
-    """Raises a `ValueError` unless `dropout` is in [0, 1)."""
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(
-            f"`dropout` must lie in [0, 1). Received: dropout={dropout}."
-        )

@@ -3,13 +3,14 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.convolution_padding import (
-    check_convolution,
-    padding_lengths,
+from keras_deepnmt.layers.argument_checks import (
+    check_choice,
+    check_integer,
+    check_probability,
 )
+from keras_deepnmt.layers.convolution_padding import PADDINGS, padding_lengths
 from keras_deepnmt.layers.weight_normalization import (
     add_normalized_kernel,
-    check_dropout,
     normalize_weights,
 )
 
@@ -76,8 +77,10 @@ class WeightNormalizedConv1D(keras.layers.Layer):
         dropout=0.0,
         **kwargs,
     ):
-        check_convolution(kernel_size, padding)
-        check_dropout(dropout)
+        check_integer("filters", filters)
+        check_integer("kernel_size", kernel_size)
+        check_choice("padding", padding, PADDINGS)
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
         self.filters = filters
         self.kernel_size = kernel_size

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import check_probability
 from keras_deepnmt.layers.weight_normalization import (
     add_normalized_kernel,
-    check_dropout,
     normalize_weights,
 )
 
@@ -61,7 +61,7 @@ class WeightNormalizedDense(keras.layers.Layer):
     """
 
     def __init__(self, units, use_bias=True, dropout=0.0, **kwargs):
-        check_dropout(dropout)
+        check_probability("dropout", dropout)
         super().__init__(**kwargs)
         self.units = units
         self.use_bias = use_bias

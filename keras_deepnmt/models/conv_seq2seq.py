@@ -56,7 +56,8 @@ class ConvSeq2Seq(Seq2Seq):
         attention_dim: int. Width D of the attention; embeddings of another
             width are projected to it. Defaults to the first `hidden_dim`.
         kernel_size: int, or list of one for each layer.
-        source_embedding_layer, target_embedding_layer, output_fusion: slots.
+        source_embedding_layer, target_embedding_layer, output_fusion: slots,
+            given as in `models.Transformer`.
         position_encoding: `"learned"`, or `None` for none.
         dropout: float in [0, 1). On embeddings and on the inputs of
             convolutions and softmax.

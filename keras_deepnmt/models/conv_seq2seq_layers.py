@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.layers.conv_decoder_block import ConvDecoderBlock
 from keras_deepnmt.layers.conv_encoder_block import ConvEncoderBlock
 from keras_deepnmt.layers.dense_attention_memory import DenseAttentionMemory
@@ -11,6 +10,7 @@ from keras_deepnmt.layers.learned_position_embedding import (
     LearnedPositionEmbedding,
 )
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
+from keras_deepnmt.models.slot_layers import slot_config
 from keras_deepnmt.models.slots import clone_slot
 
 SLOTS = ("source_embedding_layer", "target_embedding_layer", "output_fusion")
@@ -86,9 +86,7 @@ def complete_arguments(arguments):
     completed["embedding_dim"] = (
         completed["embedding_dim"] or completed["attention_dim"]
     )
-    return completed | {
-        slot: prototype_config(completed[slot]) for slot in SLOTS
-    }
+    return completed | {slot: slot_config(completed, slot) for slot in SLOTS}
 
 
 def _by_layer(value, num_layers):

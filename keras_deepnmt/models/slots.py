@@ -17,6 +17,7 @@ def clone_slot(arguments, slot, policy, side=None):
         arguments[slot],
         name,
         policy,
+        attention_initializer=arguments.get("attention_initializer"),
         num_layers=arguments[f"num_{stack}_layers"],
         # For layers that add a loss: see `sum_auxiliary_losses`.
         reduction="sum",

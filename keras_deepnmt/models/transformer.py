@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.slots import (
@@ -30,7 +31,10 @@ class Transformer(Seq2Seq):
 
     An encoder of L blocks reads the source, a decoder of L blocks writes the
     target (Vaswani et al., 2017, Figure 1). A *slot* takes an unbuilt layer
-    that the model clones once per block or side:
+    that the model clones once per block or side. The layer may be given by its
+    class name, as `"LayerAggregation"` or, with its arguments,
+    `{"LayerAggregation": {"strategy": "dense"}}`; required arguments that are
+    missing are the model's. The slots:
 
     * `source_embedding_layer`, `target_embedding_layer`: called with
       embeddings `(B, S, D)` and, on the source side, `padding_mask=`; a layer
@@ -57,7 +61,8 @@ class Transformer(Seq2Seq):
       sets them so that it adds a sum over real positions, which training
       divides by their number.
 
-    Differs from the paper: key projections have no bias unless `key_bias`.
+    Differs from the paper: key projections have no bias unless `key_bias`; Q, K
+    and V start with a tenth of Glorot's variance, see `attention_initializer`.
     Cost: `L (12 D^2 + 4 D F)` weights and the embeddings.
 
     Args:
@@ -77,13 +82,18 @@ class Transformer(Seq2Seq):
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Pre-norm, with a norm after each stack.
         key_bias: bool. Whether key projections have a bias.
+        attention_initializer: Keras initializer, or its name, of the query, key
+            and value projections of all attention layers, including those in
+            slots that name none. `None` is that of `MultiHeadAttention`, a
+            tenth of the variance of `"glorot_uniform"`.
         max_length: int. Longest source or target, in tokens.
         dtype: dtype policy of all layers.
         **kwargs: `name`, `trainable`.
 
     Raises:
         ValueError: for sizes below 1, shared embeddings with unequal
-            vocabulary sizes, or an unknown position encoding.
+            vocabulary sizes, an unknown position encoding, or a layer that does
+            not fit its slot.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -123,6 +133,7 @@ class Transformer(Seq2Seq):
         layer_norm_epsilon=1e-6,
         normalize_first=False,
         key_bias=False,
+        attention_initializer=None,
         max_length=1024,
         dtype=None,
         **kwargs,
@@ -132,6 +143,9 @@ class Transformer(Seq2Seq):
             arguments.pop(name, None)
         check_arguments(arguments)
         arguments |= slot_configs(arguments)
+        arguments["attention_initializer"] = initializer_config(
+            attention_initializer
+        )
         arguments["activation"] = keras.activations.serialize(
             keras.activations.get(activation)
         )

@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.layer_diversity import LayerDiversity
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
@@ -14,6 +13,7 @@ from keras_deepnmt.layers.transformer_decoder_block import (
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
 )
+from keras_deepnmt.models.slot_layers import slot_config
 from keras_deepnmt.models.slots import clone_slot
 from keras_deepnmt.models.stack_slots import self_attention_at
 
@@ -70,10 +70,10 @@ def slot_configs(arguments):
 
     A number for `layer_diversity` becomes `LayerDiversity` with that weight.
     """
-    layers = {slot: arguments[slot] for slot in SLOTS}
-    if isinstance(layers["layer_diversity"], int | float):
-        layers["layer_diversity"] = LayerDiversity(layers["layer_diversity"])
-    return {slot: prototype_config(layer) for slot, layer in layers.items()}
+    if isinstance(arguments["layer_diversity"], int | float):
+        diversity = LayerDiversity(arguments["layer_diversity"])
+        arguments = {**arguments, "layer_diversity": diversity}
+    return {slot: slot_config(arguments, slot) for slot in SLOTS}
 
 
 class TransformerLayers:
@@ -143,6 +143,7 @@ class TransformerLayers:
             "layer_norm_epsilon",
             "normalize_first",
             "key_bias",
+            "attention_initializer",
         )
         return [
             block(

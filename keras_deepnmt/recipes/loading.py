@@ -1,10 +1,8 @@
-"""Reads recipe files and checks them against the schema."""
+"""Reads and writes recipe files."""
 
 import dataclasses
 import difflib
 import fnmatch
-import types
-import typing
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -12,8 +10,11 @@ from typing import Any
 
 import yaml
 
+from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_text
+from keras_deepnmt.recipes.checking import RecipeChecker, join
 from keras_deepnmt.recipes.schema import Recipe
 
 
@@ -36,14 +37,20 @@ def list_recipes(pattern: str = "*") -> list[str]:
 
 
 def load_recipe(
-    recipe: str | Path, overrides: Mapping[str, Any] | None = None
+    recipe: str | Path,
+    overrides: Mapping[str, Any] | None = None,
+    prepared_dir: str | Path | None = None,
 ) -> Recipe:
     """Reads a bundled recipe or a recipe file.
+
+    The name of a recipe that gives none is that of its file.
 
     Args:
         recipe: a name from `list_recipes()`, or the path of a YAML file.
         overrides: values that replace the file's, by dotted key, such as
             `{"training.steps": 100}`.
+        prepared_dir: a prepared folder. If the recipe has no section `data`,
+            it is that of this folder.
 
     Returns:
         The recipe, with all defaults filled in.
@@ -51,7 +58,8 @@ def load_recipe(
     Raises:
         UserError: if there is no such recipe, or a key is unknown (the most
             similar known key is suggested), missing or of the wrong type. The
-            message names the file and the line.
+            message names the file and the line. Several mistakes are reported
+            together, one line each.
 
     Example:
     >>> load_recipe("transformer_tiny.multi30k_en_de", {"seed": 7}).seed
@@ -66,12 +74,55 @@ def load_recipe(
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise UserError(f"{place}{line}: not YAML: {problem}.") from error
-    lines = _key_lines(node, place)
-    content = content if isinstance(content, dict) else {}
-    for key, value in (overrides or {}).items():
-        _override(content, key, value)
-        lines[key] = None
-    return _Checker(place, lines).check(Recipe, content)
+    checker = RecipeChecker(place, {})
+    _read_lines(node, checker)
+    content = {} if content is None else content
+    if isinstance(content, dict):
+        for key, value in (overrides or {}).items():
+            _override(content, key, value, checker)
+        content.setdefault("name", Path(place).stem)
+        if "data" not in content and prepared_dir is not None:
+            content["data"] = _prepared_content(prepared_dir)
+    made = checker.check(Recipe, content)
+    checker.raise_mistakes()
+    return made
+
+
+def prepared_data_options(prepared_dir: str | Path) -> PrepareOptions:
+    """Returns the options that a folder was prepared with.
+
+    Raises:
+        UserError: if it is no prepared folder.
+
+    Example:
+    >>> prepared_data_options("prepared").vocabulary_size
+    10000
+    """
+    checker = RecipeChecker(str(Path(prepared_dir, MANIFEST_FILE)), {})
+    made = checker.check(PrepareOptions, _prepared_content(prepared_dir))
+    checker.raise_mistakes()
+    return made
+
+
+def with_prepared_data(recipe: Recipe, prepared_dir: str | Path) -> Recipe:
+    """Returns the recipe with the data that a folder was prepared with.
+
+    Raises:
+        UserError: if it is no prepared folder.
+
+    Example:
+    >>> recipe = load_recipe("transformer_tiny.demo_de_en")
+    >>> with_prepared_data(recipe, "prepared").data.train[0].source
+    'train.en'
+    """
+    data = prepared_data_options(prepared_dir)
+    return dataclasses.replace(recipe, data=data)
+
+
+def _prepared_content(prepared_dir):
+    options = read_manifest(prepared_dir)["options"]
+    names = {field.name for field in dataclasses.fields(PrepareOptions)}
+    return {name: options[name] for name in options if name in names}
 
 
 def save_recipe(
@@ -139,9 +190,8 @@ def _read(recipe):
         ) from error
 
 
-def _key_lines(node, place, prefix=""):
-    """Returns the line of each key of a YAML document, by dotted key."""
-    lines = {}
+def _read_lines(node, checker, prefix=""):
+    """Tells the checker the line of each key of a YAML document."""
     if isinstance(node, yaml.MappingNode):
         items = [(key.value, key, value) for key, value in node.value]
     elif isinstance(node, yaml.SequenceNode):
@@ -149,131 +199,26 @@ def _key_lines(node, place, prefix=""):
     else:
         items = []
     for name, at, value in items:
-        key = _join(prefix, name)
+        key = join(prefix, name)
         line = at.start_mark.line + 1
-        if key in lines:
-            raise UserError(
-                f"{place}, line {line}: `{key}` is given twice, first in line "
-                f"{lines[key]}."
-            )
-        lines[key] = line
-        lines |= _key_lines(value, place, key)
-    return lines
+        if key in checker.lines:
+            first = checker.lines[key]
+            rule = f"is given twice, first in line {first}."
+            checker.add(key, rule, line)
+        checker.lines.setdefault(key, line)
+        _read_lines(value, checker, key)
 
 
-def _override(content, key, value):
+def _override(content, key, value, checker):
     *sections, name = key.split(".")
+    checker.lines[key] = None
     for section in sections:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
-            raise UserError(f"`{key}`: `{section}` is a value and has no keys.")
+            rule = f": `{section}` is a value and has no keys."
+            checker.add(key, rule)
+            return
     content[name] = value
-
-
-class _Checker:
-    """Converts the content of a YAML file to dataclasses, or reports errors."""
-
-    def __init__(self, place, lines):
-        self.place = place
-        self.lines = lines
-
-    def check(self, kind, content, path=""):
-        if not isinstance(content, dict):
-            self.fail(path, f"must hold keys and values. Received: {content!r}")
-        known = {field.name: field for field in dataclasses.fields(kind)}
-        hints = typing.get_type_hints(kind)
-        for key in content:
-            if key not in known:
-                self.fail_unknown(path, str(key), known)
-        values = {
-            name: self.convert(hints[name], content[name], _join(path, name))
-            for name in known
-            if name in content
-        }
-        for name, field in known.items():
-            if name not in values and _is_required(field):
-                self.fail(_join(path, name), "is missing")
-        try:
-            return kind(**values)
-        except ValueError as error:
-            self.fail(
-                self.key_in_message(path, values, str(error)), f": {error}"
-            )
-
-    def convert(self, hint, value, path):
-        arguments = typing.get_args(hint)
-        if isinstance(hint, types.UnionType) and value is None:
-            return None
-        for option in (hint, *arguments):
-            if dataclasses.is_dataclass(option) and isinstance(value, dict):
-                return self.check(option, value, path)
-        inner = next(
-            (a for a in arguments if dataclasses.is_dataclass(a)), None
-        )
-        if dataclasses.is_dataclass(hint):
-            return self.check(hint, value, path)
-        if inner is not None and isinstance(value, list):
-            items = [
-                self.check(inner, item, _join(path, i))
-                for i, item in enumerate(value)
-            ]
-            return tuple(items) if typing.get_origin(hint) is tuple else items
-        return self.typed(hint, value, path)
-
-    def typed(self, hint, value, path):
-        import jsonargparse
-
-        parser = jsonargparse.ArgumentParser(exit_on_error=False)
-        parser.add_argument("--value", type=hint)
-        try:
-            # jsonargparse accepts None for every type.
-            if value is not None:
-                return parser.parse_object({"value": value}).value
-        except jsonargparse.ArgumentError:
-            pass
-        self.fail(path, f"must be {_describe_type(hint)}. Received: {value!r}")
-
-    def key_in_message(self, path, values, message):
-        """Returns the key that an error message of a value check names."""
-        for name in values:
-            if f"`{name}`" in message:
-                return _join(path, name)
-        return path
-
-    def fail_unknown(self, path, key, known):
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-        possible = ", ".join(name for name in known if name != "resolved")
-        hint = (
-            f"did you mean `{_join(path, near[0])}`?"
-            if near
-            else f"possible here: {possible}."
-        )
-        self.fail(_join(path, key), f"is unknown; {hint}")
-
-    def fail(self, path, rule):
-        line = self.lines.get(path)
-        where = f"{self.place}, line {line}" if line else self.place
-        name = f"`{path}`" if path else "the recipe"
-        text = " ".join(f"{where}: {name} {rule}".split())
-        raise UserError(text.replace(" : ", ": ")) from None
-
-
-def _is_required(field):
-    return (
-        field.default is dataclasses.MISSING
-        and field.default_factory is dataclasses.MISSING
-    )
-
-
-def _join(path, name):
-    return f"{path}.{name}" if path else str(name)
-
-
-def _describe_type(hint):
-    if typing.get_origin(hint) is typing.Literal:
-        return " or ".join(map(repr, typing.get_args(hint)))
-    name = getattr(hint, "__name__", None)
-    return name if name and not typing.get_args(hint) else str(hint)
 
 
 def _plain(value):

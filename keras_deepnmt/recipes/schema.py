@@ -26,20 +26,23 @@ class ModelRecipe:
 
 @dataclass(frozen=True)
 class DecodingRecipe(SearchOptions):
-    """How the trained model translates: the search options and a batch size.
+    """How the trained model translates: search options and size of a batch.
 
     Args:
-        batch_size: Number of sentences translated together.
+        batch_size: Largest number of sentences translated together.
+        batch_tokens: Largest number of tokens translated together, padding
+            included; `null` is 256 times `batch_size`.
     """
 
     batch_size: int = 32
+    batch_tokens: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        check_above_zero(self, "batch_size")
+        check_above_zero(self, "batch_size", "batch_tokens")
 
     def search_options(self) -> SearchOptions:
-        """Returns the search options alone, without the batch size."""
+        """Returns the search options alone, without the size of a batch."""
         return SearchOptions(**self.as_dict())
 
 
@@ -64,9 +67,12 @@ class Recipe:
     """Everything that is needed to reproduce a result.
 
     Args:
-        name: `<preset>.<corpus>_<source>_<target>`.
+        name: name of the recipe and of its run folder; for a bundled recipe
+            `<preset>.<corpus>_<source>_<target>`. A recipe file that gives
+            none has the name of the file.
         model: the model.
-        data: the corpora and how they are prepared.
+        data: the corpora and how they are prepared. With a prepared folder
+            (`--prepared`) they are those of the folder.
         training: how the model is trained.
         decoding: how the model translates.
         evaluation: how translations are scored.
@@ -79,9 +85,14 @@ class Recipe:
     8000
     """
 
-    name: str
+    name: str = field(metadata={"when_left_out": "the file's name"})
     model: ModelRecipe
-    data: PrepareOptions
+    data: PrepareOptions = field(
+        metadata={
+            "remedy": ". Name the corpora, or a folder that was prepared "
+            "(`--prepared DIR`)."
+        }
+    )
     training: TrainingRecipe
     decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)

@@ -282,16 +282,18 @@ class TrainingRecipe:
         effective_batch_tokens: tokens in the batch of an update; required with
             `batch_tokens: auto`, refused otherwise.
         max_shapes: maximum number of batch shapes; the step is compiled once
-            per shape. Defaults to 8.
+            per shape. Null takes the square root of `steps / 100` at the start
+            of a run, rounded down, from 1 to 8.
         optimizer: the optimizer.
         learning_rate: the learning rate schedule.
         initialize_from: folder of another run on the same prepared data.
-            Weights with the same name and shape in both models start with its
-            values; null starts from random weights.
+            Weights that are the same part of both models and have the same
+            shape start with its values, and a report lists them; null starts
+            from random weights.
         freeze: patterns of weight paths, such as `encoder*`; matching weights
             are not trained.
-        temperature: how the temperature of the layers that have one decreases;
-            null leaves it unchanged.
+        temperature: how the temperature of one-hot roles decreases; `{}` is the
+            schedule of Weissenborn et al. (2019), null leaves it unchanged.
         loss: loss of each token: `label_smoothed_cross_entropy`,
             `cross_entropy`, or a name given to `losses.register_loss`.
             Defaults to `label_smoothed_cross_entropy`.
@@ -350,7 +352,7 @@ class TrainingRecipe:
     steps: int
     batch_tokens: int | Literal["auto"] = 4096
     effective_batch_tokens: int | None = None
-    max_shapes: int = 8
+    max_shapes: int | None = None
     optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
     learning_rate: LearningRateRecipe = field(
         default_factory=LearningRateRecipe

@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import StagedFolder, write_json
-from keras_deepnmt.runs.build import average_into
+from keras_deepnmt.runs.build import average_checkpoints
 from keras_deepnmt.runs.run_folder import RunFolder
 
 
@@ -26,8 +26,8 @@ def average(
         What the new folder's `run.json` holds.
 
     Raises:
-        UserError: if the run is not finished, has fewer checkpoints, or the
-            output exists.
+        UserError: if the run is not finished or trains further, has fewer
+            checkpoints, or the output exists.
 
     Example:
     >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
@@ -37,8 +37,12 @@ def average(
     summary = run.read_summary()
     if Path(output_dir).exists():
         raise UserError(f"{output_dir}: exists already. Give a new folder.")
-    model, steps = average_into(run.recipe(), run, summary, last)
     with StagedFolder(output_dir) as folder:
+        # No training may delete a checkpoint meanwhile.
+        with run.lock(shared=True):
+            model, steps = average_checkpoints(
+                run.recipe(), run, summary, last, folder
+            )
         output = RunFolder(folder)
         shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
         shutil.copyfile(run.recipe_file, output.recipe_file)

@@ -1,12 +1,18 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
+from keras_deepnmt.data.batches.batch_shapes import (
+    choose_batch_shapes,
+    shapes_for_updates,
+)
+from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -23,6 +29,9 @@ from keras_deepnmt.training.schedules import (
 from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
+from keras_deepnmt.zoo.registry import PRESET_VERSION
+
+_ROWS_AT_A_TIME = 1_000_000
 
 
 def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
@@ -39,6 +48,7 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
             recipe.model.preset,
             sizes["source_vocabulary_size"],
             sizes["target_vocabulary_size"],
+            preset_version=preset_version(recipe),
             **{
                 "dtype": recipe.training.dtype_policy,
                 **recipe.model.overrides,
@@ -47,6 +57,17 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     except (TypeError, ValueError) as error:
         message = str(error).splitlines()[0]
         raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+
+
+def preset_version(recipe: Recipe) -> int:
+    """Returns the version of the presets that a recipe's model is built with.
+
+    It is the newest one, unless the recipe is a run folder's copy.
+    """
+    if not recipe.resolved:
+        return PRESET_VERSION
+    # Runs of the first version did not record it.
+    return recipe.resolved.get("preset_version", 1)
 
 
 def compile_model(
@@ -134,25 +155,89 @@ def plan_batches(
     batch_shapes = choose_batch_shapes(
         lengths,
         training.batch_tokens,
-        training.max_shapes,
+        training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
     weights = row_weights(data.manifest)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 
-def average_into(
-    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any], last: int
+def plan_validation(
+    recipe: Recipe, data: PreparedData, plan: BatchPlan, num_replicas: int = 1
+) -> BatchPlan | None:
+    """Plans the validation batches, or returns `None` without that split.
+
+    They have the shapes of the training batches, or of their parts if a batch
+    is computed in parts, so that they fit in memory too. `plan` is that of
+    training.
+    """
+    if "valid" not in data.splits:
+        return None
+    training = recipe.training
+    part_shapes = [
+        replace(
+            shape,
+            batch_size=shape.batch_size // training.gradient_accumulation_steps,
+        )
+        for shape in plan.batch_shapes
+    ]
+    return validation_plan(
+        data.store("valid").lengths,
+        part_shapes,
+        num_replicas,
+        # Without XLA nothing is compiled for a shape.
+        -(-training.steps // training.validate_every)
+        if training.jit_compile
+        else None,
+    )
+
+
+def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:
+    """Tells in a line per split how many pairs exceed the model's `max_length`.
+
+    Without such pairs the list is empty.
+    """
+    lines = []
+    for split in ("train", "valid"):
+        if split not in data.splits:
+            continue
+        lengths = data.store(split).lengths
+        long_pairs, longest = 0, 0
+        for start in range(0, len(lengths), _ROWS_AT_A_TIME):
+            longer_side = lengths[start : start + _ROWS_AT_A_TIME].max(axis=1)
+            long_pairs += int((longer_side > model.max_length).sum())
+            longest = max(longest, int(longer_side.max()))
+        if long_pairs:
+            lines.append(
+                f"Warning: {long_pairs:,} of {len(lengths):,} pairs of "
+                f"`{split}` are longer than the model's `max_length` of "
+                f"{model.max_length:,} tokens (the longest has {longest:,}). "
+                "Learned positions end there, so all tokens beyond have the "
+                "same one, and a translator cuts its source there. Set "
+                "`model.overrides.max_length`, or prepare the data with a "
+                "smaller `max_tokens`."
+            )
+    return lines
+
+
+def average_checkpoints(
+    recipe: Recipe,
+    run: RunFolder,
+    sizes: Mapping[str, Any],
+    last: int,
+    folder: Path,
 ) -> tuple[keras.Model, list[int]]:
     """Builds the model whose weights are the mean of the last checkpoints.
+
+    The mean is written to a temporary file in `folder`, to which no other
+    process may write.
 
     Returns:
         The model and the steps averaged.
     """
-    store = run.checkpoints()
-    file = run.directory / ".average.weights.h5"
+    file = folder / ".average.weights.h5"
     try:
-        steps = store.average(file, last=last)
+        steps = run.checkpoints().average(file, last=last)
         model = build_model(recipe, sizes)
         model.load_weights(file)
     finally:
@@ -176,7 +261,7 @@ def final_model(
         # A short run may have fewer checkpoints than it should average.
         most = recipe.training.average_checkpoints
         last = min(most, len(store.steps()))
-        return average_into(recipe, run, sizes, last)
+        return average_checkpoints(recipe, run, sizes, last, run.directory)
     trained = build_model(recipe, sizes)
     compile_model(recipe, trained)
     step = store.latest()

@@ -1,9 +1,10 @@
 """The callbacks of a training run."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
@@ -16,8 +17,12 @@ from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.compilation_limit import CompilationLimit
 from keras_deepnmt.training.plateau import DivideOnPlateau
+from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
-from keras_deepnmt.training.temperature import TemperatureDecay
+from keras_deepnmt.training.temperature import (
+    TemperatureDecay,
+    temperature_weights,
+)
 from keras_deepnmt.training.weight_average import (
     ValidateAverage,
     averaged_weights,
@@ -33,22 +38,26 @@ def make_callbacks(
     data: PreparedData,
     model: keras.Model,
     plan: BatchPlan,
+    validation: BatchPlan | None,
     *,
     store: CheckpointStore,
     rollbacks: Rollbacks,
-    progress: keras.callbacks.Callback,
+    progress: ThroughputProgress,
     workers: Workers,
     history: History,
 ) -> list[keras.callbacks.Callback]:
     """Makes the callbacks of a run, in the order in which they are called.
 
-    Of several processes only the chief gets those that write files. `history`
-    is what `RunFolder.history` returned.
+    `plan` and `validation` are the batches of training and validation. Of
+    several processes only the chief gets those that write files. `history` is
+    what `RunFolder.history` returned.
     """
     training = recipe.training
     callbacks = [
         ValidateAverage(),
-        _compilation_limit(data, plan),
+        CompilationLimit(
+            plan.batch_shapes, validation and validation.batch_shapes
+        ),
         rollbacks.detector,
     ]
     if training.temperature is not None:
@@ -57,7 +66,14 @@ def make_callbacks(
             TemperatureDecay(decay.start, decay.factor, decay.minimum)
         )
     if "valid" in data.splits:
-        bleu = make_bleu(recipe, run, data, model, workers.is_distributed)
+        bleu = make_bleu(
+            recipe,
+            run,
+            data,
+            model,
+            workers.is_distributed,
+            progress.say_compiling_search,
+        )
         callbacks += [bleu, log_time_of(bleu)]
     callbacks.append(progress)
     stopping = stopping_callbacks(recipe, rollbacks, history)
@@ -77,6 +93,23 @@ def make_callbacks(
             rollbacks.save_state,
         ),
     ]
+
+
+def describe_constant_temperature(
+    recipe: Recipe, model: keras.Model
+) -> str | None:
+    """Says that a temperature will not fall, or returns `None`."""
+    weights = temperature_weights(model)
+    if recipe.training.temperature is not None or not weights:
+        return None
+    value = float(keras.ops.convert_to_numpy(weights[0]))
+    return (
+        f"Warning: the temperature of relaxed samples stays {value:g}, because "
+        "the recipe has no `training.temperature`, so that one-hot roles are "
+        "never nearly one-hot in training. For the schedule of Weissenborn et "
+        "al. (2019), from 5 down to 0.5, add `training.temperature: {}`, or "
+        "train with --set training.temperature={}."
+    )
 
 
 def stopping_callbacks(
@@ -132,15 +165,18 @@ def make_bleu(
     data: PreparedData,
     model: keras.Model,
     is_distributed: bool,
+    report_compilation: Callable[[tuple[int, int]], None],
 ) -> BleuCallback:
     """Makes the callback that measures the BLEU of the validation set.
 
     With several worker processes (`is_distributed`) it always translates all
     sentences: each worker would measure other times, but all of them must
-    translate the same ones.
+    translate the same ones. `report_compilation` is called with the shape of a
+    batch for which the search is compiled.
     """
     sources, references = data.texts("valid")
     training = recipe.training
+    tokens = recipe.decoding.batch_tokens
     translator = Translator(
         model,
         data.source_tokenizer,
@@ -149,8 +185,10 @@ def make_bleu(
         num_beams=training.validation_beams,
         # Each replica translates `batch_size` sentences.
         batch_size=recipe.decoding.batch_size * num_replicas(model),
+        batch_tokens=tokens and tokens * num_replicas(model),
         compiled=training.jit_compile,
     )
+    translator.report_compilations(report_compilation)
     budget = None
     if training.validation_budget is not None and not is_distributed:
         budget = SentenceBudget(
@@ -186,11 +224,3 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
         logs["bleu_share"] = bleu.share
 
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
-
-
-def _compilation_limit(data, plan):
-    if "valid" not in data.splits:
-        return CompilationLimit(plan.batch_shapes)
-    lengths = data.store("valid").lengths
-    validation = validation_plan(lengths, plan.batch_shapes)
-    return CompilationLimit(plan.batch_shapes, validation.batch_shapes)

@@ -13,7 +13,12 @@ from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.files import lines_sha256, write_json, write_text
+from keras_deepnmt.files import (
+    file_lock,
+    lines_sha256,
+    write_json,
+    write_text,
+)
 from keras_deepnmt.recipes.schema import DecodingRecipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
@@ -29,6 +34,7 @@ def evaluate(
     split: str = "test",
     prepared_dir: str | Path | None = None,
     batch_size: int | None = None,
+    batch_tokens: int | None = None,
     tokenize: str | None = None,
     lowercase: bool | None = None,
     metrics: tuple[str, ...] | None = None,
@@ -49,8 +55,9 @@ def evaluate(
         target_file: its reference translations, line by line.
         split: split of the run's own data: `test` or `valid`.
         prepared_dir: the prepared folder, if it was moved after training.
-        batch_size: number of sentences translated together. Defaults to the
-            run's, as do the next three options.
+        batch_size: largest number of sentences translated together. Defaults
+            to the run's, as do the next four options.
+        batch_tokens: largest number of tokens translated together.
         tokenize: sacreBLEU's tokenizer.
         lowercase: whether case is ignored.
         metrics: names of the scores.
@@ -88,7 +95,7 @@ def evaluate(
         name = split
         sources, references = _open_data(run, prepared_dir).texts(split)
     decoding = _with_defaults(summary["decoding"]) | _given(
-        batch_size=batch_size, **search_options
+        batch_size=batch_size, batch_tokens=batch_tokens, **search_options
     )
     scoring = summary["evaluation"] | _given(
         tokenize=tokenize, lowercase=lowercase, metrics=metrics
@@ -138,13 +145,15 @@ def evaluate(
 def add_scores(file: Path, row: dict[str, Any]) -> None:
     """Adds what `evaluate` returned to `scores.json`.
 
-    A row of the same test set, options and checkpoint is replaced.
+    A row of the same test set, options and checkpoint is replaced. Of several
+    processes that add rows at the same time, none loses another's.
     """
-    rows = []
-    if file.is_file():
-        rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
-    rows = [r for r in rows if _setting(r) != _setting(row)]
-    write_json(file, {"evaluations": [*rows, row]})
+    with file_lock(file):
+        rows = []
+        if file.is_file():
+            rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
+        rows = [r for r in rows if _setting(r) != _setting(row)]
+        write_json(file, {"evaluations": [*rows, row]})
 
 
 def read_pairs(

@@ -1,5 +1,6 @@
 """Writes the final model of a run and its scores on the validation set."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -8,17 +9,23 @@ from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.files import write_json
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import final_model
+from keras_deepnmt.runs.build import final_model, preset_version
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
 
 
 def finish(
-    recipe: Recipe, run: RunFolder, data: PreparedData, step: int
+    recipe: Recipe,
+    run: RunFolder,
+    data: PreparedData,
+    step: int,
+    report_compilation: Callable[[tuple[int, int]], None],
 ) -> dict[str, Any]:
     """Averages checkpoints, scores the result, and writes `run.json`.
 
-    `step` is the number of updates made. Returns what `run.json` holds.
+    `step` is the number of updates made; `report_compilation` is called with
+    each `(rows, source length)` that the search is compiled for. Returns what
+    `run.json` holds.
     """
     manifest = data.manifest
     model, steps = final_model(recipe, run, manifest)
@@ -27,6 +34,7 @@ def finish(
         "name": recipe.name,
         "preset": recipe.model.preset,
         "overrides": recipe.model.overrides,
+        "preset_version": preset_version(recipe),
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),
@@ -41,7 +49,7 @@ def finish(
         "seed": recipe.seed,
         "parameters": model.count_params(),
         "training": describe_speed(logs),
-        "valid": _valid_scores(recipe, data, model),
+        "valid": _valid_scores(recipe, data, model, report_compilation),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -68,7 +76,7 @@ def describe_speed(logs):
     }
 
 
-def _valid_scores(recipe, data, model):
+def _valid_scores(recipe, data, model, report_compilation):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -78,7 +86,9 @@ def _valid_scores(recipe, data, model):
         data.target_tokenizer,
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
+        batch_tokens=recipe.decoding.batch_tokens,
     )
+    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

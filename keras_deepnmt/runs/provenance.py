@@ -12,9 +12,14 @@ import keras_deepnmt
 _PACKAGES = (
     "keras",
     "tensorflow",
+    "tensorflow-text",
+    "jax",
+    "jaxlib",
     "keras-nlp",
     "sentencepiece",
     "sacrebleu",
+    "grain",
+    "array-record",
     "numpy",
 )
 

@@ -2,15 +2,17 @@
 
 import csv
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
+    StagedFolder,
     atomic_file,
     file_sha256,
     lock_folder,
@@ -85,8 +87,13 @@ class RunFolder:
         """
         return read_summary(self.directory)
 
-    def check_resumable(self, recipe: Recipe, resume: bool) -> None:
+    def check_resumable(
+        self, recipe: Recipe, resume: bool, has_prepared: bool = False
+    ) -> None:
         """Makes the folder, or checks that `recipe` may be trained in it.
+
+        With a prepared folder (`has_prepared`) the section `data` is not
+        compared: `record_recipe` compares the folders.
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
@@ -94,7 +101,7 @@ class RunFolder:
                 and `resume` is false.
         """
         if self.recipe_file.is_file():
-            self._check_same(recipe)
+            self._check_same(recipe, has_prepared)
         elif self.directory.is_dir() and self.checkpoints().steps():
             raise UserError(
                 f"{self.directory}: has checkpoints but no recipe.yaml, so "
@@ -108,9 +115,28 @@ class RunFolder:
             )
         self.directory.mkdir(parents=True, exist_ok=True)
 
-    def _check_same(self, recipe):
+    def with_max_shapes(self, recipe: Recipe) -> Recipe:
+        """Replaces `max_shapes: null` by the number that this run has.
+
+        A new run gets the number that its updates are worth. It is recorded in
+        `recipe.yaml`, so that the batches stay the same when the run is
+        resumed or extended.
+        """
+        training = recipe.training
+        if training.max_shapes is not None:
+            return recipe
+        number = None
+        if self.recipe_file.is_file():
+            number = self.recipe().training.max_shapes
+        if number is None:
+            number = shapes_for_updates(training.steps)
+        return replace(recipe, training=replace(training, max_shapes=number))
+
+    def _check_same(self, recipe, has_prepared):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
         for key in [*here, *given]:
+            if has_prepared and key.startswith("data."):
+                continue
             if here.get(key) != given.get(key) and key not in CHANGEABLE_KEYS:
                 raise UserError(
                     f"{self.recipe_file}: `{key}` is {here.get(key)!r} in this "
@@ -119,19 +145,25 @@ class RunFolder:
                 )
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, shared: bool = False) -> Iterator[None]:
         """Keeps other processes from training in this folder.
 
         The lock ends with the block, or with the process if it is killed.
 
+        Args:
+            shared: whether other processes may read checkpoints at the same
+                time. Defaults to `False`.
+
         Raises:
-            UserError: if another process trains in it.
+            UserError: if another process trains in it or, unless `shared`,
+                reads its checkpoints.
         """
-        lock = lock_folder(self.directory)
+        lock = lock_folder(self.directory, shared)
         if lock is None:
+            reads = "" if shared else " or averages checkpoints"
             raise UserError(
-                f"{self.directory}: another process is training in this run "
-                "folder. Wait for it, stop it, or use another run folder."
+                f"{self.directory}: another process is training{reads} in this "
+                "run folder. Wait for it, stop it, or use another run folder."
             )
         try:
             yield
@@ -204,14 +236,11 @@ class RunFolder:
             writer.writerows(rows)
 
     def write_model(self, model) -> str:
-        """Saves the final model as a Keras preset.
+        """Saves the final model as a Keras preset, in place of an earlier one.
 
         Returns:
             SHA-256 of its weights file.
         """
-        temporary = self.directory / ".model.partial"
-        shutil.rmtree(temporary, ignore_errors=True)
-        model.save_to_preset(str(temporary))
-        shutil.rmtree(self.model_dir, ignore_errors=True)
-        os.replace(temporary, self.model_dir)
+        with StagedFolder(self.model_dir, replace=True) as folder:
+            model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)

@@ -1,5 +1,7 @@
 """Starts a run: its data, its recorded recipe and its initial weights."""
 
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -8,7 +10,11 @@ from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
-from keras_deepnmt.recipes.loading import save_recipe
+from keras_deepnmt.recipes.loading import (
+    flatten_recipe,
+    save_recipe,
+    with_prepared_data,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.build import build_model
@@ -18,6 +24,32 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
+from keras_deepnmt.zoo.registry import PRESET_VERSION
+
+
+def take_prepared_data(
+    recipe: Recipe, prepared_dir: str | Path, say: Callable[[str], None]
+) -> Recipe:
+    """Returns the recipe with the data that the folder was prepared with.
+
+    `say` prints a line if those of the recipe are others.
+
+    Raises:
+        UserError: if it is no prepared folder.
+    """
+    prepared = with_prepared_data(recipe, prepared_dir)
+    given, used = flatten_recipe(recipe), flatten_recipe(prepared)
+    keys = [
+        key
+        for key in {**given, **used}
+        if key.startswith("data.") and given.get(key) != used.get(key)
+    ]
+    if keys:
+        say(
+            f"{prepared_dir}: was prepared with other values than the recipe's "
+            f"of {', '.join(keys)}; its own are used and recorded."
+        )
+    return prepared
 
 
 def open_data(
@@ -59,6 +91,7 @@ def record_recipe(
         "manifest_sha256": file_sha256(data.directory / "manifest.json"),
         "tokenizer": dict(data.manifest["tokenizer"]),
         "corpora": data.manifest["corpora"],
+        "preset_version": PRESET_VERSION,
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
@@ -69,11 +102,20 @@ def record_recipe(
         resolved["batch"] = batch
     if run.recipe_file.is_file():
         _check_unchanged(run, data, teacher, resolved)
+        recorded = run.recipe()
+        if recorded.data != recipe.data:
+            # Older versions recorded the recipe's data instead of those used.
+            save_recipe(recipe, run.recipe_file, recorded.resolved)
         return
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     run.copy_tokenizers(data.directory)
     save_recipe(recipe, run.recipe_file, resolved)
+
+
+def with_recorded(recipe: Recipe, run: RunFolder) -> Recipe:
+    """Returns a recipe with what its run folder has recorded at the start."""
+    return dataclasses.replace(recipe, resolved=run.recipe().resolved)
 
 
 def _check_unchanged(run, data, teacher, resolved):

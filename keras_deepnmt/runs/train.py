@@ -2,11 +2,13 @@
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.manifest import describe_manifest
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -16,6 +18,7 @@ from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
 from keras_deepnmt.runs.build import (
     build_model,
     compile_model,
+    describe_long_pairs,
     plan_batches,
 )
 from keras_deepnmt.runs.compilation_cache import (
@@ -29,8 +32,14 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import open_data, record_recipe
+from keras_deepnmt.runs.start import (
+    open_data,
+    record_recipe,
+    take_prepared_data,
+    with_recorded,
+)
 from keras_deepnmt.runs.training_loop import TrainingLoop
+from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
 
@@ -55,8 +64,9 @@ def train(
         recipe: a recipe, its name or its file.
         run_dir: the run folder.
         data_dir: folder with copies of named corpora.
-        prepared_dir: a prepared folder to use; otherwise the recipe's data are
-            prepared into `run_dir/data`.
+        prepared_dir: a prepared folder to use. The run records the data that
+            it was prepared with instead of the recipe's. Otherwise the
+            recipe's data are prepared into `run_dir/data`.
         resume: whether to resume from checkpoints; if false, a folder that has
             any is refused.
         quiet: whether nothing is shown.
@@ -75,8 +85,12 @@ def train(
     'transformer_tiny'
     """
     if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe)
-    _check_preset(recipe)
+        recipe = load_recipe(recipe, prepared_dir=prepared_dir)
+    check_preset(recipe)
+    if prepared_dir is not None:
+        recipe = take_prepared_data(
+            recipe, prepared_dir, lambda text: _print(quiet, text)
+        )
     with cache_asked_for(run_dir, recipe.training.jit_compile):
         return _train(
             recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
@@ -96,7 +110,8 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
     workers = Workers(strategy)
     if not workers.is_chief:
         return _train_as_worker(recipe, run, prepared_dir, strategy, workers)
-    run.check_resumable(recipe, resume)
+    recipe = run.with_max_shapes(recipe)
+    run.check_resumable(recipe, resume, has_prepared=prepared_dir is not None)
     with run.lock():
         if run.recipe_file.is_file():
             run.extend(recipe)
@@ -106,6 +121,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
         data = open_data(recipe, run, data_dir, prepared_dir, quiet)
         batch = find_batch(recipe, run, data, lambda text: _print(quiet, text))
         record_recipe(recipe, run, data, batch)
+        recipe = with_recorded(recipe, run)
         workers.barrier()
         if strategy is None:
             strategy = _make_strategy(training, quiet)
@@ -115,7 +131,13 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
             warning = open_cache(run.directory, keras.config.backend())
             _print(quiet or not warning, warning)
         step = _run_loop(recipe, run, data, strategy, workers, quiet)
-        summary = finish(recipe, run, data, step)
+        summary = finish(
+            recipe,
+            run,
+            data,
+            step,
+            lambda shape: _print(quiet, describe_search_compilation(shape)),
+        )
         _print(quiet or not summary["valid"], _describe_scores(summary))
         workers.barrier()
     return summary
@@ -138,6 +160,8 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
                 f"{error} The run folder and the prepared folder must be on a "
                 "file system that all workers read."
             ) from error
+        recipe = run.with_max_shapes(recipe)
+        recipe = with_recorded(recipe, run)
         _run_loop(recipe, run, data, strategy, workers, quiet=True)
         workers.barrier()
     return run.read_summary()
@@ -145,15 +169,12 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
 
 def _run_loop(recipe, run, data, strategy, workers, quiet):
     """Builds, compiles and trains the model; returns the updates made."""
-    keras.utils.set_random_seed(recipe.seed)
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     if not quiet:
-        _print(quiet, _describe(recipe, data, plan))
-    with strategy.scope():
-        model = build_model(recipe, data.manifest)
-        frozen = compile_model(recipe, model, **compile_options(recipe, data))
-    if frozen:
-        _print(quiet, _describe_frozen(model, frozen))
+        _print(quiet, describe_run(recipe, data, plan))
+    model = build_for_training(
+        recipe, data, strategy, lambda text: _print(quiet, text)
+    )
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
     loop = TrainingLoop(recipe, run, data, model, plan, workers, quiet)
@@ -161,7 +182,32 @@ def _run_loop(recipe, run, data, strategy, workers, quiet):
     return loop.step
 
 
-def _check_preset(recipe):
+def build_for_training(
+    recipe: Recipe,
+    data: PreparedData,
+    strategy: Any,
+    say: Callable[[str], None],
+) -> keras.Model:
+    """Builds and compiles the model of a recipe in the strategy's scope.
+
+    `say` prints what does not train, and warnings.
+
+    Raises:
+        UserError: if the model or the objective refuses an option.
+    """
+    keras.utils.set_random_seed(recipe.seed)
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        frozen = compile_model(recipe, model, **compile_options(recipe, data))
+    if frozen:
+        say(_describe_frozen(model, frozen))
+    for warning in describe_long_pairs(model, data):
+        say(warning)
+    return model
+
+
+def check_preset(recipe: Recipe) -> None:
+    """Raises a `UserError` if the preset of a recipe does not exist."""
     try:
         get_preset(recipe.model.preset)
     except ValueError as error:
@@ -170,7 +216,8 @@ def _check_preset(recipe):
         ) from error
 
 
-def _describe(recipe, data, plan):
+def describe_run(recipe: Recipe, data: PreparedData, plan: BatchPlan) -> str:
+    """Describes in several lines the data and the batches of a run."""
     target_tokens = int(data.store("train").lengths[:, 1].sum())
     tokens = target_tokens / plan.batches_per_epoch
     epochs = recipe.training.steps / plan.batches_per_epoch

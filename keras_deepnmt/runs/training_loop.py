@@ -8,18 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import keras
+import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.datasets import (
+    plan_dataset,
     training_dataset,
-    validation_dataset,
 )
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
     check_unvalidated,
+    describe_constant_temperature,
     make_callbacks,
     stopping_callbacks,
 )
@@ -58,21 +62,30 @@ class TrainingLoop:
         self.quiet = quiet
         training = recipe.training
         self.store = run.checkpoints(keep=training.average_checkpoints + 1)
-        self.progress = ThroughputProgress(
-            training.steps, len(plan.batch_shapes), plan.padding_fraction, quiet
-        )
         divergence = training.divergence
         if workers.is_distributed:
             # Each worker would roll back on its own, and all would write.
             divergence = replace(divergence, most_rollbacks=0)
         self.rollbacks = Rollbacks(run, divergence)
         self.validation = None
-        if "valid" in data.splits:
-            self.validation = validation_dataset(
-                data.store("valid"), plan.batch_shapes
-            )
-        else:
+        self.validation_plan = plan_validation(
+            recipe, data, plan, num_replicas(model)
+        )
+        if self.validation_plan is None:
             check_unvalidated(recipe)
+        else:
+            self.validation = plan_dataset(
+                data.store("valid"), self.validation_plan
+            )
+        self.progress = ThroughputProgress(
+            training.steps,
+            len(plan.batch_shapes),
+            plan.padding_fraction,
+            quiet,
+            expected_validation_compilations=self.validation_plan
+            and np.count_nonzero(self.validation_plan.batches_per_shape),
+        )
+        self.progress.set_model(model)
 
     @property
     def step(self) -> int:
@@ -96,6 +109,9 @@ class TrainingLoop:
                 self.recipe, self.run_folder, self.data, self.model
             )
             self._print(f"Initialized: {report.describe()}")
+        warning = describe_constant_temperature(self.recipe, self.model)
+        if warning is not None:
+            self._print(warning)
         while not self._train_from(start):
             start = self.step
 
@@ -114,6 +130,7 @@ class TrainingLoop:
             self.data,
             self.model,
             self.plan,
+            self.validation_plan,
             store=self.store,
             rollbacks=self.rollbacks,
             progress=self.progress,

@@ -8,15 +8,16 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE
 from keras_deepnmt.serving.verification import find_version
+from keras_deepnmt.translator.rows import as_pairs, as_sentences
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,17 @@ class ServedHypothesis:
         text: the translation.
         score: `log_prob` divided by the length penalty; the search ranks by it.
         log_prob: sum of the natural log-probabilities of its tokens.
+        truncated: whether it ends only because the maximum length was reached;
+            `None` if the export is older than this output.
+        source_truncated: whether the source was longer than the export allows
+            and the rest of it was ignored; `None` as for `truncated`.
     """
 
     text: str
     score: float
     log_prob: float
+    truncated: bool | None = None
+    source_truncated: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,14 @@ class ServedScore:
     Attributes:
         log_prob: natural log-probability of the translation.
         token_log_probs: that of each token, the end id last.
+        source_truncated: whether the source was longer than the export allows
+            and the rest of it was ignored; `None` if the export is older than
+            this output.
     """
 
     log_prob: float
     token_log_probs: tuple[float, ...]
+    source_truncated: bool | None = None
 
 
 class ServingClient:
@@ -62,37 +73,66 @@ class ServingClient:
         """
         raise NotImplementedError
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
+    @overload
+    def translate(self, texts: str) -> str: ...
+
+    @overload
+    def translate(self, texts: Iterable[str]) -> list[str]: ...
+
+    def translate(self, texts):
         """Translates sentences.
 
         Args:
-            texts: Sentences, translated as one batch.
+            texts: Sentences, translated as one batch, or one sentence as a
+                string.
 
         Returns:
-            One translation per sentence.
+            One translation per sentence; of a string, the translation alone.
+
+        Raises:
+            TypeError: if a sentence is no string.
         """
+        texts, is_one = as_sentences(texts)
         if not texts:
             return []
-        return self.predict("serving_default", {"text": list(texts)})["text"]
+        outputs = self.predict("serving_default", {"text": texts})["text"]
+        return outputs[0] if is_one else outputs
 
+    @overload
     def translate_nbest(
         self,
-        texts: Sequence[str],
+        texts: str,
         num_hypotheses: int | None = None,
         length_penalty: float | None = None,
-    ) -> list[list[ServedHypothesis]]:
+    ) -> list[ServedHypothesis]: ...
+
+    @overload
+    def translate_nbest(
+        self,
+        texts: Iterable[str],
+        num_hypotheses: int | None = None,
+        length_penalty: float | None = None,
+    ) -> list[list[ServedHypothesis]]: ...
+
+    def translate_nbest(self, texts, num_hypotheses=None, length_penalty=None):
         """Returns several translations of each sentence, best first.
 
         Args:
-            texts: Sentences, translated as one batch.
+            texts: Sentences, translated as one batch, or one sentence as a
+                string.
             num_hypotheses: Number of translations per sentence, at most the
                 export's number of beams, which is the default.
             length_penalty: Exponent of the length penalty. Defaults to that
                 of the export; its offset is always that of the export.
 
         Returns:
-            At most `num_hypotheses` translations for each sentence.
+            A list of at most `num_hypotheses` translations for each sentence;
+            of a string, its list alone.
+
+        Raises:
+            TypeError: if a sentence is no string.
         """
+        texts, is_one = as_sentences(texts)
         if not texts:
             return []
         numbers = {
@@ -100,41 +140,57 @@ class ServingClient:
             "length_penalty": length_penalty,
         }
         given = {name: x for name, x in numbers.items() if x is not None}
-        inputs = {"text": list(texts), **given}
-        outputs = self.predict("translate_nbest", inputs)
-        columns = (outputs[name] for name in ("text", "score", "log_prob"))
-        return [
-            [
-                ServedHypothesis(*values)
-                for values in zip(*row, strict=True)
-                if isfinite(values[1])
-            ]
-            for row in zip(*columns, strict=True)
+        outputs = self.predict("translate_nbest", {"text": texts, **given})
+        by_sentence = _rows_of(outputs, "source_truncated", len(texts))
+        nbest = [
+            _served_hypotheses(
+                {name: values[row] for name, values in outputs.items()},
+                is_truncated,
+            )
+            for row, is_truncated in enumerate(by_sentence)
         ]
+        return nbest[0] if is_one else nbest
 
+    @overload
+    def score(self, sources: str, targets: str) -> ServedScore: ...
+
+    @overload
     def score(
-        self, sources: Sequence[str], targets: Sequence[str]
-    ) -> list[ServedScore]:
+        self, sources: Iterable[str], targets: Iterable[str]
+    ) -> list[ServedScore]: ...
+
+    def score(self, sources, targets):
         """Computes the log-probabilities of given translations.
 
         Args:
-            sources: Sentences.
-            targets: One translation for each source.
+            sources: Sentences, or one sentence as a string.
+            targets: One translation for each source, or one as a string.
 
         Returns:
-            One `ServedScore` per pair.
+            One `ServedScore` per pair; of two strings, the `ServedScore`
+            alone.
+
+        Raises:
+            TypeError: if a sentence is no string, or only one of `sources` and
+                `targets` is a string.
         """
+        sources, targets, is_one = as_pairs(sources, targets)
         if not sources and not targets:
             return []
-        inputs = {"source": list(sources), "target": list(targets)}
+        inputs = {"source": sources, "target": targets}
         outputs = self.predict("score", inputs)
-        columns = ("log_prob", "token_log_prob", "num_tokens")
-        return [
-            ServedScore(log_prob, tuple(token_log_probs[:num_tokens]))
-            for log_prob, token_log_probs, num_tokens in zip(
-                *(outputs[name] for name in columns), strict=True
+        columns = [
+            outputs[name]
+            for name in ("log_prob", "token_log_prob", "num_tokens")
+        ]
+        by_pair = _rows_of(outputs, "source_truncated", len(sources))
+        scores = [
+            ServedScore(log_prob, tuple(token_log_probs[:length]), is_truncated)
+            for log_prob, token_log_probs, length, is_truncated in zip(
+                *columns, by_pair, strict=True
             )
         ]
+        return scores[0] if is_one else scores
 
 
 class SavedModelClient(ServingClient):
@@ -243,6 +299,21 @@ class RestClient(ServingClient):
             raise UserError(
                 f"{self.url}: no server answers ({error})."
             ) from error
+
+
+def _rows_of(outputs, name, num_rows):
+    # Exports made before the output existed lack it.
+    return outputs.get(name, [None] * num_rows)
+
+
+def _served_hypotheses(outputs, source_truncated):
+    columns = [outputs[name] for name in ("text", "score", "log_prob")]
+    columns.append(_rows_of(outputs, "truncated", len(columns[0])))
+    return [
+        ServedHypothesis(*values, source_truncated)
+        for values in zip(*columns, strict=True)
+        if isfinite(values[1])
+    ]
 
 
 def _to_python(values):

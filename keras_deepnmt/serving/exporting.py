@@ -1,6 +1,7 @@
 """Exports a translator as a SavedModel for TensorFlow Serving."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from keras_deepnmt.serving.golden import (
     write_golden,
 )
 from keras_deepnmt.serving.verification import numbered_versions, verify
+from keras_deepnmt.translator.invalid_numbers import no_probabilities
+from keras_deepnmt.translator.rows import refuse_one_sentence
 from keras_deepnmt.version import __version__
 
 if TYPE_CHECKING:
@@ -58,8 +61,10 @@ def export(
         The folder of the new version.
 
     Raises:
+        TypeError: if `golden_sources` is a string.
         UserError: if the version already exists, the disk is full, Keras does
-            not run on TensorFlow, or a golden sentence differs.
+            not run on TensorFlow, the model computes NaN, or a golden sentence
+            differs.
         ValueError: if the graph has a forbidden operation, or an argument is
             too small.
 
@@ -68,6 +73,7 @@ def export(
     PosixPath('served/demo/1')
     """
     _check(version)
+    refuse_one_sentence(golden_sources, "golden_sources")
     directory = Path(directory)
     versions = numbered_versions(directory)
     if version is None:
@@ -134,7 +140,10 @@ def _run_golden(graph, sources):
     max_characters = graph.model.max_length
     if max_characters is not None:
         max_characters = max(max_characters - 2, 0)
-    return golden_records(sources, graph.num_beams, call, max_characters)
+    records = golden_records(sources, graph.num_beams, call, max_characters)
+    if not all(math.isfinite(record["score"]) for record in records):
+        raise no_probabilities(graph.model)
+    return records
 
 
 def _write_description(graph, translator, folder):

@@ -14,6 +14,7 @@ from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.clients import SavedModelClient
+from keras_deepnmt.translator.rows import refuse_one_sentence
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -134,6 +135,7 @@ def compare_translations(
         The counts and all differences.
 
     Raises:
+        TypeError: if `sentences` is a string.
         UserError: if the folder is not an export.
 
     Example:
@@ -141,6 +143,7 @@ def compare_translations(
     >>> report.identical_to_graph == report.num_sentences
     True
     """
+    refuse_one_sentence(sentences, "sentences")
     searches = _ThreeSearches(saved_model_dir, translator)
     graph_differences, differences = [], []
     for batch in _batches(translator, sentences):
@@ -172,7 +175,9 @@ def _batches(translator, sentences):
     lengths = list(map(len, translator.source_tokenizer.encode(sentences)))
     return [
         [sentences[number] for number in numbers]
-        for numbers in length_batches(lengths, translator.batch_size)
+        for numbers in length_batches(
+            lengths, translator.batch_size, translator.batch_tokens
+        )
     ]
 
 
@@ -191,6 +196,7 @@ class _ThreeSearches:
             translator.source_tokenizer,
             translator.target_tokenizer,
             batch_size=translator.batch_size,
+            batch_tokens=translator.batch_tokens,
             max_source_length=description["max_source_length"],
             options=options,
         )

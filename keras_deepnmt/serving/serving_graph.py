@@ -7,7 +7,7 @@ import tensorflow_text
 
 from keras_deepnmt.decoding.beam import beam_search
 from keras_deepnmt.decoding.greedy import greedy_search
-from keras_deepnmt.decoding.hypotheses import EXTRA_TOKENS
+from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
@@ -32,11 +32,16 @@ class ServingGraph(SearchOptionAttributes):
     Attributes:
         options: the `SearchOptions`.
         signatures: dict from signature name to `tf.function`:
-            `serving_default(text (B,))` returns `text` and `score` `(B,)`;
+            `serving_default(text (B,))` returns `text`, `score` and `truncated`
+            `(B,)`;
             `translate_nbest(text (B,), num_hypotheses, length_penalty)` returns
-            `text`, `score` and `log_prob` `(B, num_hypotheses)`;
+            `text`, `score`, `log_prob` and `truncated` `(B, num_hypotheses)`;
             `score(source (B,), target (B,))` returns `log_prob` and
-            `num_tokens` `(B,)` and `token_log_prob` `(B, T)`.
+            `num_tokens` `(B,)` and `token_log_prob` `(B, T)`. All of them
+            return `source_truncated` `(B,)`, whether a source was longer than
+            `max_source_length` and the rest of it ignored. `truncated` is
+            `Hypothesis.truncated` of a translator. A text without an axis is a
+            batch of one.
 
     Example:
     >>> graph = ServingGraph(translator)
@@ -77,7 +82,13 @@ class ServingGraph(SearchOptionAttributes):
         @tf.function(input_signature=[_string_spec("text")], autograph=False)
         def translate(text):
             outputs = self.search(text, self.length_penalty)
-            return {name: outputs[name][:, 0] for name in ("text", "score")}
+            return {
+                "source_truncated": outputs["source_truncated"],
+                **{
+                    name: outputs[name][:, 0]
+                    for name in ("text", "score", "truncated")
+                },
+            }
 
         return translate
 
@@ -109,8 +120,11 @@ class ServingGraph(SearchOptionAttributes):
                 length_penalty = tf.identity(length_penalty)
             outputs = self.search(text, length_penalty)
             return {
-                name: outputs[name][:, :num_hypotheses]
-                for name in ("text", "score", "log_prob")
+                "source_truncated": outputs["source_truncated"],
+                **{
+                    name: outputs[name][:, :num_hypotheses]
+                    for name in ("text", "score", "log_prob", "truncated")
+                },
             }
 
         return translate_nbest
@@ -121,6 +135,7 @@ class ServingGraph(SearchOptionAttributes):
             autograph=False,
         )
         def score(source, target):
+            source, target = _as_batch(source), _as_batch(target)
             same_length = tf.debugging.assert_equal(
                 tf.shape(source)[0],
                 tf.shape(target)[0],
@@ -130,10 +145,11 @@ class ServingGraph(SearchOptionAttributes):
                 source, batch_size = _at_least_one(source)
                 target, _ = _at_least_one(target)
             labels = self._labels(target)
+            rows, is_truncated = self._source_rows(source)
             begin = tf.fill((tf.shape(labels)[0], 1), BEGIN_ID)
             token_log_probs = score_targets(
                 self.model,
-                self._source_rows(source).to_tensor(PADDING_ID),
+                rows.to_tensor(PADDING_ID),
                 # The end id is not an input: no token follows it.
                 tf.concat([begin, _without_end(labels)[:, :-1]], axis=1),
                 labels,
@@ -143,6 +159,7 @@ class ServingGraph(SearchOptionAttributes):
                 "log_prob": tf.reduce_sum(token_log_probs, axis=1),
                 "num_tokens": tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1),
                 "token_log_prob": token_log_probs,
+                "source_truncated": is_truncated[:batch_size],
             }
 
         return score
@@ -152,12 +169,13 @@ class ServingGraph(SearchOptionAttributes):
     ) -> dict[str, tf.Tensor]:
         """Translates a batch of sentences `(B,)` by beam or greedy search.
 
-        Returns a dict of `text`, `score` and `log_prob` `(B, K)` and `ids`
-        `(B, K, M)`. A hypothesis that does not exist has score minus infinity.
-        An empty sentence has one hypothesis: empty, with score 0.
+        Returns a dict of `text`, `score`, `log_prob` and `truncated` `(B, K)`,
+        `ids` `(B, K, M)` and `source_truncated` `(B,)`. A hypothesis that does
+        not exist has score minus infinity. An empty sentence has one
+        hypothesis: empty, with score 0.
         """
-        text, batch_size = _at_least_one(text)
-        rows = self._source_rows(text)
+        text, batch_size = _at_least_one(_as_batch(text))
+        rows, is_truncated = self._source_rows(text)
         # A row with only the end id is an empty sentence, which the search gets
         # as a row of padding.
         is_empty = rows.row_lengths() <= 1
@@ -170,7 +188,7 @@ class ServingGraph(SearchOptionAttributes):
             self.model,
             source_ids,
             options=self.options.updated(length_penalty=length_penalty),
-            max_length=tf.shape(source_ids)[1] + EXTRA_TOKENS,
+            max_length=longest_output(tf.shape(source_ids)[1], self.options),
         )
         if is_greedy:
             outputs = {name: x[:, None] for name, x in outputs.items()}
@@ -181,13 +199,16 @@ class ServingGraph(SearchOptionAttributes):
             "text": self._texts(outputs["ids"]),
             "score": tf.where(is_certain, 0.0, outputs["scores"]),
             "log_prob": tf.where(is_certain, 0.0, outputs["log_probs"]),
+            "truncated": outputs["truncated"],
             "ids": outputs["ids"],
+            "source_truncated": is_truncated,
         }
         return {name: x[:batch_size] for name, x in outputs.items()}
 
     def _source_rows(self, text):
         ids = self.source_tokenizer.tokenize(text)
-        return _with_end(ids[:, : self.max_source_length - 1])
+        most = self.max_source_length - 1  # the end id is added
+        return _with_end(ids[:, :most]), ids.row_lengths() > most
 
     def _labels(self, target):
         rows = _with_end(self.target_tokenizer.tokenize(target))
@@ -226,6 +247,19 @@ def _graph_tokenizer(tokenizer):
 
 def _string_spec(name):
     return tf.TensorSpec((None,), tf.string, name)
+
+
+def _as_batch(text):
+    # Loaded signatures and TensorFlow Serving take tensors of any rank. The
+    # placeholder keeps optimizers from relying on the shape of the signature.
+    text = tf.compat.v1.placeholder_with_default(text, shape=None)
+    is_batch = tf.debugging.Assert(
+        tf.size(tf.shape(text)) <= 1,  # `tf.rank` would be optimized
+        ["Texts must be a list of sentences. Received an array of shape:"]
+        + [tf.shape(text)],
+    )
+    with tf.control_dependencies([is_batch]):
+        return tf.reshape(text, (-1,))
 
 
 def _at_least_one(text):

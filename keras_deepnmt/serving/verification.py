@@ -5,12 +5,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE, read_golden
+from keras_deepnmt.translator.rows import as_sentences
 
 SCRIPT = Path(__file__).with_name("standalone.py")
 _MAX_CHARACTERS = 80
@@ -72,29 +73,31 @@ def verify(directory: str | Path) -> Verification:
 
 
 def translate_in_fresh_process(
-    directory: str | Path, texts: Sequence[str]
-) -> list[str]:
+    directory: str | Path, texts: str | Iterable[str]
+) -> str | list[str]:
     """Translates with an export in a process without this package.
 
     Args:
         directory: A version folder, or a model folder, whose newest version is
             used.
-        texts: Sentences.
+        texts: Sentences, or one sentence as a string.
 
     Returns:
         One translation per sentence, from a process that can import neither
-        this package nor keras-nlp.
+        this package nor keras-nlp; of a string, the translation alone.
 
     Raises:
+        TypeError: if a sentence is no string.
         UserError: if the folder is not an export.
 
     Example:
     >>> translate_in_fresh_process("served/demo", ["a little dog"])
     ['ein kleiner Hund']
     """
+    texts, is_one = as_sentences(texts)
     version_dir = find_version(directory)
-    report = _run_standalone("translate", version_dir, json.dumps(list(texts)))
-    return report["texts"]
+    report = _run_standalone("translate", version_dir, json.dumps(texts))
+    return report["texts"][0] if is_one else report["texts"]
 
 
 def find_version(directory: str | Path) -> Path:

@@ -60,7 +60,7 @@ class CompilationLimit(keras.callbacks.Callback):
             )
             for shape in batch_shapes
         ]
-        unexpected = shapes.difference(expected)
+        unexpected = set(shapes).difference(expected)
         if unexpected:
             raise UserError(
                 f"the {step} step met a batch of "

@@ -1,5 +1,6 @@
 """The progress bar and progress lines of training."""
 
+import functools
 import sys
 import time
 from typing import TextIO
@@ -17,15 +18,27 @@ from rich.progress import (
 from keras_deepnmt.models.training_step.training_state import update_count
 
 
+def describe_search_compilation(shape: tuple[int, int]) -> str:
+    """Says that the search is compiled for `(rows, source length)`.
+
+    Example:
+    >>> describe_search_compilation((32, 24))
+    'compiling the search for 32 x 24 tokens'
+    """
+    return f"compiling the search for {shape[0]} x {shape[1]} tokens"
+
+
 class ThroughputProgress(keras.callbacks.Callback):
     """Shows updates, loss, rate, tokens per second, padding, compilations.
 
     Shows a live bar in a terminal; otherwise prints one line per epoch, and at
-    most one per minute within an epoch. It adds these values to the logs of an
-    epoch, so that later callbacks (CSV, TensorBoard) record them: `step`,
-    `learning_rate`, `seconds`, `tokens_per_second` (real target tokens per
-    second of training) and `compile_seconds` (of the updates with a new batch
-    shape: tracing, compiling, and the update itself).
+    most one per minute within an epoch. Before XLA compiles the step for
+    another batch shape, which takes seconds to minutes, a line says so. It adds
+    these values to the logs of an epoch, so that later callbacks (CSV,
+    TensorBoard) record them: `step`, `learning_rate`, `seconds`,
+    `tokens_per_second` (real target tokens per second of training) and
+    `compile_seconds` (of the updates with a new batch shape: tracing,
+    compiling, and the update itself).
 
     Args:
         total_steps: int. Number of updates of the whole run.
@@ -35,6 +48,8 @@ class ThroughputProgress(keras.callbacks.Callback):
         stream: text stream to write to. Defaults to standard error.
         seconds_between_lines: float. Without a terminal, minimum seconds
             between two lines within an epoch. Defaults to `60.0`.
+        expected_validation_compilations: int. Number of batch shapes in
+            validation.
 
     Example:
     >>> progress = keras_deepnmt.training.ThroughputProgress(8000, quiet=True)
@@ -50,6 +65,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         quiet: bool = False,
         stream: TextIO | None = None,
         seconds_between_lines: float = 60.0,
+        expected_validation_compilations: int | None = None,
     ):
         super().__init__()
         self.total_steps = total_steps
@@ -58,8 +74,40 @@ class ThroughputProgress(keras.callbacks.Callback):
         self.quiet = quiet
         self.stream = stream or sys.stderr
         self.seconds_between_lines = seconds_between_lines
+        self.expected_validation_compilations = expected_validation_compilations
         self._bar = None
         self._task = None
+
+    def set_model(self, model):
+        super().set_model(model)
+        if not getattr(model, "step_jit_compile", False):
+            return
+        for purpose, shapes, expected in (
+            ("training", model.training_shapes, self.expected_compilations),
+            (
+                "validation",
+                model.evaluation_shapes,
+                self.expected_validation_compilations,
+            ),
+        ):
+            shapes.listener = functools.partial(
+                self._say_compiling, purpose, shapes, expected
+            )
+
+    def say_compiling_search(self, shape: tuple[int, int]):
+        """Says that the search is compiled for `(rows, source length)`."""
+        self._say(describe_search_compilation(shape))
+
+    def _say_compiling(self, purpose, shapes, expected, shape):
+        rows, source_length, target_length = shape
+        strategy = getattr(self.model, "distribute_strategy", None)
+        if strategy is not None:
+            rows *= strategy.num_replicas_in_sync
+        of_all = f" of {expected}" if expected else ""
+        self._say(
+            f"compiling {purpose} shape {len(shapes)}{of_all}: "
+            f"{rows} x {source_length} -> {target_length} tokens"
+        )
 
     def on_train_begin(self, logs=None):
         self._step = update_count(self.model)
@@ -167,7 +215,11 @@ class ThroughputProgress(keras.callbacks.Callback):
         self._line_time = time.monotonic()
         if self.quiet:
             return
-        line = f"update {self._step}/{self.total_steps}: {description}"
+        self._say(f"update {self._step}/{self.total_steps}: {description}")
+
+    def _say(self, line):
+        if self.quiet:
+            return
         if self._bar is not None:
             self._bar.console.print(line, highlight=False, markup=False)
         else:

@@ -6,6 +6,15 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.models.training_step.training_state import update_count
 
 
+def temperature_weights(model: keras.Model) -> list[keras.Variable]:
+    """Returns the temperature of every layer that has one."""
+    return [
+        weight
+        for weight in model.non_trainable_weights
+        if weight.name == "temperature" and not tuple(weight.shape)
+    ]
+
+
 class TemperatureDecay(keras.callbacks.Callback):
     """Decreases the temperature of every layer that has one, at each update.
 
@@ -69,11 +78,7 @@ class TemperatureDecay(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self._step = update_count(self.model)
-        self._weights = [
-            weight
-            for weight in self.model.non_trainable_weights
-            if weight.name == "temperature" and not tuple(weight.shape)
-        ]
+        self._weights = temperature_weights(self.model)
         if not self._weights:
             raise UserError(
                 "a falling temperature needs a layer with a scalar weight "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import keras
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.layers.multi_layer_attention import NEAREST_ATTENTION
 
 
 def weight_path(model: keras.Model, weight: keras.Variable) -> str:
@@ -75,11 +76,11 @@ class SharedWeights:
     """Which weights were copied, by path and number of parameters.
 
     Attributes:
-        shared: copied weights, now equal in both models.
+        shared: weights of the target that were copied from the source.
         fresh: all other weights of the target, unchanged.
-        unused: all other weights of the source.
-        mismatched: weights in both models with different shapes, with the
-            source's shape and the target's.
+        unused: weights of the source that were not copied.
+        mismatched: weights of the target that are in both models with
+            different shapes, with the source's shape and the target's.
     """
 
     shared: dict[str, int]
@@ -109,10 +110,14 @@ class SharedWeights:
 def copy_shared_weights(
     source: keras.Model, target: keras.Model
 ) -> SharedWeights:
-    """Copies all weights that have the same path and shape in two models.
+    """Copies all weights that two models share.
 
     Dou et al. (2018) initialize their deep models in this way from a trained
-    baseline; the new weights keep their own initialization.
+    baseline; the new weights keep their own initialization. Weights are shared
+    if they are the same part of the model and have the same shape: they have
+    the same path, except that the attention of a block is the first one of a
+    `layers.MultiLayerAttention`, and that one matrix for all embeddings gives
+    its values to separate ones.
 
     Args:
         source: a built model.
@@ -131,29 +136,47 @@ def copy_shared_weights(
     >>> len(report.shared), len(report.fresh), len(report.unused)
     (41, 15, 0)
     """
-    sources = {weight_path(source, w): w for w in source.weights}
+    sources = {_part(weight_path(source, w)): w for w in source.weights}
     targets = {weight_path(target, w): w for w in target.weights}
-    shared, mismatched = {}, {}
+    shared, mismatched, used = {}, {}, set()
     for path, weight in targets.items():
-        if path not in sources:
+        name = _find_part(path, sources)
+        if name is None:
             continue
-        shapes = tuple(sources[path].shape), tuple(weight.shape)
+        shapes = tuple(sources[name].shape), tuple(weight.shape)
         if shapes[0] == shapes[1]:
-            weight.assign(keras.ops.convert_to_numpy(sources[path]))
+            weight.assign(keras.ops.convert_to_numpy(sources[name]))
             shared[path] = math.prod(weight.shape)
+            used.add(name)
         else:
             mismatched[path] = shapes
     return SharedWeights(
         shared,
-        fresh=_sizes(targets, shared),
-        unused=_sizes(sources, shared),
+        fresh={p: _size(w) for p, w in targets.items() if p not in shared},
+        unused={
+            weight_path(source, weight): _size(weight)
+            for name, weight in sources.items()
+            if name not in used
+        },
         mismatched=mismatched,
     )
 
 
-def _sizes(weights, shared):
-    return {
-        path: math.prod(weight.shape)
-        for path, weight in weights.items()
-        if path not in shared
-    }
+def _part(path):
+    """Names what part of a model a weight is, in whatever layer it lies."""
+    return path.replace(f"/attention/{NEAREST_ATTENTION}/", "/attention/")
+
+
+def _find_part(path, sources):
+    """Finds the source's weight for a path of the target, by its part."""
+    name = _part(path)
+    if name in sources:
+        return name
+    layer, _, rest = name.partition("/")
+    shared = f"shared_embedding/{rest}"
+    is_embedding = layer in ("source_embedding", "target_embedding")
+    return shared if is_embedding and shared in sources else None
+
+
+def _size(weight):
+    return math.prod(weight.shape)

@@ -12,12 +12,18 @@ class Hypothesis:
         score: `log_prob` divided by the length penalty; the search ranks by it.
         log_prob: Sum of the tokens' natural log-probabilities.
         ids: The tokens, the end id 3 included.
+        truncated: Whether it ends only because the maximum length was reached:
+            the model gave another token a higher probability than the end.
+        source_truncated: Whether the source had more tokens than the translator
+            accepts, and the rest of them was ignored.
     """
 
     text: str
     score: float
     log_prob: float
     ids: tuple[int, ...]
+    truncated: bool = False
+    source_truncated: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,11 @@ class TargetScore:
         tokens: Subwords of the target; the last one is the end token.
         log_probs: Natural log-probability of each.
         total: Their sum.
+        source_truncated: Whether the source had more tokens than the translator
+            accepts, and the rest of them was ignored.
     """
 
     tokens: tuple[str, ...]
     log_probs: tuple[float, ...]
     total: float
+    source_truncated: bool = False

@@ -1,9 +1,67 @@
 """Turns text into rows of ids, each ending with the end id."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
+
+
+def as_sentences(
+    texts: str | Iterable[str], name: str = "texts"
+) -> tuple[list[str], bool]:
+    """Returns a list of sentences, and whether `texts` is a single sentence.
+
+    Raises:
+        TypeError: if `texts`, the argument `name`, holds anything but strings.
+
+    Example:
+    >>> as_sentences("a dog"), as_sentences(["a dog"])
+    ((['a dog'], True), (['a dog'], False))
+    """
+    if isinstance(texts, str):
+        return [texts], True
+    is_iterable = isinstance(texts, Iterable) and not isinstance(texts, bytes)
+    sentences = list(texts) if is_iterable else [texts]
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(
+                f"`{name}` must be a string or a list of strings. Received: "
+                f"{sentence!r} of type {type(sentence).__name__}"
+            )
+    return sentences, False
+
+
+def as_pairs(
+    sources: str | Iterable[str], targets: str | Iterable[str]
+) -> tuple[list[str], list[str], bool]:
+    """Returns sources, targets, and whether they are a single pair.
+
+    Raises:
+        TypeError: if only one of them is a string, or one holds anything but
+            strings.
+    """
+    sources, is_one = as_sentences(sources, "sources")
+    targets, is_one_target = as_sentences(targets, "targets")
+    if is_one != is_one_target:
+        raise TypeError(
+            "`sources` and `targets` must be two strings or two lists of "
+            "strings. Received: a string and a list"
+        )
+    return sources, targets, is_one
+
+
+def refuse_one_sentence(texts, name: str) -> None:
+    """Refuses a string where only several sentences have a meaning.
+
+    Raises:
+        TypeError: if `texts`, the argument `name`, is a string. Its letters
+            would be taken for sentences.
+    """
+    if isinstance(texts, str | bytes):
+        raise TypeError(
+            f"`{name}` must hold sentences. Received: {name}={texts!r}. "
+            f"Pass [{texts!r}] for a single one."
+        )
 
 
 def source_rows(

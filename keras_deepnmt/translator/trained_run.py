@@ -20,6 +20,7 @@ TOKENIZER_DIR = "tokenizer"
 DECODING_OPTIONS = (
     *SearchOptions.names(),
     "batch_size",
+    "batch_tokens",
     "max_source_length",
 )
 
@@ -36,6 +37,7 @@ class Run:
         target_tokenizer: tokenizer of the target side.
         decoding: the run's own options of `Translator`.
         weights_sha256: SHA-256 of the weights file.
+        preset_version: version of the preset's definition.
     """
 
     directory: Path
@@ -45,6 +47,7 @@ class Run:
     target_tokenizer: "Tokenizer"
     decoding: dict
     weights_sha256: str
+    preset_version: int = 1
 
     def load_model(self) -> "Seq2Seq":
         """Builds the model and loads the run's weights.
@@ -66,6 +69,7 @@ class Run:
             self.preset,
             self.source_tokenizer.vocabulary_size,
             self.target_tokenizer.vocabulary_size,
+            preset_version=self.preset_version,
             **self.overrides,
         )
         try:
@@ -117,6 +121,8 @@ def read_run(run_dir: str | Path) -> Run:
             if name in DECODING_OPTIONS
         },
         summary["weights_sha256"],
+        # Runs of the first version did not record it.
+        summary.get("preset_version", 1),
     )
 
 

@@ -1,14 +1,14 @@
 """Translates and scores text in batches of few shapes."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from keras_deepnmt.decoding.batches import length_batches
 from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
     SearchOptions,
@@ -16,8 +16,18 @@ from keras_deepnmt.decoding.options import (
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
+from keras_deepnmt.translator.batch_limits import (
+    BatchLimitAttributes,
+    BatchLimits,
+)
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
-from keras_deepnmt.translator.rows import label_rows, source_rows
+from keras_deepnmt.translator.rows import (
+    as_pairs,
+    as_sentences,
+    label_rows,
+    refuse_one_sentence,
+    source_rows,
+)
 from keras_deepnmt.translator.trained_run import read_run
 
 if TYPE_CHECKING:
@@ -28,11 +38,13 @@ if TYPE_CHECKING:
 MAX_SOURCE_LENGTH = 1024
 
 
-class Translator(SearchOptionAttributes):
+class Translator(SearchOptionAttributes, BatchLimitAttributes):
     """Translates and scores text with a model.
 
-    Sentences are sorted by length and computed in batches of a fixed size and
-    few lengths, since each shape is compiled once. Results are in the order of
+    Sentences are sorted by length and computed in batches of few sizes and
+    lengths, since each shape is compiled once: 1, 4, 16, ... rows or a full
+    batch. Other options of the search need no compilation if they are of type
+    `float`, such as the length penalty. Results are in the order of
     the input. Weights are read at each call: a translator made before training
     translates with the weights that training has reached.
 
@@ -41,7 +53,11 @@ class Translator(SearchOptionAttributes):
         source_tokenizer: tokenizer of the source side.
         target_tokenizer: tokenizer of the target side.
         options: options of the search. Defaults to `SearchOptions()`.
-        batch_size: number of sentences computed together.
+        batch_size: largest number of sentences computed together.
+        batch_tokens: largest number of tokens computed together, counted as
+            sentences times the padded length of their longer side; with
+            several beams, each beam needs memory for as many. A sentence that
+            is longer is computed alone. Defaults to 256 times `batch_size`.
         max_source_length: maximum source length in tokens, end id included.
             Longer sources are truncated, see `on_truncated`.
             Defaults to the model's position range, or 1,024 tokens if it has
@@ -55,6 +71,7 @@ class Translator(SearchOptionAttributes):
 
     Attributes:
         options: the `SearchOptions`.
+        batch_size, batch_tokens: as above; they may be changed later.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
 
@@ -76,22 +93,18 @@ class Translator(SearchOptionAttributes):
         *,
         options: SearchOptions | None = None,
         batch_size: int = 32,
+        batch_tokens: int | None = None,
         max_source_length: int | None = None,
         compiled: bool = True,
         on_truncated: Callable[[list[int]], None] | None = None,
         **search_options: Any,
     ):
         _check_vocabularies(model, source_tokenizer, target_tokenizer)
-        if batch_size < 1:
-            raise ValueError(
-                "`batch_size` must be at least 1. "
-                f"Received: batch_size={batch_size}"
-            )
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.options = (options or SearchOptions()).updated(**search_options)
-        self.batch_size = batch_size
+        self.batch_limits = BatchLimits(batch_size, batch_tokens)
         limits = (max_source_length, model.max_length)
         self.max_source_length = min(
             (limit for limit in limits if limit is not None),
@@ -103,7 +116,7 @@ class Translator(SearchOptionAttributes):
         self._decoder = BatchDecoder(
             model,
             target_tokenizer,
-            batch_size,
+            self.batch_limits,
             self.max_source_length,
             compiled,
         )
@@ -151,6 +164,7 @@ class Translator(SearchOptionAttributes):
             self.target_tokenizer,
             options=self.options,
             batch_size=self.batch_size,
+            batch_tokens=self.batch_tokens,
             max_source_length=self.max_source_length,
             compiled=False,
             on_truncated=self.on_truncated,
@@ -159,6 +173,17 @@ class Translator(SearchOptionAttributes):
     @property
     def num_compilations(self) -> int:
         return self._decoder.num_compilations
+
+    def report_compilations(
+        self, report: Callable[[tuple[int, int]], None]
+    ) -> None:
+        """Has each compilation reported, which takes seconds to minutes.
+
+        Args:
+            report: called before each compilation with the shape of the source
+                ids, `(rows, length)`.
+        """
+        self._decoder.report_compilations(report)
 
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
@@ -176,22 +201,38 @@ class Translator(SearchOptionAttributes):
             source_ids, self.options.updated(num_beams=num_beams)
         )
 
+    @overload
+    def translate(
+        self, texts: str, on_progress: Callable[[int], None] | None = None
+    ) -> str: ...
+
+    @overload
     def translate(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[str]:
+    ) -> list[str]: ...
+
+    def translate(self, texts, on_progress=None):
         """Translates sentences.
 
         Args:
-            texts: Sentences; an empty one has an empty translation.
+            texts: Sentences, or one sentence as a string; an empty one has an
+                empty translation.
             on_progress: called with the number of sentences just translated.
 
         Returns:
-            One translation per sentence, in the same order.
+            One translation per sentence, in the same order; of a string, the
+            translation alone.
+
+        Raises:
+            TypeError: if a sentence is no string.
+            UserError: if the model computes NaN.
         """
-        nbest = self._nbest(texts, 1, self.options, on_progress)
-        return [hypotheses[0].text for hypotheses in nbest]
+        sentences, is_one = as_sentences(texts)
+        nbest = self._nbest(sentences, 1, self.options, on_progress)
+        translations = [hypotheses[0].text for hypotheses in nbest]
+        return translations[0] if is_one else translations
 
     def translate_stream(
         self, lines: Iterable[str], chunk_size: int = 512
@@ -205,32 +246,51 @@ class Translator(SearchOptionAttributes):
 
         Yields:
             One translation per line, in the same order.
+
+        Raises:
+            TypeError: if `lines` is a string.
         """
+        refuse_one_sentence(lines, "lines")
         lines = iter(lines)
         while chunk := [
             line.rstrip("\r\n") for line in islice(lines, chunk_size)
         ]:
             yield from self.translate(chunk)
 
+    @overload
     def translate_nbest(
         self,
-        texts: Sequence[str],
+        texts: str,
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[list[Hypothesis]]:
+    ) -> list[Hypothesis]: ...
+
+    @overload
+    def translate_nbest(
+        self,
+        texts: Iterable[str],
+        num_hypotheses: int,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]: ...
+
+    def translate_nbest(self, texts, num_hypotheses, on_progress=None):
         """Returns several translations of each sentence, best first.
 
         Args:
-            texts: Sentences; an empty one has one, empty translation.
+            texts: Sentences, or one sentence as a string; an empty one has one,
+                empty translation.
             num_hypotheses: Number of translations. If it is greater than
                 `num_beams`, the search uses that many beams.
             on_progress: called with the number of sentences just translated.
 
         Returns:
-            For each sentence at most `num_hypotheses` translations.
+            For each sentence a list of at most `num_hypotheses` translations;
+            of a string, its list alone.
 
         Raises:
             ValueError: if `num_hypotheses` is below 1.
+            TypeError: if a sentence is no string.
+            UserError: if the model computes NaN.
         """
         if num_hypotheses < 1:
             raise ValueError(
@@ -240,40 +300,57 @@ class Translator(SearchOptionAttributes):
         options = self.options.updated(
             num_beams=max(self.options.num_beams, num_hypotheses)
         )
-        return self._nbest(texts, num_hypotheses, options, on_progress)
+        sentences, is_one = as_sentences(texts)
+        nbest = self._nbest(sentences, num_hypotheses, options, on_progress)
+        return nbest[0] if is_one else nbest
 
+    @overload
     def score(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str],
+        sources: str,
+        targets: str,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[TargetScore]:
+    ) -> TargetScore: ...
+
+    @overload
+    def score(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TargetScore]: ...
+
+    def score(self, sources, targets, on_progress=None):
         """Returns the log-probability of each token of given translations.
 
         Args:
-            sources: Sentences.
-            targets: Their translations.
+            sources: Sentences, or one sentence as a string.
+            targets: Their translations, or one translation as a string.
             on_progress: called with the number of pairs just scored.
 
         Returns:
-            One `TargetScore` per pair, in the same order.
+            One `TargetScore` per pair, in the same order; of two strings, the
+            `TargetScore` alone.
 
         Raises:
-            UserError: if there are not as many targets as sources, or a target
-                is longer than the model's position range.
+            TypeError: if a sentence is no string, or only one of `sources` and
+                `targets` is a string.
+            UserError: if there are not as many targets as sources, a target is
+                longer than the model's position range, or the model computes
+                NaN.
         """
+        sources, targets, is_one = as_pairs(sources, targets)
         if len(sources) != len(targets):
             raise UserError(
                 "`sources` and `targets` must have the same length. "
                 f"Received: {len(sources)} sources, {len(targets)} targets"
             )
-        rows = self._source_rows(sources)
+        rows, truncated = self._source_rows(sources)
         labels = label_rows(
             self.target_tokenizer, targets, self.model.max_length
         )
-        longest = map(max, map(len, rows), map(len, labels))
         scores = [None] * len(sources)
-        for numbers in length_batches(list(longest), self.batch_size):
+        for numbers in self._decoder.pair_batches(rows, labels):
             batch = self._decoder.target_scores(
                 [rows[number] for number in numbers],
                 [labels[number] for number in numbers],
@@ -282,17 +359,19 @@ class Translator(SearchOptionAttributes):
                 scores[number] = score
             if on_progress is not None:
                 on_progress(len(numbers))
-        return scores
+        for number in truncated:
+            scores[number] = replace(scores[number], source_truncated=True)
+        return scores[0] if is_one else scores
 
     def _nbest(self, texts, num_hypotheses, options, on_progress):
-        rows = self._source_rows(texts)
+        rows, truncated = self._source_rows(texts)
         nbest = [[Hypothesis("", 0.0, 0.0, (END_ID,))] for _ in texts]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
         if on_progress is not None and len(numbers) < len(texts):
             on_progress(len(texts) - len(numbers))
-        lengths = [len(rows[number]) for number in numbers]
-        for places in length_batches(lengths, self.batch_size):
+        sources = [rows[number] for number in numbers]
+        for places in self._decoder.source_batches(sources, options):
             batch = [numbers[place] for place in places]
             translations = self._decoder.hypotheses(
                 [rows[number] for number in batch],
@@ -303,6 +382,11 @@ class Translator(SearchOptionAttributes):
                 nbest[number] = hypotheses
             if on_progress is not None:
                 on_progress(len(batch))
+        for number in truncated:
+            nbest[number] = [
+                replace(hypothesis, source_truncated=True)
+                for hypothesis in nbest[number]
+            ]
         return nbest
 
     def _source_rows(self, texts):
@@ -319,7 +403,7 @@ class Translator(SearchOptionAttributes):
                 "is ignored.",
                 file=sys.stderr,
             )
-        return rows
+        return rows, truncated
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer):

@@ -14,7 +14,12 @@ from keras_deepnmt.zoo.role_interaction import both_sides
 from keras_deepnmt.zoo.transformer import tiny
 
 
-@register_variant(Transformer, {"tiny": tiny}, "all papers")
+@register_variant(
+    Transformer,
+    {"tiny": tiny},
+    "all papers",
+    earlier={"tiny": {"token_dropout": None}},
+)
 def everything(arguments):
     """Role interaction, hybrid attention, aggregation, fusion and diversity."""
     num_heads = arguments["num_heads"]
@@ -43,6 +48,6 @@ def everything(arguments):
         "encoder_fusion": FineGrainedLayerAttention(
             arguments["num_decoder_layers"]
         ),
-        "output_fusion": SurfaceFusion("hard"),
+        "output_fusion": SurfaceFusion("hard", dropout=dropout),
         "layer_diversity": 1.0,
     }

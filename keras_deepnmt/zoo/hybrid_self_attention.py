@@ -1,11 +1,27 @@
-"""Presets of Song et al. (2018): self-attention with fused branches."""
+"""Presets of Song et al. (2018): self-attention with fused branches.
+
+Source, target and output share one matrix, as in the paper, if both
+vocabularies have the same size.
+"""
 
 from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import SIZES
+from keras_deepnmt.zoo.transformer import EARLIER, SIZES
 
-_register = register_variant(Transformer, SIZES, "Song et al. (2018)")
+PAPER = "Song et al. (2018)"
+_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
+
+
+@register_variant(
+    Transformer,
+    {size: SIZES[size] for size in ("small", "base", "big")},
+    PAPER,
+    variant="transformer",
+)
+def hybrid_self_attention_baseline(arguments):
+    """The plain Transformer that the paper compares with."""
+    return {}
 
 
 def _hybrid(arguments, fusion, **options):

@@ -1,19 +1,35 @@
 """Presets of Dou et al. (2018): aggregation, multi-layer attention, diversity.
 
 The models of Tables 1 to 4. They change both stacks unless the name says which.
+Source embeddings, target embeddings and output have a matrix each, as in the
+toolkit of the paper.
 """
 
 from keras_deepnmt.layers.layer_aggregation import LayerAggregation
 from keras_deepnmt.layers.multi_layer_attention import MultiLayerAttention
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import base, big, tiny
+from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 
-SIZES = {"tiny": tiny, "base": base}
-_register = register_variant(Transformer, SIZES, "Dou et al. (2018)")
+PAPER = "Dou et al. (2018)"
+_SEPARATE = {"share_embeddings": False, "tie_output_embedding": False}
+BIG_SIZES = {
+    "base": changed(base, **_SEPARATE),
+    "big": changed(big, **_SEPARATE),
+}
+SIZES = {"tiny": tiny, "base": BIG_SIZES["base"]}
+# In version 1 target embeddings and output shared a matrix.
+EARLIER = {size: {"tie_output_embedding": True} for size in BIG_SIZES}
+_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
 _register_big = register_variant(
-    Transformer, {**SIZES, "big": big}, "Dou et al. (2018)"
+    Transformer, {**SIZES, **BIG_SIZES}, PAPER, EARLIER
 )
+
+
+@register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")
+def layer_aggregation_baseline(arguments):
+    """The plain Transformer that the paper compares with."""
+    return {}
 
 
 def _aggregation(arguments, strategy, **options):

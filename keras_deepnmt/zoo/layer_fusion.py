@@ -1,4 +1,8 @@
-"""Presets of Liu et al. (2021): layer attention and surface fusion."""
+"""Presets of Liu et al. (2021): layer attention and surface fusion.
+
+Source, target and output share one matrix, as in the released code, if both
+vocabularies have the same size.
+"""
 
 from keras_deepnmt.layers.fine_grained_layer_attention import (
     FineGrainedLayerAttention,
@@ -6,11 +10,24 @@ from keras_deepnmt.layers.fine_grained_layer_attention import (
 from keras_deepnmt.layers.surface_fusion import SurfaceFusion
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import base, big, tiny
+from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 
+PAPER = "Liu et al. (2021)"
+# The dropout of the released command.
+BIG_SIZES = {"base": changed(base, dropout=0.3), "big": big}
+EARLIER = {
+    "base": {"share_embeddings": False, "dropout": 0.1},
+    "big": {"share_embeddings": False},
+}
 _register = register_variant(
-    Transformer, {"tiny": tiny, "base": base, "big": big}, "Liu et al. (2021)"
+    Transformer, {"tiny": tiny, **BIG_SIZES}, PAPER, EARLIER
 )
+
+
+@register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")
+def layer_fusion_baseline(arguments):
+    """The plain Transformer that the paper compares with."""
+    return {}
 
 
 @_register
@@ -36,10 +53,14 @@ def layer_attention(arguments):
 @_register
 def surface_fusion_hard(arguments):
     """Averages log-probabilities with those from the source embeddings."""
-    return {"output_fusion": SurfaceFusion("hard")}
+    return {
+        "output_fusion": SurfaceFusion("hard", dropout=arguments["dropout"])
+    }
 
 
 @_register
 def surface_fusion_soft(arguments):
     """Adds the log-probabilities from the source embeddings to the logits."""
-    return {"output_fusion": SurfaceFusion("soft")}
+    return {
+        "output_fusion": SurfaceFusion("soft", dropout=arguments["dropout"])
+    }

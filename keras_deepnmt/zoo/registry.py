@@ -2,8 +2,18 @@
 
 import difflib
 import fnmatch
+import inspect
 import re
 
+from keras_deepnmt.zoo.slot_options import (
+    FOLLOWED,
+    slot_options,
+    with_slot_options,
+)
+
+# Version of the presets' definitions. A run records it, so that its model can
+# be built after a preset was changed. Version 1 is that of runs without it.
+PRESET_VERSION = 2
 _PRESETS = {}
 
 
@@ -30,15 +40,17 @@ def register_model(function):
     return function
 
 
-def register_variant(model, sizes, paper):
+def register_variant(model, sizes, paper, earlier=None, variant=None):
     """Registers a function that fills a model's slots as one preset per size.
 
     The decorated function takes the dict of the preset's arguments, overrides
     included, and returns the arguments of its variant, such as the slots. The
     presets are named `<function>_<size>` and get its docstring. `sizes` maps
     the name of a size to a function `(source_vocabulary_size,
-    target_vocabulary_size)` that returns all other arguments. Raises a
-    `ValueError` if a name is taken.
+    target_vocabulary_size)` that returns all other arguments. `earlier` maps a
+    size to the arguments that it had in version 1 and that have changed since.
+    `variant` is the variant that the presets belong to; `None` is the
+    function's name. Raises a `ValueError` if a name is taken.
 
     Example:
     >>> sizes = {"tiny": lambda source, target: {"num_heads": 2}}
@@ -53,12 +65,14 @@ def register_variant(model, sizes, paper):
 
     def register(slots):
         for size, arguments_of in sizes.items():
-            preset = _preset(model, slots, arguments_of)
+            preset = _preset(
+                model, slots, arguments_of, (earlier or {}).get(size, {})
+            )
             preset.__name__ = f"{slots.__name__}_{size}"
             preset.__doc__ = slots.__doc__
             preset.__module__ = slots.__module__
             preset.model = model
-            preset.variant = slots.__name__
+            preset.variant = variant or slots.__name__
             preset.paper = paper
             register_model(preset)
         return slots
@@ -66,10 +80,25 @@ def register_variant(model, sizes, paper):
     return register
 
 
-def _preset(model, slots, arguments_of):
-    def arguments(*vocabulary_sizes, **overrides):
-        size_arguments = {**arguments_of(*vocabulary_sizes), **overrides}
-        return {**slots(size_arguments), **size_arguments}
+def _preset(model, slots, arguments_of, earlier):
+    def arguments(
+        *vocabulary_sizes, preset_version=PRESET_VERSION, **overrides
+    ):
+        given = dict(overrides)
+        if preset_version < 2:
+            given = {**earlier, **given}
+        known = _argument_names(model)
+        options = {
+            name: given.pop(name)
+            for name in tuple(given)
+            if known is not None and name not in known
+        }
+        size_arguments = {**arguments_of(*vocabulary_sizes), **given}
+        layers = slots(size_arguments)
+        _check_options(options, layers, known, preset.__name__)
+        if preset_version >= 2:
+            options |= {name: given[name] for name in FOLLOWED if name in given}
+        return {**with_slot_options(layers, options), **size_arguments}
 
     def preset(source_vocabulary_size, target_vocabulary_size, **overrides):
         sizes = (source_vocabulary_size, target_vocabulary_size)
@@ -77,6 +106,31 @@ def _preset(model, slots, arguments_of):
 
     preset.arguments = arguments
     return preset
+
+
+def _argument_names(model):
+    """Returns the names of a model's arguments; `None` for any name."""
+    if not isinstance(model, type):
+        return None
+    names = set(inspect.signature(model.__init__).parameters)
+    return (names - {"self", "kwargs"}) | {"name", "trainable"}
+
+
+def _check_options(options, layers, known, preset_name):
+    """Raises a `ValueError` for an option that no layer in a slot has."""
+    of_layers = slot_options(layers)
+    for name in options:
+        if name in of_layers:
+            continue
+        raise ValueError(
+            f"`{name}` is not an argument of {preset_name} or of the layers in "
+            f"its slots.{_nearest(name, known | of_layers)}"
+        )
+
+
+def _nearest(name, known):
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return f" Did you mean `{near[0]}`?" if near else ""
 
 
 def list_models(pattern="*"):
@@ -124,7 +178,12 @@ def get_preset(name):
 
 
 def create_model(
-    name, source_vocabulary_size, target_vocabulary_size, **overrides
+    name,
+    source_vocabulary_size,
+    target_vocabulary_size,
+    *,
+    preset_version=PRESET_VERSION,
+    **overrides,
 ):
     """Builds the model of a preset, with newly initialized weights.
 
@@ -132,7 +191,17 @@ def create_model(
         name: str. A name from `list_models()`.
         source_vocabulary_size: int.
         target_vocabulary_size: int.
-        **overrides: arguments of the model's class that replace the preset's.
+        preset_version: int. Version of the preset's definition; an earlier one
+            builds the model that the name stood for then, to load its weights.
+            `docs/papers.md` lists what has changed.
+        **overrides: arguments of the model's class, or of the layers that the
+            preset puts into its slots (such as `window=3`), that replace the
+            preset's. Layers of the preset that have the model's
+            `attention_dropout`, `key_bias`, `layer_norm_epsilon` or
+            `activation` get it too; `dropout` reaches their residual
+            connections and roles. A layer that is an override keeps its own.
+            A layer in a slot may be given by its class name, as in
+            `encoder_fusion={"FineGrainedLayerAttention": {"dropout": 0.1}}`.
 
     Returns:
         A `keras_deepnmt.models.Seq2Seq`.
@@ -148,14 +217,27 @@ def create_model(
     """
     preset = get_preset(name)
     overrides.setdefault("name", name)
+    if not 1 <= preset_version <= PRESET_VERSION:
+        raise ValueError(
+            f"`preset_version` must be 1 to {PRESET_VERSION}. Received: "
+            f"preset_version={preset_version}. A higher one is that of a newer "
+            "version of keras_deepnmt."
+        )
+    if hasattr(preset, "arguments"):
+        return preset(
+            source_vocabulary_size,
+            target_vocabulary_size,
+            preset_version=preset_version,
+            **overrides,
+        )
     model = preset(source_vocabulary_size, target_vocabulary_size, **overrides)
     # Keras accepts any keyword; a misspelt one must not be ignored.
-    known = model.get_config()
+    known = set(model.get_config())
     for key in overrides:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
-            raise ValueError(f"`{key}` is not an argument of {name}.{hint}")
+            raise ValueError(
+                f"`{key}` is not an argument of {name}.{_nearest(key, known)}"
+            )
     return model
 
 

@@ -1,7 +1,9 @@
 """Presets of Weissenborn et al. (2019): words that interact with their roles.
 
 All have 32 roles and, unless the name says otherwise, a full interaction
-tensor, a residual connection and LSTM role encoders.
+tensor, a residual connection and LSTM role encoders. Embeddings are dropped
+once, by the model, as in the baseline; the paper does not say whether they are
+shared.
 """
 
 from keras_deepnmt.layers.contextualized_embedding import (
@@ -10,7 +12,7 @@ from keras_deepnmt.layers.contextualized_embedding import (
 from keras_deepnmt.layers.role_interaction import RoleInteraction
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import base, big, tiny
+from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 
 NUM_ROLES = 32
 
@@ -27,11 +29,21 @@ def small(source_vocabulary_size, target_vocabulary_size):
     )
 
 
+# The paper has the same dropout in all models.
+_OPTIONS = {"dropout": 0.3, "share_embeddings": False}
+BIG_SIZES = {
+    "small": small,
+    "base": changed(base, **_OPTIONS),
+    "big": changed(big, **_OPTIONS),
+}
 SIZES = {"tiny": tiny, "small": small}
-ALL_SIZES = {**SIZES, "base": base, "big": big}
+ALL_SIZES = {**SIZES, **BIG_SIZES}
+# In version 1 the layer dropped the embeddings, and the model once more.
+EARLIER = {size: {"token_dropout": None} for size in ALL_SIZES}
+EARLIER["base"] = {**EARLIER["base"], "dropout": 0.1}
 PAPER = "Weissenborn et al. (2019)"
-_register = register_variant(Transformer, SIZES, PAPER)
-_register_all = register_variant(Transformer, ALL_SIZES, PAPER)
+_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
+_register_all = register_variant(Transformer, ALL_SIZES, PAPER, EARLIER)
 
 
 def both_sides(layer, arguments, **options):
@@ -40,6 +52,7 @@ def both_sides(layer, arguments, **options):
     On the target side roles do not depend on later words.
     """
     options["dropout"] = arguments["dropout"]
+    options["token_dropout"] = 0.0
     return {
         "source_embedding_layer": layer(NUM_ROLES, **options),
         "target_embedding_layer": layer(
@@ -52,6 +65,12 @@ def _roles(arguments, assignment, **options):
     return both_sides(
         RoleInteraction, arguments, assignment=assignment, **options
     )
+
+
+@register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")
+def role_interaction_baseline(arguments):
+    """The plain Transformer that the paper compares with, without roles."""
+    return {}
 
 
 @_register_all

@@ -1,7 +1,17 @@
-"""Presets of the plain Transformer (Vaswani et al., 2017, Table 3)."""
+"""Presets of the plain Transformer (Vaswani et al., 2017, Table 3).
+
+Source, target and output share one matrix, as in that paper, if both
+vocabularies have the same size.
+"""
 
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.registry import register_variant
+
+
+def one_matrix(source_vocabulary_size, target_vocabulary_size):
+    """The embeddings of a joint vocabulary, if the sizes can be one."""
+    is_joint = source_vocabulary_size == target_vocabulary_size
+    return {"share_embeddings": is_joint}
 
 
 def tiny(source_vocabulary_size, target_vocabulary_size):
@@ -13,7 +23,7 @@ def tiny(source_vocabulary_size, target_vocabulary_size):
         num_encoder_layers=4,
         num_decoder_layers=4,
         dropout=0.3,
-        share_embeddings=source_vocabulary_size == target_vocabulary_size,
+        **one_matrix(source_vocabulary_size, target_vocabulary_size),
     )
 
 
@@ -26,6 +36,7 @@ def small(source_vocabulary_size, target_vocabulary_size):
         num_encoder_layers=2,
         num_decoder_layers=2,
         dropout=0.1,
+        **one_matrix(source_vocabulary_size, target_vocabulary_size),
     )
 
 
@@ -38,6 +49,7 @@ def base(source_vocabulary_size, target_vocabulary_size):
         num_encoder_layers=6,
         num_decoder_layers=6,
         dropout=0.1,
+        **one_matrix(source_vocabulary_size, target_vocabulary_size),
     )
 
 
@@ -50,13 +62,29 @@ def big(source_vocabulary_size, target_vocabulary_size):
         num_encoder_layers=6,
         num_decoder_layers=6,
         dropout=0.3,
+        **one_matrix(source_vocabulary_size, target_vocabulary_size),
     )
 
 
+def changed(size, **arguments):
+    """Returns a size with other values of some arguments."""
+
+    def other(source_vocabulary_size, target_vocabulary_size):
+        plain = size(source_vocabulary_size, target_vocabulary_size)
+        return {**plain, **arguments}
+
+    other.__doc__ = size.__doc__
+    return other
+
+
 SIZES = {"tiny": tiny, "small": small, "base": base, "big": big}
+# In version 1 only the tiny presets shared a matrix.
+EARLIER = {
+    size: {"share_embeddings": False} for size in ("small", "base", "big")
+}
 
 
-@register_variant(Transformer, SIZES, "Vaswani et al. (2017)")
+@register_variant(Transformer, SIZES, "Vaswani et al. (2017)", EARLIER)
 def transformer(arguments):
     """The plain Transformer."""
     return {}

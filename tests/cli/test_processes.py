@@ -58,7 +58,7 @@ def test_interrupted_prepare_leaves_nothing(tmp_path):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)]
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
 def test_interrupted_training_continues(digits, tmp_path, number, code):
     words = [

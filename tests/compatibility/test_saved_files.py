@@ -24,6 +24,7 @@ from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
+from keras_deepnmt.translator.trained_run import read_run
 
 ARCHIVE = Path(__file__).with_name("saved_by_0.1.0.tar.xz")
 
@@ -65,6 +66,7 @@ def test_a_prepared_folder_is_read(saved):
 
 
 def test_a_finished_run_translates_as_it_did(saved):
+    assert read_run(saved / "run").preset_version == 1
     translator = keras_deepnmt.Translator.load(saved / "run")
     expected = (saved / "translations.txt").read_text().splitlines()
     assert translator.translate(SENTENCES) == expected

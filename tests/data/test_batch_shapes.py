@@ -19,6 +19,7 @@ from keras_deepnmt.data.batches.batch_shapes import (
     assign_batch_shapes,
     choose_batch_shapes,
     rows_for,
+    shapes_for_updates,
 )
 
 
@@ -179,3 +180,11 @@ def test_refuses_nothing_to_choose_from():
         choose_batch_shapes(np.array([[2, 2]]), 100, 0)
     with pytest.raises(ValueError, match="1 to 255"):
         assign_batch_shapes(np.array([[2, 2]]), [])
+
+
+def test_the_number_of_shapes_follows_the_number_of_updates():
+    numbers = [shapes_for_updates(updates) for updates in range(1, 20_000)]
+    assert numbers == sorted(numbers)
+    assert set(numbers) == set(range(1, 9))
+    assert [shapes_for_updates(n) for n in (1, 60, 399, 400)] == [1, 1, 1, 2]
+    assert [shapes_for_updates(n) for n in (6_399, 6_400)] == [7, 8]

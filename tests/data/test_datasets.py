@@ -5,7 +5,9 @@
   starting step.
 * `tf.data` knows its cardinality and takes batches of different shapes.
 * A user's mistake met while reading is one line, through `tf.data` too.
-* Validation gives every pair exactly once, the too long ones too.
+* Validation gives every pair exactly once, the too long ones too, in batches
+  within the token budget of training, and in as few shapes as are worth
+  compiling, which does not change the loss.
 """
 
 import numpy as np
@@ -23,6 +25,7 @@ from keras_deepnmt.data.batches.batch_source import (
 )
 from keras_deepnmt.data.batches.datasets import (
     clear_data_errors,
+    plan_dataset,
     training_dataset,
     validation_dataset,
     validation_plan,
@@ -30,6 +33,7 @@ from keras_deepnmt.data.batches.datasets import (
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.models import Transformer
 from keras_deepnmt.models.training_step.tensorflow_batches import (
     open_shape_dataset,
 )
@@ -180,7 +184,54 @@ def test_validation_keeps_pairs_longer_than_all_batch_shapes(store):
     longest = store.lengths.max(axis=0).tolist()
     extra = validation_plan(store.lengths, batch_shapes).batch_shapes[2]
     assert [extra.source_length, extra.target_length] == longest
-    assert extra.batch_size == 4  # 4 divides all, and 4 * 18 tokens fit 72
+    assert extra.batch_size == 4  # 4 * 18 tokens fit 72
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 8])
+def test_a_long_validation_pair_makes_no_batch_over_the_token_budget(replicas):
+    lengths = np.array([[17, 20]] * 30 + [[200, 180]])
+    batch_shapes = choose_batch_shapes(lengths[:30], 4_700, 1, replicas)
+    plan = validation_plan(lengths, batch_shapes, replicas)
+    assert plan.batch_shapes[:-1] == batch_shapes
+    longest = plan.batch_shapes[-1]
+    assert longest.batch_size % replicas == 0
+    assert 3_000 < longest.batch_size * longest.source_length <= 4_700
+
+
+def test_a_pair_longer_than_the_token_budget_has_a_row_on_each_replica():
+    plan = validation_plan(np.array([[900, 9]]), [BatchShape(12, 9, 9)], 4)
+    assert plan.batch_shapes[-1] == BatchShape(4, 900, 9)
+
+
+def test_validation_compiles_no_more_shapes_than_it_is_worth(store, plan):
+    def used(num_validations):
+        validation = validation_plan(
+            store.lengths, plan.batch_shapes, 1, num_validations
+        )
+        assert sum(validation.rows_per_shape) == len(store)
+        assert 0 not in validation.rows_per_shape
+        return validation.batch_shapes
+
+    longest = plan.batch_shapes[-1]
+    assert used(1) == (longest,)
+    assert 1 < len(used(40)) < len(plan.batch_shapes)
+    assert used(10_000) == plan.batch_shapes
+    assert set(used(40)) < set(plan.batch_shapes)
+
+
+def test_validation_in_fewer_shapes_has_the_same_loss(store, plan):
+    model = Transformer(1000, 1300, 8, 8, 2, 1, 1)
+    model.compile("sgd", jit_compile=False)
+    scores = [
+        model.evaluate(
+            plan_dataset(store, validation_plan(store.lengths, shapes, 1, 1)),
+            return_dict=True,
+            verbose=0,
+        )
+        for shapes in (plan.batch_shapes, [BatchShape(5, 12, 17)])
+    ]
+    assert scores[0]["tokens"] == store.lengths[:, 1].sum()
+    assert scores[0] == pytest.approx(scores[1], rel=1e-6)
 
 
 def test_padding_rows_are_counted_nowhere(store, plan):

@@ -12,6 +12,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -218,6 +220,43 @@ def test_gzipped_files_give_the_same_as_plain_ones(tmp_path, options):
     assert contents(tmp_path / "plain") == contents(tmp_path / "gz")
 
 
+def pipe(folder, name, content):
+    """Makes a pipe with some content; another thread writes it once."""
+    path = folder / name
+    if not path.exists():
+        os.mkfifo(path)
+    threading.Thread(target=path.write_bytes, args=(content,)).start()
+    return str(path)
+
+
+def test_text_can_come_from_pipes(tmp_path, options):
+    def prepare_pipes(change=lambda text: text):
+        train = CorpusOptions(
+            *(
+                pipe(tmp_path, f"{side}.pipe", change(Path(path).read_bytes()))
+                for side, path in zip(
+                    SIDES,
+                    (options.train[0].source, options.train[0].target),
+                    strict=True,
+                )
+            )
+        )
+        piped = dataclasses.replace(options, train=[train])
+        return prepare(piped, tmp_path / "piped")
+
+    temporary = set(Path(tempfile.gettempdir()).glob("deepnmt-pipe-*"))
+    manifest = prepare_pipes(gzip.compress)
+    prepare(options, tmp_path / "out")
+    out, piped = contents(tmp_path / "out"), contents(tmp_path / "piped")
+    assert manifest.pop("corpora")[-1]["source"].endswith("source.pipe")
+    for name in out.keys() - {"manifest.json"}:
+        assert out[name] == piped[name]
+    assert prepare_pipes(gzip.compress)["splits"] == manifest["splits"]
+    with pytest.raises(UserError, match="another train corpus"):
+        prepare_pipes(lambda text: text.replace(b"dog", b"hog"))
+    assert temporary == set(Path(tempfile.gettempdir()).glob("deepnmt-pipe-*"))
+
+
 def test_several_corpora_keep_their_rows_and_weights(tmp_path, options):
     pairs = toy_pairs(50, seed=11)
     second = write_pairs(tmp_path, "second", [*toy_pairs(318)[:5], *pairs])
@@ -305,6 +344,13 @@ def test_a_second_run_finds_everything_prepared(tmp_path, options):
     assert times == {
         p: p.stat().st_mtime_ns for p in (tmp_path / "out").iterdir()
     }
+
+
+def test_a_folder_set_aside_by_a_killed_process_is_put_back(tmp_path, options):
+    first = prepare(options, tmp_path / "out")
+    os.rename(tmp_path / "out", tmp_path / "out.replaced-1")
+    assert prepare(options, tmp_path / "out") == first
+    assert names_beside(tmp_path / "out") == {"out"}
 
 
 def test_one_changed_byte_is_noticed(tmp_path, options):

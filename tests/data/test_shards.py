@@ -4,6 +4,8 @@
 * Ids beyond 65,535 survive.
 * The index counts one special id a side.
 * A killed or failed writer leaves nothing that opens.
+* A split may have more shards than a process may have open files, for threads
+  and in other processes; without any file left, the message says so.
 * Damage, ids outside the vocabulary and sides too long are refused by name.
 """
 
@@ -16,7 +18,11 @@ import sys
 import numpy as np
 import pytest
 
-from keras_deepnmt.data.pair_store import PairStore, shard_files
+from keras_deepnmt.data.pair_store import (
+    _OPEN_SHARDS,
+    PairStore,
+    shard_files,
+)
 from keras_deepnmt.data.preparation.shard_writer import (
     MAX_PAIR_LENGTH,
     ShardWriter,
@@ -134,11 +140,22 @@ def test_refuses_a_missing_shard(tmp_path):
         PairStore(tmp_path, "train")
 
 
-def test_refuses_a_truncated_shard(tmp_path):
+def test_names_a_truncated_shard(tmp_path):
     write(tmp_path)
     file = shard_files(tmp_path, "train")[1]
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(UserError, match="lists 11 pairs"):
+    with pytest.raises(UserError, match="train-00001-of-.*not a readable shar"):
+        PairStore(tmp_path, "train")
+
+
+def test_refuses_shards_that_hold_fewer_pairs_than_the_index(tmp_path):
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other", PAIRS[:4])
+    write(tmp_path)
+    shard_files(tmp_path / "other", "train")[1].replace(
+        shard_files(tmp_path, "train")[1]
+    )
+    with pytest.raises(UserError, match="lists 11 pairs, .* hold 9"):
         PairStore(tmp_path, "train")
 
 
@@ -197,3 +214,79 @@ def test_says_when_the_disk_is_full(tmp_path):
         with writer:
             writer.write([5], [6])
     assert os.listdir(tmp_path) == []
+
+
+LIMITED = """\
+import os, pickle, resource, sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from keras_deepnmt.data.open_shards import open_shard
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.errors import UserError
+
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+store = PairStore(sys.argv[1], "train")
+
+
+def check(seed):
+    rows = np.random.default_rng(seed).integers(0, len(store), 100)
+    for row, (source, target) in zip(rows, store.read(rows), strict=True):
+        assert source.tolist() == [row, 5] and target.tolist() == [row + 1]
+
+
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(check, range(32)))
+store = pickle.loads(pickle.dumps(store))
+check(99)
+child = os.fork()
+if child == 0:
+    check(98)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(len(store), len(os.listdir("/proc/self/fd")))
+try:
+    while True:
+        os.open(sys.argv[1], os.O_RDONLY)
+except OSError:
+    pass
+check(97)  # when no file can be opened, open shards are closed for it
+while True:
+    try:
+        os.open(sys.argv[1], os.O_RDONLY)
+    except OSError:
+        break
+try:
+    open_shard(store._files[0])
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_thousand_shards_are_read_under_a_limit_of_a_hundred_files(tmp_path):
+    pairs = [([row, 5], [row + 1]) for row in range(1000)]
+    write(tmp_path, pairs, records_per_shard=1)
+    read = subprocess.run(
+        [sys.executable, "-c", LIMITED, tmp_path],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert read.returncode == 0, read.stderr
+    counts, error = read.stdout.splitlines()
+    length, open_files = map(int, counts.split())
+    assert length == 1000 and open_files <= 100
+    assert "Too many open files" in error and "`ulimit -n`" in error
+    assert "deepnmt prepare" not in error
+
+
+def test_a_store_that_is_gone_keeps_no_file_open(tmp_path):
+    write(tmp_path)
+    before = len(_OPEN_SHARDS)
+    store = PairStore(tmp_path, "train")
+    store.read(range(11))
+    assert len(_OPEN_SHARDS) == before + 4
+    del store
+    assert len(_OPEN_SHARDS) == before

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-CORE = "brute_force or greedy or teacher_forcing or change_later"
+FILES = ("test_beam_search", "test_length_limits", "test_scoring_memory")
+CORE = (
+    "brute_force or greedy or teacher_forcing or change_later or marked "
+    "or all_positions"
+)
 
 
 def test_core_of_the_searches_on_jax():
@@ -16,7 +20,7 @@ def test_core_of_the_searches_on_jax():
     finished = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-k", CORE),
-            str(FOLDER / "test_beam_search.py"),
+            *(str(FOLDER / f"{name}.py") for name in FILES),
         ],
         env={**os.environ, "KERAS_BACKEND": "jax"},
         capture_output=True,

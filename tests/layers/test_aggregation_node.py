@@ -20,6 +20,8 @@ def inputs():
 
 
 def built(num_inputs=3, **kwargs):
+    # The same weights in every run: some attend to no padding.
+    keras.utils.set_random_seed(1)
     node = AggregationNode(num_heads=N, **kwargs)
     node.build([(B, S, D)] * num_inputs)
     random = np.random.default_rng(1)
@@ -119,6 +121,22 @@ def test_padding_cannot_be_seen(inputs):
     after = np.asarray(node(changed, padding_mask=real))
     np.testing.assert_allclose(after[real], before[real], atol=1e-5)
     assert not np.allclose(node(changed)[1, 0], before[1, 0])
+
+
+def test_the_options_of_attention_reach_it():
+    node = built(
+        function="attention",
+        attention_dropout=0.25,
+        key_bias=True,
+        attention_initializer="ones",
+    )
+    assert node.attention.attention_dropout == 0.25
+    assert node.attention.key_projection.bias is not None
+    plain = AggregationNode(
+        "attention", num_heads=N, attention_initializer="ones"
+    )
+    plain.build([(B, S, D)] * 2)
+    assert np.all(np.asarray(plain.attention.query_projection.kernel) == 1.0)
 
 
 def test_an_attention_mask_is_joined_with_the_padding_mask(inputs):

@@ -184,7 +184,7 @@ def test_decoder_layers_share_keys_and_values(tensors):
 
 
 def test_refuses_what_cannot_be(tensors):
-    with pytest.raises(ValueError, match="1 or 2.*variant=0"):
+    with pytest.raises(ValueError, match="1, 2.*variant=0"):
         DenseAttention(0)(**tensors)
     tensors["source_embeddings"] = tensors["source_embeddings"][..., : D - 1]
     with pytest.raises(ValueError, match="as wide as.*10.*11"):

@@ -111,5 +111,5 @@ def test_the_number_of_parameters_is_exact():
 
 
 def test_refuses_another_variant():
-    with pytest.raises(ValueError, match="1 or 2.*variant=3"):
+    with pytest.raises(ValueError, match="1, 2.*variant=3"):
         DenseAttentionMemory(3)

@@ -249,7 +249,7 @@ def test_half_precision_rounds_the_memories_once():
         ({"granularity": "coarse"}, [], "granularity='coarse'"),
         ({"drop_connect": 1.0}, [], "drop_connect=1.0"),
         ({"dropout": -0.1}, [], "dropout=-0.1"),
-        ({}, [(B, S, D)], "at least two states"),
+        ({}, [(B, S, D)], "at least 2 states"),
         ({}, [(B, S, D), (B, S, D + 1)], r"same width.*widths=\[11, 12\]"),
         ({"masked_layers": [3]}, [(B, S, D)] * 3, "from 0 to 2.*\\[3\\]"),
         ({"masked_layers": [-1]}, [(B, S, D)] * 3, "from 0 to 2"),

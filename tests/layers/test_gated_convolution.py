@@ -151,7 +151,7 @@ def test_the_number_of_parameters_is_exact(width, filters, number):
 
 
 def test_refuses_what_cannot_be():
-    with pytest.raises(ValueError, match="same, causal.*padding='valid'"):
+    with pytest.raises(ValueError, match="'same', 'causal'.*padding='valid'"):
         GatedConvolution(U, padding="valid")
     with pytest.raises(ValueError, match="kernel_size=0"):
         GatedConvolution(U, kernel_size=0)

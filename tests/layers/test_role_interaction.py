@@ -162,9 +162,8 @@ def test_dropout_falls_on_embeddings_and_on_roles(inputs):
     assert 0 < kept.sum() < kept.size / 2
     np.testing.assert_allclose(left[kept], 10 * inputs[kept], rtol=1e-5)
     # With one role of ones, nothing of it is left where it is dropped.
-    layer = built(dropout=0.9, residual=False)
+    layer = built(dropout=0.9, token_dropout=0.0, residual=False)
     layer.role_kernels.assign(np.ones((R, D, D)))
-    layer.embedding_dropout.rate = 0.0
     layer.roles.dense_roles.bias.assign(np.full(R, 9.0))
     layer.roles.dense_roles.kernel.assign(np.zeros((2 * U, R)))
     sums = inputs.sum(axis=-1, keepdims=True)

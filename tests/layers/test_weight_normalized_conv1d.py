@@ -116,7 +116,7 @@ def test_the_number_of_parameters_is_exact(kernel_size, width, features):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"padding": "full"}, "valid, same, causal.*padding='full'"),
+        ({"padding": "full"}, "'valid', 'same', 'causal'.*padding='full'"),
         ({"kernel_size": 0}, "at least 1.*kernel_size=0"),
         ({"dropout": 1.0}, "dropout=1.0"),
     ],

@@ -92,13 +92,18 @@ def test_overrides_replace_the_files_values(written):
         ("steps: 1000", "steps: 1.5", 15, "Received: 1.5"),
         ("steps: 1000", "steps: -3", 15, "must be above zero. Received: -3"),
         ("steps: 1000", "steps: null", 15, "`training.steps` must be int. "),
-        ("steps: 1000", "dtype_policy: x", 15, "'float32' or 'mixed_bfloat16'"),
-        ("  steps: 1000\n", "", None, "`training.steps` is missing"),
+        (
+            "steps: 1000",
+            "steps: 1000\n  dtype_policy: x",
+            16,
+            "'float32' or 'mixed_bfloat16'",
+        ),
+        ("  steps: 1000\n", "", 14, "`training.steps` is missing"),
         ("weight: 2", "weight: 0", 12, "must be positive"),
         ("overrides: {dropout: 0.2}", "overrides: 3", 5, "model.overrides"),
         ("  overrides: {", "  overrides: {{", 6, "not YAML"),
         ("  train:\n    - ", "  train:\n    ", None, "not YAML"),
-        ("data:\n", "data: 3\nseeds:\n", 7, "`seeds` is unknown; did you"),
+        ("seed: 5", "seeds: 5", 1, "`seeds` is unknown; did you"),
         ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` is given twice, first in"),
         ("seed: 5", "seed: {a: 5}", 1, "`seed` must be int"),
         (
@@ -126,6 +131,83 @@ def test_a_mistake_is_told_in_one_line(written, old, new, line, message):
     assert "\n" not in text
     if line is not None:
         assert f", line {line}:" in text
+
+
+MISTAKES = """\
+nam: toy
+seed: 5
+seed: 6
+model: {presett: transformer_tiny}
+data:
+  train:
+    - {source: train.en, target: train.de, wieght: 2}
+    - {source: more.en}
+  valid: {source: valid.en, target: valid.de, weight: 0}
+  min_length: 0
+training:
+  batch_tokens: many
+  label_smoothing: 2
+  r_drop: -1
+  learning_rate: {schedule: noam, peak: 0.1, warmup_steps: 0}
+  scheduled_sampling: {start_step: 9, end_step: 3}
+decoding: 7
+"""
+
+
+def test_all_mistakes_are_told_at_once(tmp_path):
+    file = tmp_path / "toy.yaml"
+    file.write_text(MISTAKES, encoding="utf-8")
+    with pytest.raises(UserError) as info:
+        load_recipe(file, {"training.max_shapes": 0})
+    told = str(info.value).splitlines()
+    expected = [
+        "line 1: `nam` is unknown; did you mean `name`?",
+        "line 3: `seed` is given twice, first in line 2.",
+        "line 4: `model.presett` is unknown; did you mean `model.preset`?",
+        "line 7: `data.train.0.wieght` is unknown; did you mean",
+        "line 8: `data.train.1.source`: A corpus must have `source` and",
+        "line 9: `data.valid.weight`: The `weight` of a corpus must be",
+        "line 10: `data.min_length`: `min_length` must be from 1 to",
+        "line 11: `training.steps` is missing",
+        "line 12: `training.batch_tokens` must be",
+        "line 13: `training.label_smoothing`: `label_smoothing` must lie in",
+        "line 14: `training.r_drop`: `r_drop` must not be negative.",
+        "line 15: `training.learning_rate.peak`: `peak` belongs to",
+        "line 15: `training.learning_rate.warmup_steps`: `warmup_steps` must",
+        "line 16: `training.scheduled_sampling.probability` is missing",
+        "line 16: `training.scheduled_sampling.start_step`: `end_step` must",
+        "line 17: `decoding` must hold keys and values. Received: 7",
+    ]
+    for line, part in zip(told, expected, strict=False):
+        assert line.startswith(f"{file}, {part}"), line
+    assert told[len(expected) :] == [
+        f"{file}: `training.max_shapes`: `max_shapes` must be above zero. "
+        "Received: 0"
+    ]
+
+
+def test_what_follows_from_a_mistake_is_not_told(written):
+    # Without its wrong name the optimizer would refuse `momentum`, and without
+    # its mistyped name the key would be missing.
+    file = written("{epsilon: 1e-9}", "{name: nestorov, momentum: 0.9}")
+    with pytest.raises(UserError) as info:
+        load_recipe(file)
+    assert str(info.value).count("\n") == 0
+    file = written("steps: 1000", "step: 1000")
+    with pytest.raises(UserError) as info:
+        load_recipe(file)
+    assert str(info.value).count("\n") == 0
+
+
+def test_a_recipe_without_a_name_has_that_of_its_file(written):
+    assert load_recipe(written("name: transformer_tiny.toy\n")).name == "toy"
+
+
+def test_a_missing_corpus_is_told_with_its_remedy(tmp_path):
+    file = tmp_path / "toy.yaml"
+    file.write_text("model: {preset: transformer_tiny}\ntraining: {steps: 3}")
+    with pytest.raises(UserError, match="`data` is missing.*--prepared DIR"):
+        load_recipe(file)
 
 
 def test_a_wrong_override_is_refused_with_the_nearest_key(written):

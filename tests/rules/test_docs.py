@@ -1,6 +1,6 @@
 """What the guides list is what the package has.
 
-* `docs/training.md` lists every recipe key with its default
+* `docs/recipe_keys.md` and the JSON Schema of recipes are up to date
 * `docs/cli.md` lists every option of every command
 * `docs/papers.md` lists every slot
 * a YAML block is a recipe, or a part of one, that loads
@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import json
 import re
-import typing
+import runpy
 
 import paper_slots
 import pytest
@@ -25,7 +25,9 @@ from test_readme import PAGES, blocks
 from keras_deepnmt import cli, create_model
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.data import CorpusOptions, train_tokenizer
-from keras_deepnmt.recipes import Recipe, load_recipe
+from keras_deepnmt.models.slot_layers import SLOT_LAYERS
+from keras_deepnmt.recipes import load_recipe
+from keras_deepnmt.recipes.loading import flatten_recipe
 
 DOCS = REPOSITORY / "docs"
 
@@ -54,63 +56,25 @@ def rows(file, heading):
             yield from lines[2:]
 
 
-def defaults(kind, prefix=""):
-    """All keys of a recipe with the values that they have by default."""
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        key, hint = f"{prefix}{field.name}", hints[field.name]
-        parts = [
-            part
-            for part in (hint, *typing.get_args(hint))
-            if dataclasses.is_dataclass(part) and part is not CorpusOptions
-        ]
-        if parts != [hint]:
-            yield key, values(kind, field)
-        for part in parts:
-            yield from defaults(part, f"{key}.")
+def test_recipe_keys_and_schema_are_those_of_the_code():
+    script = runpy.run_path(str(DOCS / "write_recipe_keys.py"))
+    for file, content in script["files"]().items():
+        assert file.read_text(encoding="utf-8") == content, (
+            f"{file.name}: run python docs/write_recipe_keys.py"
+        )
 
 
-def values(kind, field):
-    """The default of a key; of one that depends on a choice, all defaults."""
-    if field.default_factory is not dataclasses.MISSING:
-        return [plain(field.default_factory())]
-    if field.default is not None:
-        return [plain(field.default)]
-    choice = dataclasses.fields(kind)[0]
-    chosen = typing.get_args(typing.get_type_hints(kind)[choice.name])
-    if field is choice or isinstance(choice.default, int | type(None)):
-        return [None]
-    given = [getattr(kind(one), field.name) for one in chosen]
-    return list(dict.fromkeys(v for v in given if v is not None)) or [None]
-
-
-def plain(value):
-    return list(value) if isinstance(value, tuple) else value
-
-
-def stated(cell):
-    if cell == "required":
-        return [dataclasses.MISSING]
-    return [yaml.safe_load(text) for text in re.findall("`(.*?)`", cell)]
-
-
-def test_every_recipe_key_is_listed_with_its_default():
-    listed = {
-        key.strip("`"): stated(default)
-        for key, default, _ in rows("training.md", ["key", "default"])
-    }
-    assert listed == dict(defaults(Recipe))
-
-
-def test_every_key_of_a_corpus_is_listed_with_its_default():
-    listed = {
-        key.strip("`"): stated(default)
-        for key, default, _ in rows("training.md", ["key of a corpus"])
-    }
-    assert listed == {
-        field.name: [field.default]
-        for field in dataclasses.fields(CorpusOptions)
-    }
+def test_every_recipe_key_is_on_the_page_of_keys():
+    listed = [
+        key.strip("`")
+        for key, *_ in rows("recipe_keys.md", ["key", "type", "default"])
+    ]
+    keys = flatten_recipe(load_recipe("transformer_tiny.demo_de_en"))
+    inner = ("model.overrides.", "data.test.")
+    assert not {key for key in keys if not key.startswith(inner)} - set(listed)
+    assert {field.name for field in dataclasses.fields(CorpusOptions)} < set(
+        listed
+    )
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -141,6 +105,15 @@ def test_every_slot_is_listed():
         name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)
     ]
     assert sorted(listed) == sorted(paper_slots.one_choice())
+
+
+def test_the_layers_of_each_slot_are_listed():
+    listed = {
+        slot: tuple(re.findall("`(.*?)`", layers))
+        for slots, _, layers in rows("papers.md", ["slot"])
+        for slot in re.findall("`(.*?)`", slots)
+    }
+    assert listed == SLOT_LAYERS
 
 
 @pytest.mark.parametrize("path", pages_with("yaml"), ids=relative)

@@ -40,7 +40,8 @@ BANNED = {
     "vocab": "vocabulary",
     "vocab_size": "vocabulary_size",
 }
-# Too vague for the constructor or the call of a layer or model.
+# Too vague for the constructor or the call of a layer or model. Not `mask`: to
+# an argument of this name Keras passes the mask of the only tensor.
 BANNED_IN_LAYERS = BANNED | {
     "bias": "attention_mask or use_bias",
     "causal": "use_causal_mask",
@@ -49,7 +50,6 @@ BANNED_IN_LAYERS = BANNED | {
     "eps": "layer_norm_epsilon",
     "heads": "num_heads",
     "i": "cache_index",
-    "mask": "padding_mask",
     "p": "dropout",
     "size": "hidden_dim",
     "states": "layer_states",

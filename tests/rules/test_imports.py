@@ -17,7 +17,7 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses"},
-    {"masks", "files"},
+    {"masks", "files", "docstrings"},
     {"errors", "version"},
 ]
 # The command line is one program; its parts import each other.

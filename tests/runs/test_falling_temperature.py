@@ -2,6 +2,7 @@
 
 * each update has the temperature of its number, also over a restart
 * a model without a temperature is refused in one line
+* a temperature that will not fall is warned of, once, with the remedy
 """
 
 import functools
@@ -74,6 +75,23 @@ def test_a_model_without_a_temperature_is_refused(train_in, tmp_path):
     with pytest.raises(UserError, match="Leave `training.temperature`") as info:
         train_in(FALLING)
     assert "\n" not in str(info.value)
+
+
+def test_a_temperature_that_does_not_fall_is_warned_of_once(
+    with_temperature, train_in, without_search, tmp_path, capsys
+):
+    short = {"training.steps": 2, "training.validate_every": 1}
+    train_in(short, quiet=False)
+    said = capsys.readouterr().err
+    assert (
+        said.count("Warning: the temperature of relaxed samples stays 1") == 1
+    )
+    assert "add `training.temperature: {}`" in said
+    # The remedy, as it is written there.
+    (tmp_path / "run").rename(tmp_path / "constant")
+    train_in({**short, "training.temperature": {}}, quiet=False)
+    assert "Warning" not in capsys.readouterr().err
+    assert temperature(tmp_path / "run", 2) == pytest.approx(5 * 0.9995)
 
 
 def test_a_temperature_that_would_rise_is_refused(recipe_file):

@@ -1,7 +1,8 @@
 """What must be true of the recipe's options for robust training.
 
 * all five together train; broken off and gone on, they end bit-identical
-* each key reaches the step or the batches; without them all is plain
+* each key reaches the step or the batches, also those of a trial that looks
+  for the size of a batch; without them all is plain
 * a teacher that is no finished run, has other tokenizers, or has changed since
   is refused in one line
 * a registered loss and a registered term are used by a recipe that names them;
@@ -24,9 +25,12 @@ from keras_deepnmt.losses import LabelSmoothedCrossEntropy, register_loss
 from keras_deepnmt.models import (
     Objective,
     ObjectiveTerm,
+    Transformer,
     register_objective_term,
 )
-from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.runs.batch_size.search import with_parts
+from keras_deepnmt.runs.batch_size.trial import try_updates
 from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,
@@ -99,6 +103,30 @@ def breaks_off_once(monkeypatch, step):
         return save(store, model, number)
 
     monkeypatch.setattr(CheckpointStore, "save", failing)
+
+
+def test_a_trial_of_a_batch_has_the_objective_of_the_run(
+    recipe, prepared_dir, tmp_path, monkeypatch
+):
+    tried = []
+    monkeypatch.setattr(
+        Transformer,
+        "fit",
+        lambda model, *batches, **kwargs: tried.append(model),
+    )
+    auto = {
+        "training.batch_tokens": "auto",
+        "training.effective_batch_tokens": 90,
+    }
+    file = tmp_path / "recipe.yaml"
+    save_recipe(recipe, file, {})
+    save_recipe(with_parts(load_recipe(file, auto), 3), file, {})
+    try_updates(file, prepared_dir)
+    objective = tried[0].objective
+    assert objective.r_drop == 2.0
+    assert objective.scheduled_sampling.probability == 0.5
+    assert objective.distillation.weight == 0.4
+    assert tried[0].gradient_accumulation_steps == 3
 
 
 @pytest.mark.thorough

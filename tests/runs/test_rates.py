@@ -116,7 +116,7 @@ def undisturbed(recipe_file, prepared_dir, tmp_path_factory):
 MADE = "keras_deepnmt.runs.callbacks.make_bleu"
 
 
-def no_bleu(recipe, run, data, model, is_distributed):
+def no_bleu(recipe, run, data, model, *options):
     """A BLEU that costs no search."""
     from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 

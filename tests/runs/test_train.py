@@ -12,6 +12,9 @@
 
 import errno
 import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,7 +29,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.runs.training_loop import TrainingLoop, split_into_epochs
 from keras_deepnmt.training.checkpoints import CheckpointStore
-from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator import Translator, read_run
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +97,8 @@ def test_a_finished_run_holds_all_that_was_promised(finished, recipe_file):
     assert recipe == load_recipe(recipe_file)
     assert recipe.resolved["tokenizer"] == run["tokenizer"]
     assert "keras" in recipe.resolved["versions"]
+    assert recipe.resolved["preset_version"] == PRESET_VERSION
+    assert read_run(finished).preset_version == PRESET_VERSION
 
 
 def test_the_log_has_a_row_for_each_validation(finished):
@@ -151,6 +157,36 @@ def test_averages_make_a_run_of_their_own(finished, tmp_path):
     assert not (tmp_path / "more").exists()
     with pytest.raises(UserError, match="exists already"):
         average(finished, tmp_path / "mean", last=2)
+
+
+def test_two_averages_at_once_do_not_mix(finished, tmp_path, monkeypatch):
+    expected = {
+        last: average(finished, tmp_path / f"alone-{last}", last=last)
+        for last in (2, 3)
+    }
+    mean, both_wrote = CheckpointStore.average, threading.Barrier(2)
+
+    def average_and_wait(store, output, **options):
+        steps = mean(store, output, **options)
+        both_wrote.wait(20)
+        return steps
+
+    monkeypatch.setattr(CheckpointStore, "average", average_and_wait)
+    with ThreadPoolExecutor(2) as pool:
+        received = pool.map(
+            lambda last: average(finished, tmp_path / f"{last}", last=last),
+            expected,
+        )
+        for one, other in zip(expected.values(), received, strict=True):
+            assert one["weights_sha256"] == other["weights_sha256"]
+    assert not [p for p in finished.rglob(".*")]
+
+
+def test_a_run_that_trains_is_not_averaged(finished, tmp_path):
+    with RunFolder(finished).lock():
+        with pytest.raises(UserError, match="another process is training"):
+            average(finished, tmp_path / "mean", last=2)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(

@@ -84,16 +84,21 @@ def test_signatures_have_their_names_and_types(loaded):
     assert outputs["serving_default"] == {
         "text": ("string", 1),
         "score": ("float32", 1),
+        "truncated": ("bool", 1),
+        "source_truncated": ("bool", 1),
     }
     assert outputs["translate_nbest"] == {
         "text": ("string", 2),
         "score": ("float32", 2),
         "log_prob": ("float32", 2),
+        "truncated": ("bool", 2),
+        "source_truncated": ("bool", 1),
     }
     assert outputs["score"] == {
         "log_prob": ("float32", 1),
         "num_tokens": ("int32", 1),
         "token_log_prob": ("float32", 2),
+        "source_truncated": ("bool", 1),
     }
 
 

@@ -90,6 +90,45 @@ def test_scores(client, translator):
         )
 
 
+def test_a_string_is_one_sentence(client):
+    source, target = SOURCES[0], "the dog"
+    assert client.translate(source) == client.translate([source])[0]
+    assert client.translate_nbest(source) == client.translate_nbest([source])[0]
+    assert client.score(source, target) == client.score([source], [target])[0]
+    with pytest.raises(TypeError, match="two strings or two lists"):
+        client.score(source, [target])
+    with pytest.raises(TypeError, match="`texts` must be a string or a list"):
+        client.translate([1])
+
+
+def test_sources_that_are_cut_are_marked(client):
+    sources = [SOURCES[0], " ".join([SOURCES[0]] * 30)]
+    nbest = client.translate_nbest(sources, 2)
+    assert [row[0].source_truncated for row in nbest] == [False, True]
+    assert not nbest[0][0].truncated
+    scores = client.score(sources, ["x", "x"])
+    assert [score.source_truncated for score in scores] == [False, True]
+
+
+def test_exports_without_the_newer_outputs_are_read(
+    saved_model_client, monkeypatch
+):
+    predict = saved_model_client.predict
+
+    def predict_as_before(signature, inputs):
+        return {
+            name: values
+            for name, values in predict(signature, inputs).items()
+            if "truncated" not in name
+        }
+
+    monkeypatch.setattr(saved_model_client, "predict", predict_as_before)
+    (hypothesis,) = saved_model_client.translate_nbest(SOURCES[0], 1)
+    assert hypothesis.truncated is hypothesis.source_truncated is None
+    score = saved_model_client.score(SOURCES[0], "x")
+    assert score.source_truncated is None and len(score.token_log_probs) > 1
+
+
 def test_nothing_in_gives_nothing_out(client):
     assert client.translate([]) == []
     assert client.translate_nbest([]) == []

@@ -4,6 +4,7 @@
 * the checkpoint of an epoch's end is written after what others log
 * early stopping stops where Keras' does, also when it was restarted between
 * progress says everything in plain lines, or nothing, and adds to the logs
+* a line announces each compilation
 """
 
 import io
@@ -12,6 +13,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_deepnmt.models.training_step.training_state import NotedShapes
 from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.progress import ThroughputProgress
@@ -126,6 +128,33 @@ def test_quiet_progress_prints_nothing_and_still_adds_to_the_logs(model):
     assert stream.getvalue() == ""
     assert rows[0]["step"] == 5
     assert rows[0]["tokens_per_second"] > 0 and rows[0]["seconds"] > 0
+
+
+@pytest.mark.parametrize("jit_compile", [True, False])
+def test_each_compilation_is_announced(model, jit_compile):
+    class Meets(keras.callbacks.Callback):
+        """Stands in for a step that meets a shape before it is compiled."""
+
+        def on_train_batch_begin(self, batch, logs=None):
+            self.model.training_shapes.add((64, 24, 28 + batch // 2))
+            self.model.evaluation_shapes.add((64, 24, 28))
+
+    stream = io.StringIO()
+    model.step_jit_compile = jit_compile
+    model.training_shapes = NotedShapes()
+    model.evaluation_shapes = NotedShapes()
+    progress = ThroughputProgress(4, 3, None, False, stream)
+    progress.expected_validation_compilations = 1
+    fit(model, [progress, Meets()], 1, 4)
+    progress.say_compiling_search((32, 24))
+    compiling = [
+        line for line in stream.getvalue().splitlines() if "compiling" in line
+    ]
+    assert compiling == jit_compile * [
+        "compiling training shape 1 of 3: 64 x 24 -> 28 tokens",
+        "compiling validation shape 1 of 1: 64 x 24 -> 28 tokens",
+        "compiling training shape 2 of 3: 64 x 24 -> 29 tokens",
+    ] + ["compiling the search for 32 x 24 tokens"]
 
 
 def test_progress_is_a_live_bar_in_a_terminal(model):

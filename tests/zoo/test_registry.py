@@ -1,20 +1,31 @@
 """What must be true of the zoo: a preset's name is its function's name, names
 are unique, a wrong name is answered with the right one, and presets have the
-papers' dimensions."""
+papers' dimensions, which are written down here from the papers."""
 
 import pytest
 
 from keras_deepnmt import zoo
+from keras_deepnmt.layers import HybridSelfAttention
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.zoo import registry
 from keras_deepnmt.zoo.matched_baseline import count_parameters
 
 # hidden, intermediate, heads, encoder layers, decoder layers, dropout
-TINY = (128, 256, 4, 4, 4, 0.3)
+TINY = (128, 256, 4, 4, 4, 0.3)  # ours
+# Song et al. (2018), settings: "small" has 2 layers of width 256 and 4 heads;
+# the rest is `transformer_small` of tensor2tensor, its toolkit.
 SMALL = (256, 1024, 4, 2, 2, 0.1)
+# Vaswani et al. (2017), Table 3; Dou et al. (2018) and Song et al. (2018) have
+# the same.
 BASE = (512, 2048, 8, 6, 6, 0.1)
 BIG = (1024, 4096, 16, 6, 6, 0.3)
+# Liu et al. (2021): the released command has dropout 0.3.
+FUSION_BASE = (512, 2048, 8, 6, 6, 0.3)
+# Weissenborn et al. (2019), models: small 3 + 3 layers, 256, 512, 4 heads;
+# medium 6 + 6, 512, 2048, 8; big 6 + 6, 1024, 4096, 16. Dropout is 0.3 in all.
 ROLES_SMALL = (256, 512, 4, 3, 3, 0.3)
+ROLES_BASE = (512, 2048, 8, 6, 6, 0.3)
+ROLES_BIG = (1024, 4096, 16, 6, 6, 0.3)
 DIMENSIONS = {
     # variant: dimensions by size
     "transformer": {
@@ -43,6 +54,18 @@ DIMENSIONS = {
         ),
         {"tiny": TINY, "base": BASE},
     ),
+    "layer_aggregation_baseline": {"base": BASE, "big": BIG},
+    "hybrid_self_attention_baseline": {
+        "small": SMALL,
+        "base": BASE,
+        "big": BIG,
+    },
+    "layer_fusion_baseline": {"base": FUSION_BASE, "big": BIG},
+    "role_interaction_baseline": {
+        "small": ROLES_SMALL,
+        "base": ROLES_BASE,
+        "big": ROLES_BIG,
+    },
     "layer_aggregation_hierarchical_diversity": {
         "tiny": TINY,
         "base": BASE,
@@ -64,7 +87,7 @@ DIMENSIONS = {
             "surface_fusion_hard",
             "surface_fusion_soft",
         ),
-        {"tiny": TINY, "base": BASE, "big": BIG},
+        {"tiny": TINY, "base": FUSION_BASE, "big": BIG},
     ),
     **dict.fromkeys(
         (
@@ -73,7 +96,12 @@ DIMENSIONS = {
             "role_interaction_softmax",
             "role_interaction_softmax_no_residual",
         ),
-        {"tiny": TINY, "small": ROLES_SMALL, "base": BASE, "big": BIG},
+        {
+            "tiny": TINY,
+            "small": ROLES_SMALL,
+            "base": ROLES_BASE,
+            "big": ROLES_BIG,
+        },
     ),
     **dict.fromkeys(
         (
@@ -95,8 +123,8 @@ MATCHED = {
     # Widths by vocabularies of 10,000, from the counts of both models.
     "transformer_tiny_matched": TINY,
     "transformer_small_matched": ROLES_SMALL,
-    "transformer_base_matched": BASE,
-    "transformer_big_matched": BIG,
+    "transformer_base_matched": ROLES_BASE,
+    "transformer_big_matched": ROLES_BIG,
 }
 # hidden, growth, attention, embeddings, layers, summary, dropout
 CONV_TINY = (128, 64, 128, 128, 4, None, 0.3)
@@ -190,6 +218,7 @@ def test_matched_presets_are_as_large_as_those_with_roles(name):
     sizes = (10_000, 10_000)
     plain, wider = MATCHED[name], arguments_of(name, *sizes)
     assert wider["num_heads"] == plain[2]
+    assert wider["dropout"] == plain[5]
     assert wider["hidden_dim"] > plain[0]
     ratio = wider["intermediate_dim"] / wider["hidden_dim"]
     assert ratio == plain[1] / plain[0]
@@ -212,6 +241,86 @@ def test_matched_presets_are_as_large_as_those_with_roles(name):
     assert abs(counts[0] / counts[1] - 1) < 0.02
 
 
+# One matrix for source, target and output; two; or three.
+ONE, TWO, THREE = (True, True), (False, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    "pattern, expected",
+    [
+        # Vaswani et al. (2017), Section 3.4: one matrix.
+        ("transformer_base", ONE),
+        ("transformer_big", ONE),
+        # Song et al. (2018): 11.9 M parameters are those of one matrix.
+        ("transformer_small", ONE),
+        ("hybrid_self_attention_*_small", ONE),
+        ("hybrid_self_attention_*_base", ONE),
+        ("hybrid_self_attention_*_big", ONE),
+        # Liu et al. (2021): the released command shares all embeddings.
+        ("fine_grained_layer_attention_ba*", ONE),
+        ("layer_attention_b*", ONE),
+        ("surface_fusion_*_b*", ONE),
+        ("layer_fusion_baseline_*", ONE),
+        # Dou et al. (2018): the toolkit has three matrices.
+        ("layer_aggregation_*_base", THREE),
+        ("layer_aggregation_*_big", THREE),
+        ("multi_layer_attention_*_base", THREE),
+        # Weissenborn et al. (2019) do not say; all of its models are alike.
+        ("role_interaction_*_small", TWO),
+        ("role_interaction_*_b[ai]*", TWO),
+        ("contextualized_embedding_small", TWO),
+    ],
+)
+def test_presets_share_embeddings_as_the_papers_do(pattern, expected):
+    names = zoo.list_models(pattern)
+    assert names
+    for name in names:
+        found = arguments_of(name, 13, 13)
+        options = (
+            found.get("share_embeddings", False),
+            found.get("tie_output_embedding", True),
+        )
+        assert options == expected, name
+        assert not arguments_of(name, 11, 13).get("share_embeddings"), name
+
+
+def size_of(name, *vocabulary_sizes, **options):
+    """The parameters of a preset with empty slots."""
+    found = arguments_of(name, *vocabulary_sizes)
+    found.pop("dropout")
+    return count_parameters(*vocabulary_sizes, **found, **options)
+
+
+def test_baselines_have_the_printed_sizes():
+    # Song et al. (2018), results on IWSLT14: the baseline has 11.9 M, with
+    # 32,000 word pieces of both languages.
+    for name in ("hybrid_self_attention_baseline_small", "transformer_small"):
+        assert round(size_of(name, 32_000, 32_000) / 1e6, 1) == 11.9
+    # Weissenborn et al. (2019): 3 + 3 layers, counted from the description,
+    # with a bias of the keys.
+    name = "role_interaction_baseline_small"
+    assert size_of(name, 0, 0, key_bias=True) == 3_953_664
+    # Vaswani et al. (2017), Section 3: the blocks of the base model, counted
+    # from the equations, with a bias of the keys.
+    name = "layer_aggregation_baseline_base"
+    assert size_of(name, 0, 0, key_bias=True) == 44_138_496
+    assert size_of("layer_aggregation_baseline_base", 11, 13) - size_of(
+        "layer_aggregation_baseline_base", 0, 0
+    ) == 512 * (11 + 2 * 13)
+
+
+def test_baselines_are_their_papers_models_with_empty_slots():
+    baselines = zoo.list_models("*_baseline_*")
+    assert len(baselines) == 10
+    for name in baselines:
+        family, size = name.split("_baseline_")
+        prefix = {"layer_fusion": "surface_fusion"}.get(family, family)
+        for other in zoo.list_models(f"{prefix}_*_{size}"):
+            found, paper = (arguments_of(n, 13, 13) for n in (name, other))
+            assert found == {key: paper[key] for key in found}, other
+        assert registry.get_preset(name).variant == "transformer"
+
+
 def test_overrides_win_and_reach_the_slots():
     found = arguments_of(
         "layer_aggregation_hierarchical_base", 11, 13, dropout=0.25
@@ -220,6 +329,143 @@ def test_overrides_win_and_reach_the_slots():
     assert found["hidden_dim"] == 512
     empty = arguments_of("everything_tiny", 11, 13, encoder_fusion=None)
     assert empty["encoder_fusion"] is None
+
+
+FOLLOWED = {
+    "attention_dropout": 0.25,
+    "key_bias": True,
+    "layer_norm_epsilon": 1e-3,
+    "activation": "gelu",
+}
+HAVE = {
+    # What the layers of a preset have of `FOLLOWED`.
+    "hybrid_self_attention_gated_decoder_tiny": (
+        "attention_dropout",
+        "key_bias",
+    ),
+    "multi_layer_attention_k2_tiny": (
+        "attention_dropout",
+        "key_bias",
+        "layer_norm_epsilon",
+    ),
+    "layer_aggregation_hierarchical_attention_tiny": (
+        "attention_dropout",
+        "key_bias",
+        "layer_norm_epsilon",
+    ),
+    "surface_fusion_hard_tiny": ("attention_dropout", "key_bias", "activation"),
+    "fine_grained_layer_attention_tiny": ("layer_norm_epsilon",),
+}
+
+
+@pytest.mark.parametrize("name", HAVE)
+def test_the_models_options_reach_the_layers_in_slots(name):
+    found = arguments_of(name, 11, 13, **FOLLOWED)
+    layers = [value for value in found.values() if hasattr(value, "get_config")]
+    assert layers
+    for layer in layers:
+        config = layer.get_config()
+        assert {key for key in FOLLOWED if key in config} == set(HAVE[name])
+        for key in HAVE[name]:
+            assert config[key] == FOLLOWED[key]
+    inside = arguments_of("everything_tiny", 11, 13, **FOLLOWED)
+    inside = inside["encoder_self_attention"].get_config()["attention"]
+    assert inside["config"]["attention_dropout"] == 0.25
+
+
+def test_options_of_the_layers_in_slots_are_overrides_too():
+    found = arguments_of(
+        "hybrid_self_attention_gated_decoder_tiny", 11, 13, window=[1, 4]
+    )
+    for slot in ("encoder_self_attention", "decoder_self_attention"):
+        assert found[slot].get_config()["window"] == [1, 4]
+    assert "window" not in found
+    model = zoo.create_model(
+        "surface_fusion_hard_tiny",
+        *(11, 13),
+        **dict(num_encoder_layers=1, num_decoder_layers=1, weight=0.5),
+    )
+    assert model.output_fusion.weight == 0.5
+
+
+@pytest.mark.parametrize(
+    "name, option, nearest",
+    [
+        ("hybrid_self_attention_gated_tiny", "windw", "window"),
+        ("transformer_tiny", "window", None),
+        (
+            "layer_aggregation_iterative_tiny",
+            "num_layers",
+            "num_encoder_layers",
+        ),
+        ("surface_fusion_hard_tiny", "positions", None),
+    ],
+)
+def test_an_option_that_no_layer_has_is_refused_by_name(name, option, nearest):
+    said = f"`{option}` is not an argument of {name} or of the layers in its"
+    with pytest.raises(ValueError, match=said) as info:
+        zoo.create_model(name, 11, 13, **{option: 1})
+    if nearest is not None:
+        assert f"`{nearest}`" in str(info.value)
+
+
+def test_a_layer_that_is_an_override_keeps_its_own_options():
+    layer = HybridSelfAttention(4, attention_dropout=0.1)
+    found = arguments_of(
+        "hybrid_self_attention_sum_tiny",
+        *(11, 13),
+        encoder_self_attention=layer,
+        attention_dropout=0.3,
+    )
+    assert found["encoder_self_attention"] is layer
+
+
+@pytest.mark.parametrize(
+    "name, changed",
+    [
+        ("transformer_small", {"share_embeddings": False}),
+        ("hybrid_self_attention_sum_big", {"share_embeddings": False}),
+        (
+            "surface_fusion_hard_base",
+            {"share_embeddings": False, "dropout": 0.1},
+        ),
+        ("layer_aggregation_dense_base", {"tie_output_embedding": True}),
+        ("role_interaction_dense_base", {"dropout": 0.1}),
+        ("transformer_base_matched", {"dropout": 0.1}),
+    ],
+)
+def test_an_earlier_version_of_a_preset_can_be_built(name, changed):
+    now = arguments_of(name, 13, 13)
+    then = arguments_of(name, 13, 13, preset_version=1)
+    assert {key: then[key] for key in changed} == changed
+    assert {key: now.get(key) for key in changed} != changed
+    assert (
+        arguments_of(name, 13, 13, dropout=0.2, preset_version=1)["dropout"]
+        == 0.2
+    )
+
+
+def test_in_the_first_version_slots_did_not_follow_the_model():
+    found = arguments_of(
+        "surface_fusion_hard_tiny", 13, 13, key_bias=True, preset_version=1
+    )
+    assert found["output_fusion"].key_bias is False
+    roles = arguments_of(
+        "role_interaction_dense_tiny", 13, 13, preset_version=1
+    )
+    assert roles["source_embedding_layer"].token_dropout is None
+    with pytest.raises(ValueError, match="`preset_version` must be 1 to"):
+        zoo.create_model("transformer_tiny", 13, 13, preset_version=0)
+
+
+def test_embeddings_are_dropped_as_often_with_roles_as_without():
+    for name in zoo.list_models("role_interaction_*") + ["everything_tiny"]:
+        found = arguments_of(name, 13, 13, dropout=0.25)
+        for side in ("source", "target"):
+            layer = found.get(f"{side}_embedding_layer")
+            if layer is not None:  # not a baseline
+                # The model drops the embeddings, in both.
+                assert (layer.token_dropout, layer.dropout) == (0, 0.25), name
 
 
 def test_the_tiny_preset_shares_what_can_be_shared():

@@ -1,14 +1,13 @@
 """Makes command-line options from the fields of a dataclass."""
 
 import dataclasses
-import inspect
-import re
 import types
 import typing
 
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.docstrings import argument_descriptions
 
 
 def add_dataclass_options(parser: VerbParser, kind: type) -> None:
@@ -45,11 +44,9 @@ def given_options(options: Namespace, kind: type) -> dict[str, object]:
 
 def argument_help(kind: type) -> dict[str, str]:
     """Returns the descriptions in a docstring's `Args:` section, by name."""
-    text = inspect.getdoc(kind).split("Args:\n")[1].split("\n\n")[0]
-    entries = re.split(r"^    (\w+): ", text, flags=re.M)[1:]
     return {
-        name: " ".join(description.split()).replace("%", "%%")
-        for name, description in zip(entries[::2], entries[1::2], strict=True)
+        name: description.replace("%", "%%")
+        for name, description in argument_descriptions(kind).items()
     }
 
 

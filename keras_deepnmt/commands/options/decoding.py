@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_decoding_options(parser: VerbParser) -> None:
-    """Adds an option for each field of `SearchOptions`, and `--batch-size`.
+    """Adds an option for each field of `SearchOptions`, and the batch size.
 
     None of them has a default: an option that is not given is the run's.
     """
@@ -32,12 +32,18 @@ def add_decoding_options(parser: VerbParser) -> None:
 
 
 def add_batch_size(parser: VerbParser) -> None:
-    """Adds `--batch-size`."""
+    """Adds `--batch-size` and `--batch-tokens`."""
     parser.add_argument(
         "--batch-size",
         type=PositiveInt,
-        help="Number of sentences computed together. Default: as in the run's "
-        "recipe.",
+        help="Largest number of sentences computed together. Default: as in "
+        "the run's recipe.",
+    )
+    parser.add_argument(
+        "--batch-tokens",
+        type=PositiveInt,
+        help="Largest number of tokens computed together, padding included; "
+        "a longer sentence is computed alone. Default: as in the run's recipe.",
     )
 
 
@@ -96,8 +102,9 @@ def load_translator(options: Namespace) -> "Translator":
             its files do not belong together.
     """
     given = given_search_options(options)
-    if options.get("batch_size") is not None:
-        given["batch_size"] = options.batch_size
+    for name in ("batch_size", "batch_tokens"):
+        if options.get(name) is not None:
+            given[name] = options[name]
     start_backend()
     if options.get("checkpoint") is not None:
         from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint

@@ -16,7 +16,8 @@ def add_overrides(parser: VerbParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="Change values of the recipe, for example training.steps=100. "
-        "Values are written as in YAML.",
+        "Values are written as in YAML. A layer for a slot of the model is "
+        "given by its name, with its arguments if needed.",
     )
 
 

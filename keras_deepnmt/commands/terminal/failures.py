@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 
+from keras_deepnmt.errors import UserErrors
+
 _MAX_CHARACTERS = 600
 # Optional packages and the extra of this package that installs them.
 _EXTRAS = {
@@ -18,12 +20,16 @@ _EXTRAS = {
 def explain(error: Exception) -> str | None:
     """Returns one line for an error that the user can fix, `None` for a bug.
 
+    Several mistakes are one line each.
+
     Example:
     >>> explain(FileNotFoundError(2, "No such file or directory", "a.de"))
     'a.de: No such file or directory.'
     >>> explain(ZeroDivisionError()) is None
     True
     """
+    if isinstance(error, UserErrors):
+        return "\n".join(map(one_line, error.lines))
     if isinstance(error, OSError):
         return _explain_os_error(error)
     if isinstance(error, ImportError) and error.name:

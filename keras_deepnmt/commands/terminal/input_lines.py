@@ -24,6 +24,7 @@ _BLOCK = 1 << 16
 # Sentences of similar length are batched together: a larger window means less
 # padding, but later results. So the first window is one batch.
 _BATCHES_PER_WINDOW = 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_windows(path: str | None, batch_size: int) -> Iterator[list[bytes]]:
@@ -61,17 +62,24 @@ def stream_lines(descriptor: int, batch_size: int) -> Iterator[list[bytes]]:
 
     If no more input is available yet, the lines read so far are yielded as a
     smaller window. A file is thus read in full windows, and lines that are
-    typed at a terminal are yielded at once.
+    typed at a terminal are yielded at once. A byte order mark before the first
+    line is dropped.
     """
     incomplete_line, pending, size = b"", [], batch_size
+    is_first = True
     while block := os.read(descriptor, _BLOCK):
         *lines, incomplete_line = (incomplete_line + block).split(b"\n")
+        if lines and is_first:
+            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+            is_first = False
         pending += [line.removesuffix(b"\r") for line in lines]
         while len(pending) >= size or (pending and not _is_ready(descriptor)):
             window, pending = pending[:size], pending[size:]
             yield window
             if len(window) == size:
                 size = _next_size(size, batch_size)
+    if is_first:
+        incomplete_line = incomplete_line.removeprefix(_BYTE_ORDER_MARK)
     if incomplete_line:
         pending.append(incomplete_line.removesuffix(b"\r"))
     while pending:

@@ -4,6 +4,7 @@ Every shape costs one compilation and every padding token costs time:
 `choose_batch_shapes` looks for the shapes with the fewest padding tokens.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from keras_deepnmt.data.batches.batch_shape_search import (
     search_batch_shapes,
 )
 
+# A compilation is taken to cost as much as computing this many batches.
+COMPILATION_BATCHES = 100
+MOST_SHAPES = 8
 _ROWS_AT_A_TIME = 1_000_000
 
 
@@ -67,6 +71,21 @@ def rows_for(
     """
     rows = batch_tokens // max(source_length, target_length)
     return max(batch_multiple, rows // batch_multiple * batch_multiple)
+
+
+def shapes_for_updates(updates: int) -> int:
+    """Returns how many batch shapes are worth compiling for some updates.
+
+    It is `sqrt(updates / 100)`, rounded down, from 1 to 8. With k shapes the
+    share of padding is about proportional to 1 / k, so the time of compiling
+    them and of computing the padding is shortest for a k proportional to
+    `sqrt(updates)`; a compilation takes as long as some 100 updates.
+
+    Example:
+    >>> [shapes_for_updates(updates) for updates in (60, 1_000, 100_000)]
+    [1, 3, 8]
+    """
+    return min(MOST_SHAPES, max(1, math.isqrt(updates // COMPILATION_BATCHES)))
 
 
 def choose_batch_shapes(

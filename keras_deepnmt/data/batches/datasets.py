@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
+    COMPILATION_BATCHES,
     BatchShape,
     assign_batch_shapes,
     rows_for,
@@ -74,13 +75,20 @@ def training_dataset(
     return _to_backend_dataset(batches, num_steps)
 
 
-def validation_dataset(store: PairStore, batch_shapes: Sequence[BatchShape]):
+def validation_dataset(
+    store: PairStore,
+    batch_shapes: Sequence[BatchShape],
+    batch_multiple: int = 1,
+):
     """Returns a dataset with each pair of a split once, in a fixed order.
 
     Args:
         store: The pairs.
         batch_shapes: The batch shapes of training. One more shape is added
-            for pairs too long for all of them.
+            for pairs too long for all of them. It has no more tokens on a side
+            than the largest of the others, or `batch_multiple` rows.
+        batch_multiple: The number of rows of the added shape is a multiple of
+            this; give the number of replicas.
 
     Returns:
         A `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
@@ -89,22 +97,39 @@ def validation_dataset(store: PairStore, batch_shapes: Sequence[BatchShape]):
     >>> valid = validation_dataset(store, batch_shapes)
     >>> model.fit(dataset, validation_data=valid)
     """
-    plan = validation_plan(store.lengths, batch_shapes)
-    batches = grain_batches(store, plan, 0, plan.batches_per_epoch)
-    return _to_backend_dataset(batches, plan.batches_per_epoch)
+    plan = validation_plan(store.lengths, batch_shapes, batch_multiple)
+    return plan_dataset(store, plan)
+
+
+def plan_dataset(store: PairStore, plan: BatchPlan):
+    """Returns a dataset of one epoch of a plan, without transforms.
+
+    It is a `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
+
+    Example:
+    >>> plan_dataset(store, validation_plan(store.lengths, batch_shapes))
+    """
+    return training_dataset(store, plan, 0, plan.batches_per_epoch)
 
 
 def validation_plan(
-    lengths: np.ndarray, batch_shapes: Sequence[BatchShape]
+    lengths: np.ndarray,
+    batch_shapes: Sequence[BatchShape],
+    batch_multiple: int = 1,
+    num_validations: int | None = None,
 ) -> BatchPlan:
     """Plans one epoch with each pair in order, in the batch shapes of training.
 
-    One more shape is added for pairs too long for all of them.
+    For pairs too long for all of them one more shape is added: as many rows, a
+    multiple of `batch_multiple`, as keep within the tokens of the others.
+
+    With `num_validations`, the number of times that the plan is used, shapes
+    are left out whose compilation would cost more than the padding they save.
 
     Example:
     >>> plan = validation_plan(np.array([[9, 9]]), [BatchShape(6, 4, 4)])
     >>> plan.batch_shapes[-1]
-    BatchShape(batch_size=6, source_length=9, target_length=9)
+    BatchShape(batch_size=2, source_length=9, target_length=9)
     """
     batch_shapes = tuple(batch_shapes)
     outside = assign_batch_shapes(lengths, batch_shapes) == len(batch_shapes)
@@ -114,11 +139,42 @@ def validation_plan(
             shape.batch_size * max(shape.source_length, shape.target_length)
             for shape in batch_shapes
         )
-        # The number of replicas divides all batch sizes, hence this too.
-        multiple = math.gcd(*(shape.batch_size for shape in batch_shapes))
-        rows = rows_for(source, target, batch_tokens, multiple)
+        rows = rows_for(source, target, batch_tokens, batch_multiple)
         batch_shapes += (BatchShape(rows, source, target),)
+    if num_validations is not None:
+        batch_shapes = _worth_compiling(lengths, batch_shapes, num_validations)
     return BatchPlan(lengths, batch_shapes, shuffle=False)
+
+
+def _worth_compiling(
+    lengths: np.ndarray, batch_shapes: Sequence[BatchShape], num_uses: int
+) -> tuple[BatchShape, ...]:
+    """Removes one shape after another, as long as that costs less in all."""
+    lengths, repeats = np.unique(lengths, axis=0, return_counts=True)
+    compilation = COMPILATION_BATCHES * max(
+        shape.num_tokens for shape in batch_shapes
+    )
+
+    def cost(shapes):
+        assigned = assign_batch_shapes(lengths, shapes)
+        rows = np.bincount(assigned, repeats, len(shapes) + 1).astype(int)
+        if rows[-1]:
+            return math.inf
+        padded = [
+            shape.num_batches(count) * shape.num_tokens
+            for shape, count in zip(shapes, rows.tolist(), strict=False)
+        ]
+        return num_uses * sum(padded) + compilation * np.count_nonzero(padded)
+
+    kept = tuple(batch_shapes)
+    while len(kept) > 1:
+        fewer = min(
+            (kept[:i] + kept[i + 1 :] for i in range(len(kept))), key=cost
+        )
+        if cost(fewer) > cost(kept):
+            break
+        kept = fewer
+    return kept
 
 
 def _to_backend_dataset(batches: "grain.IterDataset", num_steps: int | None):

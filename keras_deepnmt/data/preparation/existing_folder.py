@@ -12,6 +12,7 @@ from keras_deepnmt.data.manifest import (
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import recover_folder
 
 
 def check_existing_folder(
@@ -32,6 +33,7 @@ def check_existing_folder(
     True
     """
     output_dir = Path(output_dir)
+    recover_folder(output_dir)
     if not output_dir.exists():
         return None
     if not output_dir.is_dir():

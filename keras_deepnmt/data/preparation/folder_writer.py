@@ -16,6 +16,7 @@ from keras_deepnmt.data.manifest import (
     FORMAT,
     damaged_files,
     read_manifest,
+    text_file,
     write_manifest,
 )
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
@@ -27,6 +28,7 @@ from keras_deepnmt.data.preparation.text_filters import FILTERS, normalize_text
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256
 
 HELD_OUT = ("valid", "test")
 
@@ -100,7 +102,8 @@ class FolderWriter:
         files = [f for c in corpora for f in (c.source, c.target)]
         task = self.bars.add_task(
             f"Reading {split}",
-            total=sum(f.stat().st_size for f in files if f.is_file()),
+            # The size of a pipe is not known.
+            total=sum(f.stat().st_size for f in files if f.is_file()) or None,
         )
         reader = PairReader(
             options.pair_filter() if train else None,
@@ -160,7 +163,7 @@ class FolderWriter:
         return [
             stack.enter_context(
                 open(
-                    self.folder / f"{split}.{side}.txt",
+                    self.folder / text_file(split, side),
                     "w",
                     encoding="utf-8",
                     newline="\n",
@@ -230,7 +233,10 @@ class FolderWriter:
             self.folder, tokenizers, lambda n: self.bars.advance(task, n)
         )
         held_out = {
-            split: encoder.encode_held_out(split, self.spools[split])
+            split: {
+                **encoder.encode_held_out(split, self.spools[split]),
+                "texts": self._text_hashes(split),
+            }
             for split in HELD_OUT
             if split in self.spools
         }
@@ -254,6 +260,12 @@ class FolderWriter:
         for entry, pairs, stop in zip(entries, written, stops, strict=True):
             entry |= {"pairs": pairs, "rows": [stop - pairs, stop]}
         return {"train": train, **held_out}, encoder.leakage
+
+    def _text_hashes(self, split: str) -> dict[str, str]:
+        return {
+            side: file_sha256(self.folder / text_file(split, side))
+            for side in ("source", "target")
+        }
 
 
 def _no_pairs_message(split: str, files: list[Path], counts: dict) -> str:

@@ -17,8 +17,8 @@ class PrepareOptions:
     sentence.
 
     Args:
-        train: Training corpora. A pair that occurs in several of them counts
-            for the first one.
+        train: Training corpora, at least one. A pair that occurs in several of
+            them counts for the first one.
         valid: Corpus for validation. Defaults to none; see `valid_pairs`.
         test: Corpus for testing. Defaults to none; see `test_pairs`.
         valid_pairs: Number of pairs to draw at random from the training text

@@ -15,6 +15,7 @@ from keras_deepnmt.models.training_step.shared_batches import (
     filled_batches,
     num_devices,
 )
+from keras_deepnmt.models.training_step.training_state import NotedShapes
 
 
 class StatelessStep:
@@ -36,7 +37,8 @@ class StatelessStep:
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="token_loss")
         self.distribution = keras.distribution.distribution()
-        self.training_shapes, self.evaluation_shapes = set(), set()
+        self.training_shapes = NotedShapes()
+        self.evaluation_shapes = NotedShapes()
         super().compile(*args, **kwargs)
 
     def _devices(self):

@@ -24,7 +24,10 @@ from keras_deepnmt.models.training_step.tensorflow_replicas import (
     function_of_batches,
     spread_seeds,
 )
-from keras_deepnmt.models.training_step.training_state import count_batches
+from keras_deepnmt.models.training_step.training_state import (
+    NotedShapes,
+    count_batches,
+)
 
 
 class TensorFlowStep:
@@ -40,7 +43,8 @@ class TensorFlowStep:
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="loss")
         self._token_sum = keras.metrics.Sum(name="tokens")
-        self.training_shapes, self.evaluation_shapes = set(), set()
+        self.training_shapes = NotedShapes()
+        self.evaluation_shapes = NotedShapes()
         super().compile(*args, **kwargs)
         # An unbuilt optimizer would trace its first loss scale as a constant.
         self.optimizer.build(self.trainable_variables)

@@ -1,6 +1,49 @@
 """State of training besides the weights: update counts and random states."""
 
+import collections.abc
+import threading
+
 import keras
+
+
+class NotedShapes(collections.abc.MutableSet):
+    """The batch shapes that a step has met.
+
+    A step notes a shape before it is compiled for it. `listener` is called
+    with each new shape, `(rows of a replica, source length, target length)`.
+
+    Example:
+    >>> shapes = NotedShapes()
+    >>> shapes.listener = print
+    >>> shapes.add((2, 7, 5))
+    (2, 7, 5)
+    """
+
+    def __init__(self):
+        # Not a `set` itself, of which Keras would keep a copy.
+        self._shapes = set()
+        self._lock = threading.Lock()
+        self.listener = None
+
+    def __contains__(self, shape):
+        return shape in self._shapes
+
+    def __iter__(self):
+        return iter(self._shapes)
+
+    def __len__(self):
+        return len(self._shapes)
+
+    def add(self, shape):
+        # Replicas meet a shape at the same time, in several threads.
+        with self._lock:
+            is_new = shape not in self._shapes
+            self._shapes.add(shape)
+        if is_new and self.listener is not None:
+            self.listener(shape)
+
+    def discard(self, shape):
+        self._shapes.discard(shape)
 
 
 def update_count(model):

@@ -20,6 +20,7 @@ from keras_deepnmt.runs.build import (
     compile_model,
     plan_batches,
 )
+from keras_deepnmt.runs.objective_options import compile_options
 from keras_deepnmt.training.strategies import make_strategy
 
 
@@ -50,7 +51,8 @@ def largest_batch_shapes(
 def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
     """Makes two updates of each of the largest batch shapes, no padding.
 
-    The recipe must give a number of `batch_tokens`.
+    They are the updates of the run, with its objective, teacher, optimizer and
+    parts of a batch. The recipe must give a number of `batch_tokens`.
     """
     recipe = load_recipe(recipe_file)
     data = PreparedData(prepared_dir)
@@ -59,7 +61,8 @@ def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     with strategy.scope():
         model = build_model(recipe, data.manifest)
-        compile_model(recipe, model)
+        # The teacher, a second forward and their scores need memory, too.
+        compile_model(recipe, model, **compile_options(recipe, data))
         for batch_shape in largest_batch_shapes(plan.batch_shapes):
             batch = _full_batch(batch_shape)
             endless = (batch for _ in itertools.count())

@@ -1,0 +1,117 @@
+"""`deepnmt recipe`: prints a new recipe, or a recipe with all its values."""
+
+import sys
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.options.overrides import (
+    add_overrides,
+    read_overrides,
+)
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.errors import UserError
+
+EXAMPLE = """
+deepnmt recipe --new --preset transformer_base > recipe.yaml
+deepnmt recipe --show recipe.yaml --set training.steps=100
+deepnmt recipe --json-schema > recipe.schema.json
+"""
+CONTINUE = "Nothing was changed."
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds the options of `deepnmt recipe`."""
+    parser.add_argument(
+        "--new",
+        action="store_true",
+        help="Print a recipe to start from, with comments. Redirect it to a "
+        "file and name your corpus in it.",
+    )
+    parser.add_argument(
+        "--preset",
+        type=str,
+        metavar="PRESET",
+        help="With --new: preset of the model (`deepnmt models` lists them). "
+        "Default: transformer_tiny.",
+    )
+    parser.add_argument(
+        "--show",
+        type=str,
+        metavar="RECIPE",
+        help="Check a recipe, a YAML file or the name of a bundled one, and "
+        "print it with the values of all keys.",
+    )
+    parser.add_argument(
+        "--prepared",
+        type=str,
+        metavar="DIR",
+        help="With --show: folder written by `deepnmt prepare`; its data are "
+        "shown if the recipe has no data section.",
+    )
+    parser.add_argument(
+        "--json-schema",
+        action="store_true",
+        help="Print the JSON Schema of recipes, from which editors complete "
+        "and check keys.",
+    )
+    add_overrides(parser)
+
+
+def run(options: Namespace) -> None:
+    """Prints what the options ask for."""
+    _check(options)
+    if options.new:
+        text = _new(options.preset)
+    elif options.json_schema:
+        from keras_deepnmt.recipes.reference import schema_file
+
+        text = schema_file().read_text(encoding="utf-8")
+    else:
+        text = _show(options)
+    sys.stdout.write(text)
+
+
+def _check(options):
+    asked = [options.new, options.show is not None, options.json_schema]
+    if sum(asked) != 1:
+        raise UserError(
+            "give one of --new, --show RECIPE and --json-schema. Received: "
+            f"{sum(asked)} of them. See deepnmt recipe --help."
+        )
+    given = {
+        "--preset": (options.preset is not None, options.new, "--new"),
+        "--set": (options.set, options.show, "--show RECIPE"),
+        "--prepared": (options.prepared, options.show, "--show RECIPE"),
+    }
+    for name, (is_given, is_allowed, owner) in given.items():
+        if is_given and not is_allowed:
+            raise UserError(f"`{name}` belongs to {owner}. Leave it out.")
+
+
+def _new(preset):
+    from keras_deepnmt.recipes.new_recipe import DEFAULT_PRESET, new_recipe
+
+    if preset is None:
+        return new_recipe(DEFAULT_PRESET)
+    import_backend()
+    from keras_deepnmt.zoo.registry import get_preset
+
+    try:
+        get_preset(preset)
+    except ValueError as error:
+        raise UserError(f"`--preset`: {error}") from error
+    return new_recipe(preset)
+
+
+def _show(options):
+    import yaml
+
+    from keras_deepnmt.recipes.loading import load_recipe, recipe_content
+
+    recipe = load_recipe(
+        options.show, read_overrides(options.set), options.prepared
+    )
+    return yaml.safe_dump(
+        recipe_content(recipe), sort_keys=False, allow_unicode=True
+    )

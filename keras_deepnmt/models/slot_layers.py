@@ -1,0 +1,175 @@
+"""Layers in slots that are given by name, as in a recipe."""
+
+import difflib
+import inspect
+
+import keras
+
+import keras_deepnmt.layers
+from keras_deepnmt.layers.cloning import prototype_config
+
+# The layers of this package that fit each slot.
+SLOT_LAYERS = {
+    "source_embedding_layer": ("RoleInteraction", "ContextualizedEmbedding"),
+    "target_embedding_layer": ("RoleInteraction", "ContextualizedEmbedding"),
+    "encoder_self_attention": (
+        "HybridSelfAttention",
+        "MultiLayerAttention",
+        "MultiHeadAttention",
+    ),
+    "decoder_self_attention": (
+        "HybridSelfAttention",
+        "MultiLayerAttention",
+        "MultiHeadAttention",
+    ),
+    "encoder_aggregation": ("LayerAggregation",),
+    "decoder_aggregation": ("LayerAggregation",),
+    "encoder_fusion": ("FineGrainedLayerAttention",),
+    "output_fusion": ("SurfaceFusion",),
+    "layer_diversity": ("LayerDiversity",),
+}
+# Arguments of a layer that are layers themselves.
+_INNER_SLOTS = {"attention": SLOT_LAYERS["encoder_self_attention"]}
+_OF_EVERY_LAYER = ("name", "dtype", "trainable")
+
+
+def slot_config(arguments, slot):
+    """Returns the configuration of the layer in a slot, or `None`.
+
+    `arguments` are those of the model. The slot holds an unbuilt layer, its
+    Keras configuration, or a layer by its class name, as a recipe gives it:
+    `"LayerAggregation"`, `{"LayerAggregation": {"strategy": "dense"}}` or
+    `{"class_name": "LayerAggregation", "config": {"strategy": "dense"}}`.
+    Required arguments of such a layer that are missing are the model's.
+
+    Raises a `ValueError` if there is no such layer, if it does not fit the
+    slot, or if it refuses an argument.
+    """
+    value = arguments[slot]
+    if _is_complete(value):
+        return value
+    if value is None or isinstance(value, keras.layers.Layer):
+        return prototype_config(value)
+    return prototype_config(_make(slot, value, SLOT_LAYERS[slot], arguments))
+
+
+def _is_complete(value):
+    """Whether a value is a configuration that Keras wrote."""
+    return isinstance(value, dict) and bool(
+        {"registered_name", "module"} & set(value)
+    )
+
+
+def _make(slot, value, fitting, arguments):
+    """Makes the unbuilt layer that `value` names for a slot."""
+    name, options = _read(slot, value, fitting)
+    kind = _find_class(slot, name, fitting)
+    parameters = inspect.signature(kind).parameters
+    known = [
+        *(key for key in parameters if key != "kwargs"),
+        *_OF_EVERY_LAYER,
+    ]
+    for key in options:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
+            hint = (
+                f"Did you mean `{near[0]}`?"
+                if near
+                else f"It has: {', '.join(known)}."
+            )
+            raise ValueError(
+                f"`{slot}`: `{key}` is not an argument of {name}. {hint}"
+            )
+    options = _inherited(slot, parameters, arguments) | {
+        key: _inner_layer(f"{slot}.{key}", value, _INNER_SLOTS[key], arguments)
+        if key in _INNER_SLOTS
+        else value
+        for key, value in options.items()
+    }
+    missing = [
+        f"`{key}`"
+        for key, parameter in parameters.items()
+        if _is_required(parameter) and key not in options
+    ]
+    if missing:
+        raise ValueError(f"`{slot}`: {name} needs {', '.join(missing)}.")
+    try:
+        return kind(**options)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{slot}`: {name}: {error}") from error
+
+
+def _inner_layer(place, value, fitting, arguments):
+    is_layer = isinstance(value, keras.layers.Layer)
+    if value is None or is_layer or _is_complete(value):
+        return value
+    return _make(place, value, fitting, arguments)
+
+
+def _read(slot, value, fitting):
+    """Returns the class name and the arguments that a value gives."""
+    if isinstance(value, str):
+        return value, {}
+    if isinstance(value, dict):
+        if set(value) <= {"class_name", "config"} and "class_name" in value:
+            name, options = value["class_name"], value.get("config")
+        elif len(value) == 1:
+            ((name, options),) = value.items()
+        else:
+            name, options = None, {}
+        options = {} if options is None else options
+        if isinstance(name, str) and isinstance(options, dict):
+            return name.removeprefix("keras_deepnmt>"), options
+    raise ValueError(
+        f"`{slot}` must be a layer, its class name, {{class name: "
+        "{argument: value}}, or None. "
+        f"Received: {slot}={value!r}. {_remedy(fitting)}"
+    )
+
+
+def _find_class(slot, name, fitting):
+    if name in fitting:
+        return getattr(keras_deepnmt.layers, name)
+    # A layer of the user's own.
+    kind = keras.saving.get_registered_object(name)
+    is_own = (
+        inspect.isclass(kind)
+        and issubclass(kind, keras.layers.Layer)
+        and not keras.saving.get_registered_name(kind).startswith(
+            "keras_deepnmt>"
+        )
+    )
+    if is_own:
+        return kind
+    near = difflib.get_close_matches(name, fitting, n=1)
+    if near:
+        raise ValueError(
+            f'`{slot}`: there is no layer "{name}". Did you mean '
+            f'"{near[0]}"? {_remedy(fitting)}'
+        )
+    exists = hasattr(keras_deepnmt.layers, name)
+    problem = "does not fit this slot" if exists else "is no layer"
+    raise ValueError(f'`{slot}`: "{name}" {problem}. {_remedy(fitting)}')
+
+
+def _remedy(fitting):
+    return f"Layers for this slot: {', '.join(fitting)}."
+
+
+def _inherited(slot, parameters, arguments):
+    """Returns the options that a layer takes from its model and its slot."""
+    options = {
+        key: arguments[key]
+        for key, parameter in parameters.items()
+        if _is_required(parameter) and key in arguments
+    }
+    if slot == "target_embedding_layer" and "bidirectional" in parameters:
+        options["bidirectional"] = False  # later words are not known yet
+    return options
+
+
+def _is_required(parameter):
+    return (
+        parameter.default is parameter.empty
+        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    )

@@ -1,0 +1,197 @@
+"""Checks the content of a recipe file against the schema."""
+
+import dataclasses
+import difflib
+import re
+import types
+import typing
+
+from keras_deepnmt.errors import UserError, UserErrors
+
+# Takes the place of a required value that is wrong, so that the others of its
+# section are checked too.
+_STAND_INS = {int: 1, float: 0.5, str: "-"}
+_WRONG = object()
+
+
+def is_required(field: dataclasses.Field) -> bool:
+    """Whether a key must be in a recipe file."""
+    return (
+        field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+        and "when_left_out" not in field.metadata
+    )
+
+
+class RecipeChecker:
+    """Converts the content of a YAML file to dataclasses.
+
+    `place` is the file as errors name it, and `lines` maps each dotted key to
+    its line. All mistakes are collected: `raise_mistakes` raises them together.
+    """
+
+    def __init__(self, place: str, lines: dict[str, int | None]):
+        self.place = place
+        self.lines = lines
+        self._mistakes: list[tuple[float, str]] = []
+
+    def add(self, path: str, rule: str, line: int | None = None) -> None:
+        """Adds the mistake that the key `path` does not follow a rule."""
+        line = line or self._line_of(path)
+        where = f"{self.place}, line {line}" if line else self.place
+        name = f"`{path}`" if path else "the recipe"
+        text = " ".join(f"{where}: {name} {rule}".split())
+        text = text.replace(" : ", ": ")
+        self._mistakes.append((line or float("inf"), text))
+
+    def _line_of(self, path):
+        """The line of a key, or of its section if the key is missing."""
+        if path in self.lines or "." not in path:
+            return self.lines.get(path)
+        return self._line_of(path.rpartition(".")[0])
+
+    def raise_mistakes(self) -> None:
+        """Raises a `UserError` with one line for each mistake, if any."""
+        by_line = sorted(self._mistakes, key=lambda mistake: mistake[0])
+        texts = [text for _, text in by_line]
+        if len(texts) == 1:
+            raise UserError(texts[0])
+        if texts:
+            raise UserErrors(texts)
+
+    def check(self, kind: type, content, path: str = ""):
+        """Converts a section to its dataclass and adds its mistakes.
+
+        If there are mistakes, the result is what is left without them, or
+        meaningless.
+        """
+        if not isinstance(content, dict):
+            self.add(path, f"must hold keys and values. Received: {content!r}")
+            return _WRONG
+        known = {field.name: field for field in dataclasses.fields(kind)}
+        hints = typing.get_type_hints(kind)
+        # A message about one of these keys may only follow from a mistake that
+        # is reported already.
+        wrong = {
+            self._add_unknown(path, str(key), known)
+            for key in content
+            if key not in known
+        }
+        values = {}
+        for name, field in known.items():
+            if name in content:
+                place, before = join(path, name), len(self._mistakes)
+                value = self._convert(hints[name], content[name], place)
+                if value is not _WRONG:
+                    values[name] = value
+                if len(self._mistakes) == before:
+                    continue
+            elif not is_required(field):
+                continue
+            elif name not in wrong:
+                remedy = field.metadata.get("remedy", "")
+                self.add(join(path, name), f"is missing{remedy}")
+            wrong.add(name)
+        return self._make(kind, values, wrong, path)
+
+    def _make(self, kind, values, wrong, path):
+        """Makes a dataclass and adds what its own checks find."""
+        hints = typing.get_type_hints(kind)
+        required = {
+            field.name
+            for field in dataclasses.fields(kind)
+            if field.default is dataclasses.MISSING
+            and field.default_factory is dataclasses.MISSING
+        }
+        while True:
+            for name in required - values.keys():
+                if hints[name] not in _STAND_INS:
+                    return _WRONG
+                values[name] = _STAND_INS[hints[name]]
+            try:
+                made = kind(**values)
+            except ValueError as error:
+                message = str(error)
+            else:
+                return made
+            if any(
+                re.search(rf"\b{name}\b", message) for name in wrong if name
+            ):
+                return _WRONG
+            name = next((key for key in values if f"`{key}`" in message), None)
+            self.add(join(path, name) if name else path, f": {message}")
+            if name is None:
+                return _WRONG
+            # Without it, the next mistake of this section is found.
+            wrong.add(name)
+            del values[name]
+
+    def _convert(self, hint, value, path):
+        arguments = typing.get_args(hint)
+        if isinstance(hint, types.UnionType) and value is None:
+            return None
+        for option in (hint, *arguments):
+            if dataclasses.is_dataclass(option) and isinstance(value, dict):
+                return self.check(option, value, path)
+        inner = next(
+            (a for a in arguments if dataclasses.is_dataclass(a)), None
+        )
+        if dataclasses.is_dataclass(hint):
+            return self.check(hint, value, path)
+        if inner is not None and isinstance(value, list):
+            items = [
+                self.check(inner, item, join(path, i))
+                for i, item in enumerate(value)
+            ]
+            items = [item for item in items if item is not _WRONG]
+            return tuple(items) if typing.get_origin(hint) is tuple else items
+        return self._typed(hint, value, path)
+
+    def _typed(self, hint, value, path):
+        import jsonargparse
+
+        parser = jsonargparse.ArgumentParser(exit_on_error=False)
+        parser.add_argument("--value", type=hint)
+        try:
+            # jsonargparse accepts None for every type.
+            if value is not None:
+                return parser.parse_object({"value": value}).value
+        except jsonargparse.ArgumentError:
+            pass
+        self.add(path, f"must be {describe_type(hint)}. Received: {value!r}")
+        return _WRONG
+
+    def _add_unknown(self, path, key, known):
+        """Adds an unknown key; returns the known one that may be meant."""
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        possible = ", ".join(name for name in known if name != "resolved")
+        hint = (
+            f"did you mean `{join(path, near[0])}`?"
+            if near
+            else f"possible here: {possible}."
+        )
+        self.add(join(path, key), f"is unknown; {hint}")
+        return near[0] if near else None
+
+
+def join(path: str, name: object) -> str:
+    """Returns a dotted key.
+
+    Example:
+    >>> join("training", "steps")
+    'training.steps'
+    """
+    return f"{path}.{name}" if path else str(name)
+
+
+def describe_type(hint) -> str:
+    """Returns how an error message calls a type.
+
+    Example:
+    >>> describe_type(typing.Literal["bpe", "unigram"])
+    "'bpe' or 'unigram'"
+    """
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    name = getattr(hint, "__name__", None)
+    return name if name and not typing.get_args(hint) else str(hint)

@@ -1,0 +1,1 @@
+"""Tells what a run will need, from everything up to its first updates."""

@@ -1,0 +1,64 @@
+"""What must be true of the JSON Schema that editors check recipes with.
+
+* it accepts every bundled recipe, and what a run folder holds
+* it refuses what `load_recipe` refuses: unknown keys, wrong types and values
+* it offers the presets, and the layers of each slot
+"""
+
+import json
+
+import jsonschema
+import pytest
+import yaml
+
+from keras_deepnmt.recipes.loading import (
+    list_recipes,
+    load_recipe,
+    recipe_content,
+)
+from keras_deepnmt.recipes.reference import schema_file
+from keras_deepnmt.zoo import list_models
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return json.loads(schema_file().read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def validator(schema):
+    jsonschema.Draft7Validator.check_schema(schema)
+    return jsonschema.Draft7Validator(schema)
+
+
+@pytest.mark.parametrize("name", list_recipes())
+def test_recipes_are_valid(name, validator):
+    recipe = load_recipe(name)
+    validator.validate(recipe_content(recipe))
+    written = (schema_file().parent / "files" / f"{name}.yaml").read_text()
+    validator.validate(yaml.safe_load(written))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"training": {"stepz": 3}},
+        {"training": {"steps": "many"}},
+        {"training": {}},
+        {"training": {"steps": 3, "dtype_policy": "float8"}},
+        {"decoding": {"num_beams": 1.5}},
+        {"data": {"train": {"source": "a"}}},
+        {"model": {}},
+    ],
+)
+def test_mistakes_are_not_valid(changes, validator):
+    recipe = {"model": {"preset": "x"}, "training": {"steps": 3}}
+    assert validator.is_valid(recipe)
+    assert not validator.is_valid({**recipe, **changes})
+
+
+def test_presets_and_layers_are_offered(schema):
+    model = schema["properties"]["model"]["properties"]
+    assert model["preset"]["anyOf"][0]["enum"] == list_models()
+    slot = model["overrides"]["properties"]["encoder_fusion"]
+    assert slot["anyOf"][0]["enum"] == ["FineGrainedLayerAttention"]

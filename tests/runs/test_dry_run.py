@@ -1,0 +1,128 @@
+"""What must be true of `deepnmt train --dry-run`.
+
+* it tells batch shapes, parameters, memory and times, and how it knows
+* it writes nothing where the run will be
+* it refuses what the run would refuse before its first update
+"""
+
+import pytest
+
+from keras_deepnmt.cli import main
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.build import build_model
+from keras_deepnmt.runs.dry_run.rehearsal import dry_run
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.runs.training_loop import TrainingLoop
+
+
+def stop(loop):
+    raise InterruptedError
+
+
+def content(folder):
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def told(recipe_file, prepared_dir, tmp_path_factory):
+    """The result of a dry run, and the empty folder beside its run folder."""
+    folder = tmp_path_factory.mktemp("dry")
+    changes = {"training.freeze": ["shared_embedding*"]}
+    return folder, dry_run(
+        load_recipe(recipe_file, changes),
+        folder / "run",
+        prepared_dir=prepared_dir,
+        quiet=True,
+    )
+
+
+def test_it_writes_nothing(told):
+    folder, _ = told
+    assert list(folder.iterdir()) == []
+
+
+def test_it_tells_the_size_of_the_model(told, recipe_file):
+    _, result = told
+    sizes = {"source_vocabulary_size": 20, "target_vocabulary_size": 20}
+    model = build_model(load_recipe(recipe_file), sizes)
+    assert result.parameters == model.count_params()
+    assert result.parameters - result.trained_parameters == 20 * 8
+    # float32 weights, and two moments of those that train.
+    parameters = result.parameters + 2 * result.trained_parameters
+    assert 4 * parameters <= result.state_bytes < 4 * parameters + 1000
+    assert result.peak_bytes > result.state_bytes
+
+
+def test_it_tells_times_and_how_they_were_measured(told):
+    _, result = told
+    assert 1 <= len(result.measured) <= result.num_shapes <= 2
+    for shape in result.measured:
+        assert 0 < shape.seconds < shape.first_seconds
+    times = [shape.seconds for shape in result.measured]
+    assert result.seconds_per_update <= max(times) * 1.5
+    text = result.describe()
+    for part in (
+        "padding",
+        f"{result.parameters:,} parameters, 160 of them frozen",
+        "memory: ",
+        "at the peak of this process",
+        "estimated from 4 updates of each of",
+        "for 6 updates and",
+        "validation and checkpoints are not counted",
+    ):
+        assert part in text, part
+
+
+def test_it_leaves_a_run_that_was_begun_as_it_is(
+    recipe_file, prepared_dir, tmp_path, monkeypatch
+):
+    run_dir = tmp_path / "run"
+    monkeypatch.setattr(TrainingLoop, "run", stop)
+    with pytest.raises(InterruptedError):
+        train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
+    before = content(run_dir)
+    assert before
+    options = {"prepared_dir": prepared_dir, "quiet": True}
+    dry_run(load_recipe(recipe_file), run_dir, **options)
+    assert content(run_dir) == before
+    with pytest.raises(UserError, match="`seed` is 7 in this run and 8"):
+        dry_run(load_recipe(recipe_file, {"seed": 8}), run_dir, **options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model.preset": "transformer_tny"}, "Did you mean"),
+        ({"model.overrides.drop": 0.1}, "Did you mean `dropout`"),
+        ({"model.overrides.encoder_fusion": "Fusion"}, "Layers for this slot"),
+        ({"training.loss": "cross_entropi"}, "cross_entropy"),
+        ({"training.strategy": "multi_worker"}, "training.strategy=mirrored"),
+        ({"training.initialize_from": "nowhere"}, "not a run folder"),
+    ],
+)
+def test_it_refuses_what_the_run_would_refuse(
+    changes, message, recipe_file, prepared_dir, tmp_path
+):
+    recipe = load_recipe(recipe_file, changes)
+    with pytest.raises(UserError, match=message):
+        dry_run(recipe, tmp_path / "run", prepared_dir=prepared_dir, quiet=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_prints_it_and_prepares_elsewhere(
+    recipe_file, tmp_path, capfd
+):
+    run_dir = tmp_path / "run"
+    words = ["train", str(recipe_file), "--run-dir", str(run_dir), "--dry-run"]
+    assert main([*words, "--quiet"]) == 0
+    printed = capfd.readouterr()
+    assert "time in all: about" in printed.out
+    assert printed.err == ""
+    assert not run_dir.exists()
+    assert not RunFolder(run_dir).data_dir.exists()

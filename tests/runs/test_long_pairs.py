@@ -1,0 +1,64 @@
+"""What must be true of pairs longer than a model has positions.
+
+* at the start of training they are counted, in one line per split
+* where all pairs fit, nothing is said
+"""
+
+import pytest
+
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs import train as training
+from keras_deepnmt.runs.build import build_model, describe_long_pairs
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.strategies import Workers, make_strategy
+
+
+@pytest.fixture(scope="module")
+def data(prepared_dir):
+    return PreparedData(prepared_dir)
+
+
+@pytest.fixture
+def warnings_of(recipe_file, data):
+    def describe(max_length):
+        changes = {"model.overrides.max_length": max_length}
+        model = build_model(load_recipe(recipe_file, changes), data.manifest)
+        return describe_long_pairs(model, data)
+
+    return describe
+
+
+def test_pairs_longer_than_the_positions_of_the_model_are_counted(
+    warnings_of, data
+):
+    longest = data.store("train").lengths.max(axis=1)
+    train, valid = warnings_of(6)
+    count = int((longest > 6).sum())
+    assert train.startswith(f"Warning: {count} of {len(longest)} pairs of `tr")
+    assert f"(the longest has {longest.max()})" in train
+    assert "pairs of `valid` are longer than the model" in valid
+
+
+def test_nothing_is_said_of_pairs_that_fit(warnings_of, data):
+    longest = max(
+        int(data.store(split).lengths.max()) for split in ("train", "valid")
+    )
+    assert warnings_of(longest) == []
+
+
+def test_training_begins_with_the_warning(
+    recipe_file, data, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(training.TrainingLoop, "run", lambda loop: None)
+    strategy = make_strategy("one_device", None)
+    training._run_loop(
+        load_recipe(recipe_file, {"model.overrides.max_length": 6}),
+        RunFolder(tmp_path),
+        data,
+        strategy,
+        Workers(strategy),
+        quiet=False,
+    )
+    error = capsys.readouterr().err
+    assert error.count("are longer than the model's `max_length` of 6") == 2

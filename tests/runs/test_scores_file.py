@@ -1,0 +1,55 @@
+"""What must be true of `scores.json`.
+
+* a row of the same setting is replaced, others stay
+* evaluations that end at the same time lose no row
+"""
+
+import json
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from keras_deepnmt.runs import evaluate as module
+from keras_deepnmt.runs.evaluate import add_scores
+
+
+def row(name, value=1.0):
+    return {
+        "test_set": {"name": name},
+        "decoding": {"num_beams": 4},
+        "evaluation": {"metrics": ["bleu"]},
+        "scores": {"bleu": value},
+    }
+
+
+def recorded(file):
+    rows = json.loads(file.read_text())["evaluations"]
+    return {r["test_set"]["name"]: r["scores"]["bleu"] for r in rows}
+
+
+def test_a_row_of_the_same_setting_is_replaced(tmp_path):
+    file = tmp_path / "scores.json"
+    for name, value in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
+        add_scores(file, row(name, value))
+    assert recorded(file) == {"b": 2.0, "a": 3.0}
+
+
+def test_two_evaluations_at_once_lose_no_score(tmp_path, monkeypatch):
+    file = tmp_path / "scores.json"
+    write_json, both_began = module.write_json, threading.Barrier(2)
+
+    def slow(*arguments):
+        time.sleep(0.2)
+        write_json(*arguments)
+
+    monkeypatch.setattr(module, "write_json", slow)
+
+    def add(name):
+        both_began.wait()
+        add_scores(file, row(name))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(add, "ab"))
+    assert recorded(file) == {"a": 1.0, "b": 1.0}
+    assert os.listdir(tmp_path) == ["scores.json"]
