@@ -33,6 +33,10 @@ deepnmt translate runs/demo --input test.en --output test.de
 echo "Ein Hund schläft." | deepnmt translate runs/demo --num-hypotheses 3
 """
 CONTINUE = "The lines printed so far are complete."
+_MAXIMUM_LENGTH = (
+    "the translation was cut at the maximum length, which `--max-length-ratio` "
+    "and `--max-extra-tokens` change."
+)
 
 
 def add_options(parser: VerbParser) -> None:
@@ -104,10 +108,13 @@ def _translate(translators, windows, output, warnings, advance, num_hypotheses):
         translator.on_truncated = partial(
             _warn_truncated, warnings, number + 1, translator.max_source_length
         )
+        nbest = translator.translate_nbest(texts, num_hypotheses, advance)
+        for line, hypotheses in enumerate(nbest, start=number + 1):
+            if hypotheses[0].truncated:
+                warnings.add(line, _MAXIMUM_LENGTH)
         if num_hypotheses == 1:
-            outputs = translator.translate(texts, advance)
+            outputs = (hypotheses[0].text for hypotheses in nbest)
         else:
-            nbest = translator.translate_nbest(texts, num_hypotheses, advance)
             outputs = _numbered(nbest, number + 1)
         output.writelines(f"{line}\n" for line in outputs)
         output.flush()

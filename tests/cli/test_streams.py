@@ -24,8 +24,14 @@ from keras_deepnmt.commands.terminal.line_warnings import describe_lines
 from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator.results import Hypothesis
 
 GREEDY = ["--num-beams", "1"]
+
+
+def echo(self, texts, *more):
+    """In the place of a search, whose result does not matter."""
+    return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
 
 
 @pytest.fixture
@@ -72,11 +78,11 @@ def test_the_first_translations_come_after_one_batch(
 ):
     sizes = []
 
-    def translate(self, texts, on_progress=None):
+    def translate(self, texts, *more):
         sizes.append(len(texts))
-        return texts
+        return echo(self, texts)
 
-    monkeypatch.setattr(Translator, "translate", translate)
+    monkeypatch.setattr(Translator, "translate_nbest", translate)
     (tmp_path / "in").write_text("1 2 3\n" * 200)
     done = deepnmt("translate", digits / "run", stdin=tmp_path / "in")
     assert done.out == "1 2 3\n" * 200
@@ -93,9 +99,7 @@ def test_the_first_translations_come_after_one_batch(
 def test_lines_that_are_not_utf8_need_not_end_it(
     deepnmt, digits, tmp_path, monkeypatch, errors, second, said
 ):
-    monkeypatch.setattr(
-        Translator, "translate", lambda self, texts, on_progress=None: texts
-    )
+    monkeypatch.setattr(Translator, "translate_nbest", echo)
     (tmp_path / "in").write_bytes(b"1 2\n\xff\n3 4\n")
     done = deepnmt(
         *("translate", digits / "run", "--errors", errors),
@@ -136,10 +140,10 @@ def test_an_output_file_is_whole_or_as_it_was(
     refused(*words, stdin=tmp_path / "in")
     assert out.read_text() == "old\n"
 
-    def interrupt(self, texts, on_progress=None):
+    def interrupt(self, texts, *more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Translator, "translate", interrupt)
+    monkeypatch.setattr(Translator, "translate_nbest", interrupt)
     (tmp_path / "in").write_text("1 2 3\n")
     done = deepnmt(*words, stdin=tmp_path / "in")
     assert done.code == 130
@@ -184,6 +188,24 @@ def test_lines_that_are_cut_are_named(deepnmt, short_run, tmp_path):
     )
     assert done.out.count("\n") == 21
     assert "lines 3 and 17: the source is longer than 8 tokens" in done.err
+
+
+def test_translations_that_are_cut_are_named(deepnmt, digits, tmp_path):
+    lines = ["1 2 3", "1 2 3 4 5 6 7 8", "4 5 6"]
+    (tmp_path / "in").write_text("\n".join(lines))
+    done = deepnmt(
+        *("translate", digits / "run", *GREEDY, "--no-compile"),
+        *("--max-length-ratio", "0.1", "--max-extra-tokens", "5"),
+        stdin=tmp_path / "in",
+    )
+    first, second, third = done.out.splitlines()
+    assert (first, third) == ("3 2 1", "6 5 4")
+    assert "8 7 6 5 4 3 2 1".startswith(second) and len(second) < 15
+    assert done.err == (
+        "deepnmt: warning: standard input, line 2: the translation was cut at "
+        "the maximum length, which `--max-length-ratio` and "
+        "`--max-extra-tokens` change.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -274,11 +296,11 @@ def test_few_tokens_do_not_wait_for_a_compilation(
 ):
     used = []
 
-    def translate(self, texts, on_progress=None):
+    def translate(self, texts, *more):
         used.append(self.compiled)
-        return texts
+        return echo(self, texts)
 
-    monkeypatch.setattr(Translator, "translate", translate)
+    monkeypatch.setattr(Translator, "translate_nbest", translate)
     # Five tokens a line, and windows of 4, 8, 16 and 2 lines.
     monkeypatch.setattr(compilation, "FEW_TOKENS", 60)
     (tmp_path / "in").write_text("1 2 3 4 5\n" * 30)
