@@ -20,6 +20,9 @@ LONG_FILES = (
     "tests/rules/test_docstrings.py",
 )
 
+# Commands under test must not use the cache of whoever runs the tests.
+os.environ["DEEPNMT_CACHE"] = "off"
+
 # A shell's background job ignores Ctrl-C, and so would every process that a
 # test starts in order to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

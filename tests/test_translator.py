@@ -216,6 +216,35 @@ def test_too_long_sources_are_cut_and_this_is_said(model, tokenizer, capsys):
     )
 
 
+def test_who_asks_is_told_which_sources_were_cut(translator, capsys):
+    places = []
+    translator.on_truncated = places.extend
+    long = "dog " * 60
+    translator.translate(["dog", long, "", long])
+    translator.score([long], ["dog"])
+    assert places == [1, 3, 0]
+    assert translator.num_truncated == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_not_compiled_all_else_is_equal(model, tokenizer):
+    compiled = Translator(
+        model,
+        tokenizer,
+        tokenizer,
+        num_beams=2,
+        length_penalty=0.9,
+        batch_size=3,
+        max_source_length=17,
+        on_truncated=print,
+    )
+    plain = compiled.uncompiled()
+    assert compiled.compiled and not plain.compiled
+    for name in ("model", "options", "batch_size", "max_source_length"):
+        assert getattr(plain, name) == getattr(compiled, name)
+    assert plain.on_truncated is print
+
+
 def test_refuses_what_does_not_fit(model, tokenizer, tmp_path):
     other = train_tokenizer(CORPUS, tmp_path / "other.model", 59)
     with pytest.raises(ValueError, match="59 pieces for a model of 61"):

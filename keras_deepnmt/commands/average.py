@@ -24,6 +24,7 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--output",
+        "-o",
         type=str,
         required=True,
         metavar="DIR",

@@ -2,13 +2,18 @@
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.compilation import (
+    add_compile,
+    start_backend,
+)
 from keras_deepnmt.commands.options.decoding import (
+    add_checkpoint,
     add_decoding_options,
     given_search_options,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.terminal.console import progress_bar
-from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 
 EXAMPLE = """
 deepnmt evaluate runs/demo
@@ -64,20 +69,34 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--output",
+        "-o",
         type=str,
         metavar="FILE",
         help="File to write the translations to. Default: none is written.",
     )
     add_decoding_options(parser)
+    add_checkpoint(parser)
+    add_compile(parser, lazily=False)
 
 
 def run(options: Namespace) -> None:
     """Adds the scores to the run's `scores.json` and prints them."""
     search_options = given_search_options(options)
-    import_backend()
+    start_backend()
     from keras_deepnmt.runs.evaluate import evaluate
 
-    with progress_bar("sentences", quiet=options.quiet) as advance:
+    def warn(places):
+        for place in places:
+            warnings.add(
+                place + 1,
+                "the source is longer than the model's position range; the "
+                "rest was not translated.",
+            )
+
+    with (
+        LineWarnings() as warnings,
+        progress_bar("sentences", quiet=options.quiet) as advance,
+    ):
         row = evaluate(
             options.run,
             source_file=options.source,
@@ -91,6 +110,9 @@ def run(options: Namespace) -> None:
             lowercase=options.lowercase,
             metrics=options.metrics and tuple(options.metrics),
             output_file=options.output,
+            checkpoint=options.checkpoint,
+            compiled=options.compile is not False,
+            on_truncated=warn,
             on_progress=advance,
         )
     for name, score in row["scores"].items():

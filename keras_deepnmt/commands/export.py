@@ -3,6 +3,7 @@
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.decoding import (
+    add_checkpoint,
     add_decoding_options,
     load_translator,
 )
@@ -26,6 +27,7 @@ def add_options(parser: VerbParser) -> None:
         "to a subfolder with the next version number: 1, 2, ...",
     )
     add_decoding_options(parser)
+    add_checkpoint(parser)
 
 
 def run(options: Namespace) -> None:

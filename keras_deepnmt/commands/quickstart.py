@@ -55,6 +55,7 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--output",
+        "-o",
         type=str,
         metavar="DIR",
         help="Folder for all files. Default: quickstart, or "

@@ -1,34 +1,67 @@
-"""`deepnmt translate`: translates standard input to standard output."""
+"""`deepnmt translate`: translates lines as they are read."""
 
 import sys
+from functools import partial
+from typing import Literal
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.options.compilation import (
+    LazilyCompiled,
+    add_compile,
+)
 from keras_deepnmt.commands.options.decoding import (
+    add_checkpoint,
     add_decoding_options,
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.terminal.console import progress_bar
-from keras_deepnmt.commands.terminal.input_lines import stream_lines
+from keras_deepnmt.commands.terminal.input_lines import (
+    decode_windows,
+    input_name,
+    read_windows,
+)
+from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.commands.terminal.output_file import add_output, open_output
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
+deepnmt translate runs/demo --input test.en --output test.de
 echo "Ein Hund schläft." | deepnmt translate runs/demo --num-hypotheses 3
 """
 CONTINUE = "The lines printed so far are complete."
-
-# Sentences of similar length are batched together: a larger group means less
-# padding, but a later first translation.
-_BATCHES_PER_GROUP = 16
+_MAXIMUM_LENGTH = (
+    "the translation was cut at the maximum length, which `--max-length-ratio` "
+    "and `--max-extra-tokens` change."
+)
 
 
 def add_options(parser: VerbParser) -> None:
     """Adds the options of `deepnmt translate`."""
     add_run_folder(parser)
+    parser.add_argument(
+        "--input",
+        "-i",
+        type=str,
+        metavar="FILE",
+        help="Text file to translate, one sentence per line, plain or gzipped. "
+        "Default: standard input.",
+    )
+    add_output(parser)
+    parser.add_argument(
+        "--errors",
+        type=Literal["strict", "replace", "skip"],
+        default="strict",
+        help="What to do with a line that is not UTF-8. strict: stop there, "
+        "after the lines before it; replace: translate it with U+FFFD for each "
+        "invalid byte; skip: write an empty line.",
+    )
     add_decoding_options(parser)
+    add_checkpoint(parser)
+    add_compile(parser)
     parser.add_argument(
         "--num-hypotheses",
         type=PositiveInt,
@@ -41,28 +74,62 @@ def add_options(parser: VerbParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Translates standard input until it ends."""
+    """Translates the input until it ends."""
     if options.num_hypotheses > (options.num_beams or options.num_hypotheses):
         raise UserError(
             "`--num-hypotheses` must not exceed `--num-beams`. Received: "
             f"{options.num_hypotheses} and {options.num_beams}"
         )
-    translator = load_translator(options)
-    num_hypotheses = options.num_hypotheses
+    name = input_name(options.input)
+    with open_output(options.output) as output, LineWarnings(name) as warnings:
+        translator = load_translator(options)
+        windows = decode_windows(
+            read_windows(options.input, translator.batch_size),
+            name,
+            options.errors,
+            warnings,
+        )
+        quiet = options.quiet or output.isatty()
+        with progress_bar("sentences", quiet=quiet) as advance:
+            _translate(
+                LazilyCompiled(translator, options.compile),
+                windows,
+                output,
+                warnings,
+                advance,
+                options.num_hypotheses,
+            )
+
+
+def _translate(translators, windows, output, warnings, advance, num_hypotheses):
     number = 0
-    size = translator.batch_size * _BATCHES_PER_GROUP
-    with progress_bar("sentences", quiet=options.quiet) as advance:
-        for lines in stream_lines(sys.stdin.fileno(), size):
-            if num_hypotheses == 1:
-                outputs = translator.translate(lines, advance)
-            else:
-                nbest = translator.translate_nbest(
-                    lines, num_hypotheses, advance
-                )
-                outputs = _numbered(nbest, number + 1)
-            number += len(lines)
-            sys.stdout.writelines(f"{output}\n" for output in outputs)
-            sys.stdout.flush()
+    for texts in windows:
+        translator = translators.choose(texts)
+        translator.on_truncated = partial(
+            _warn_truncated, warnings, number + 1, translator.max_source_length
+        )
+        nbest = translator.translate_nbest(texts, num_hypotheses, advance)
+        for line, hypotheses in enumerate(nbest, start=number + 1):
+            if hypotheses[0].truncated:
+                warnings.add(line, _MAXIMUM_LENGTH)
+        if num_hypotheses == 1:
+            outputs = (hypotheses[0].text for hypotheses in nbest)
+        else:
+            outputs = _numbered(nbest, number + 1)
+        output.writelines(f"{line}\n" for line in outputs)
+        output.flush()
+        number += len(texts)
+        if sys.stdin.isatty():
+            warnings.print()  # at once, to the person who typed the line
+
+
+def _warn_truncated(warnings, first, max_length, places):
+    for place in places:
+        warnings.add(
+            first + place,
+            f"longer than {max_length - 1} tokens, the model's position range; "
+            "the rest was not translated.",
+        )
 
 
 def _numbered(nbest, first):

@@ -1,4 +1,8 @@
-"""Keeps XLA compilations in the run folder, for the next start."""
+"""Keeps XLA compilations for the next start.
+
+Training keeps them in the run folder. The commands that translate share the
+folder `keras_deepnmt` in the user's cache folder.
+"""
 
 import contextlib
 import os
@@ -9,13 +13,17 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from keras_deepnmt.files import bytes_sha256
+from keras_deepnmt.files import bytes_sha256, lock_folder
 
+USER_VARIABLE = "DEEPNMT_CACHE"
+_OFF = ("", "0", "off")
 _VARIABLE = "TF_XLA_FLAGS"
 _FLAG = "--tf_xla_persistent_cache_directory"
 MOST_BYTES = 2 * 2**30
 LEAST_FREE_BYTES = 2**28
 _LENGTH_DELIMITED = 2
+# Locks of shared folders by path; they last as long as the process.
+_locks = {}
 
 
 def ask_for_cache(run_dir: str | Path) -> None:
@@ -30,6 +38,42 @@ def ask_for_cache(run_dir: str | Path) -> None:
     if _FLAG not in flags and has_room(run_dir):
         folder = cache_dir(run_dir, "tensorflow").absolute()
         os.environ[_VARIABLE] = f'{flags} {_FLAG}="{folder}"'.strip()
+
+
+def user_cache_dir() -> Path | None:
+    """Returns the folder for compilations of all commands, `None` for none.
+
+    It is `$DEEPNMT_CACHE`, unless that is empty, 0 or off: then nothing is
+    kept. Where it is not set, it is the folder `keras_deepnmt` in
+    `$XDG_CACHE_HOME` or in `~/.cache`.
+    """
+    chosen = os.environ.get(USER_VARIABLE)
+    if chosen is not None:
+        return None if chosen.lower() in _OFF else Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    if not base or not os.path.isabs(base):
+        base = os.path.expanduser("~/.cache")
+    return Path(base) / "keras_deepnmt"
+
+
+def ask_for_user_cache() -> None:
+    """Calls `ask_for_cache` for the user's cache, after tidying it.
+
+    Where the folder cannot be written, nothing is kept.
+    """
+    folder = user_cache_dir()
+    if folder is not None and _share(cache_dir(folder, "tensorflow")):
+        ask_for_cache(folder)
+
+
+def open_user_cache(backend: str) -> None:
+    """Makes JAX use the user's cache; `ask_for_user_cache` told TensorFlow."""
+    folder = user_cache_dir()
+    if backend != "jax" or folder is None:
+        return
+    folder = cache_dir(folder, "jax")
+    if _share(folder):
+        _open_for_jax(folder)
 
 
 def has_room(run_dir: str | Path) -> bool:
@@ -70,9 +114,10 @@ def cache_asked_for(run_dir: str | Path, wanted: bool) -> Iterator[None]:
 
 
 def cache_dir(run_dir: str | Path, backend: str) -> Path:
-    """Returns the cache folder of this backend version and this processor.
+    """Returns the cache folder of this backend version and these devices.
 
-    Compiled code may hold instructions that another processor does not have.
+    Compiled code may hold instructions that another processor does not have,
+    and depends on the flags of XLA.
     `backend` is `"tensorflow"` or `"jax"`.
 
     Example:
@@ -119,7 +164,7 @@ def is_whole(file: Path) -> bool:
     length: the last field must end where the file ends.
     """
     size = file.stat().st_size
-    with open(file, "rb") as stream:
+    with open(file, "rb", opener=_open_unnoticed) as stream:
         try:
             while stream.tell() < size:
                 if _number(stream) % 8 == _LENGTH_DELIMITED:
@@ -129,6 +174,14 @@ def is_whole(file: Path) -> bool:
             return 0 < size == stream.tell()
         except EOFError:
             return False
+
+
+def _open_unnoticed(path, flags):
+    """Opens a file without changing its time of last access."""
+    try:
+        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
+    except PermissionError:  # the file of another user
+        return os.open(path, flags)
 
 
 def _number(stream):
@@ -151,7 +204,7 @@ def _tidy(folder):
             file.unlink()
     entries = sorted(
         _entries(folder.parent),
-        key=lambda file: (folder in file.parents, file.stat().st_mtime),
+        key=lambda file: (folder in file.parents, _last_use(file)),
     )
     total = sum(file.stat().st_size for file in entries)
     for file in entries:
@@ -159,6 +212,57 @@ def _tidy(folder):
             return
         total -= file.stat().st_size
         file.unlink()
+
+
+def _share(folder):
+    """Makes and locks a cache folder that several processes use at once.
+
+    While no other process uses the cache it is tidied; otherwise only what was
+    cut short goes. The lock lasts as long as this process. Returns whether the
+    folder can be used.
+    """
+    root = folder.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            return False
+        if root in _locks:
+            return True
+        alone = lock_folder(root)
+        if alone is None:
+            _remove_cut_entries(folder)
+        else:
+            try:
+                _tidy(folder)
+            finally:
+                os.close(alone)
+        lock = _wait_for_share(root)
+    except OSError:
+        return False
+    if lock is not None:
+        _locks[root] = lock
+    return lock is not None
+
+
+def _wait_for_share(folder):
+    # Another process that tidies has the folder for a moment.
+    for _ in range(20):
+        lock = lock_folder(folder, shared=True)
+        if lock is not None:
+            return lock
+        time.sleep(0.05)
+    return None
+
+
+def _remove_cut_entries(folder):
+    for file in folder.glob("*.pb"):
+        if not is_whole(file):
+            file.unlink(missing_ok=True)
+
+
+def _last_use(file):
+    status = file.stat()
+    return max(status.st_mtime, status.st_atime)
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -199,8 +303,13 @@ def _processor():
             for line in file:
                 if line.startswith(("model name", "flags", "Features")):
                     words.add(line.strip())
+        for file in Path("/proc/driver/nvidia/gpus").glob("*/information"):
+            text = file.read_text(encoding="utf-8")
+            words.update(x for x in text.splitlines() if x.startswith("Model"))
     except OSError:
         pass
+    if flags := os.environ.get("XLA_FLAGS"):
+        words.add(flags)
     return "\n".join(sorted(words))
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,15 @@ from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.files import file_lock, lines_sha256, write_json
+from keras_deepnmt.files import (
+    file_lock,
+    lines_sha256,
+    write_json,
+    write_text,
+)
 from keras_deepnmt.recipes.schema import DecodingRecipe
 from keras_deepnmt.runs import provenance
+from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
 
@@ -32,15 +39,18 @@ def evaluate(
     lowercase: bool | None = None,
     metrics: tuple[str, ...] | None = None,
     output_file: str | Path | None = None,
+    checkpoint: str | int | None = None,
+    compiled: bool = True,
     on_progress: Callable[[int], None] | None = None,
+    on_truncated: Callable[[list[int]], None] | None = None,
     **search_options: Any,
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
 
-    A row with the same test set and options is replaced.
+    A row with the same test set, options and checkpoint is replaced.
 
     Args:
-        run_dir: folder of a finished run.
+        run_dir: folder of a run; finished, unless `checkpoint` is given.
         source_file: text to translate; with `target_file` instead of `split`.
         target_file: its reference translations, line by line.
         split: split of the run's own data: `test` or `valid`.
@@ -52,7 +62,12 @@ def evaluate(
         lowercase: whether case is ignored.
         metrics: names of the scores.
         output_file: file to write the translations to. Defaults to none.
+        checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
+            evaluate. Defaults to the final model of a finished run.
+        compiled: whether XLA compiles the search.
         on_progress: called with the number of sentences just translated.
+        on_truncated: called with the places, from 0, of the sources longer than
+            the model's position range. Defaults to a warning.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the run's.
 
@@ -70,7 +85,7 @@ def evaluate(
     ['bleu', 'chrf', 'ter']
     """
     run = RunFolder(run_dir)
-    summary = run.read_summary()
+    summary, load = _open_model(run, checkpoint)
     if (source_file is None) != (target_file is None):
         raise UserError("Give both a source and a target file, or none.")
     if source_file is not None:
@@ -85,13 +100,12 @@ def evaluate(
     scoring = summary["evaluation"] | _given(
         tokenize=tokenize, lowercase=lowercase, metrics=metrics
     )
-    translator = Translator.load(run_dir, **decoding)
+    translator = load(**decoding, compiled=compiled, on_truncated=on_truncated)
     start = time.monotonic()
     hypotheses = translator.translate(sources, on_progress=on_progress)
     seconds = time.monotonic() - start
     if output_file is not None:
-        text = "".join(f"{line}\n" for line in hypotheses)
-        Path(output_file).write_text(text, encoding="utf-8")
+        write_text(output_file, "".join(f"{line}\n" for line in hypotheses))
     pieces = translator.target_tokenizer.encode(hypotheses)
     tokens = sum(len(ids) + 1 for ids in pieces)
     scores = corpus_scores(hypotheses, references, **scoring)
@@ -112,9 +126,10 @@ def evaluate(
         "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
         "seconds": round(seconds, 2),
         "tokens_per_second": round(tokens / seconds, 1),
-        "parameters": summary["parameters"],
+        "parameters": translator.model.count_params(),
         "steps": summary["steps"],
         "averaged_steps": summary["averaged_steps"],
+        **{k: v for k, v in summary.items() if k == "checkpoint"},
         "weights_sha256": summary["weights_sha256"],
         "training": summary["training"],
         "seed": summary["seed"],
@@ -130,8 +145,8 @@ def evaluate(
 def add_scores(file: Path, row: dict[str, Any]) -> None:
     """Adds what `evaluate` returned to `scores.json`.
 
-    A row of the same test set and options is replaced. Of several processes
-    that add rows at the same time, none loses another's.
+    A row of the same test set, options and checkpoint is replaced. Of several
+    processes that add rows at the same time, none loses another's.
     """
     with file_lock(file):
         rows = []
@@ -164,6 +179,15 @@ def read_pairs(
     return list(sources), list(targets)
 
 
+def _open_model(run, checkpoint):
+    """Returns the summary of a model, and a function that loads it."""
+    if checkpoint is None:
+        return run.read_summary(), partial(Translator.load, run.directory)
+    saved = SavedCheckpoint.open(run.directory, checkpoint)
+    summary = saved.summary() | {"checkpoint": saved.step}
+    return summary, saved.load_translator
+
+
 def _open_data(run, prepared_dir):
     if prepared_dir is None:
         recorded = run.recipe().resolved.get("prepared")
@@ -173,7 +197,12 @@ def _open_data(run, prepared_dir):
 
 
 def _setting(row):
-    return row["test_set"], _with_defaults(row["decoding"]), row["evaluation"]
+    return (
+        row["test_set"],
+        _with_defaults(row["decoding"]),
+        row["evaluation"],
+        row.get("checkpoint"),
+    )
 
 
 def _with_defaults(decoding):

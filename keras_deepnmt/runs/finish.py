@@ -48,7 +48,7 @@ def finish(
         },
         "seed": recipe.seed,
         "parameters": model.count_params(),
-        "training": _speed(logs),
+        "training": describe_speed(logs),
         "valid": _valid_scores(recipe, data, model, report_compilation),
         "device": provenance.device(),
         "versions": provenance.versions(),
@@ -69,7 +69,7 @@ def _best(run):
     return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
-def _speed(logs):
+def describe_speed(logs):
     """Time in seconds and tokens over all starts of a run, from its log."""
     seconds = sum(row.get("seconds", 0.0) for row in logs)
     tokens = sum(row.get("tokens", 0.0) for row in logs)

@@ -134,12 +134,17 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             valid JSON or lacks a key.
     """
     file = Path(run_dir) / RUN_FILE
-    if not file.parent.is_dir():
-        raise UserError(f"{file.parent}: no such run folder.")
+    check_run_folder(file.parent)
     if not file.is_file():
+        has_checkpoint = any(file.parent.glob("checkpoints/step-*"))
+        other = (
+            ", or use its last checkpoint by `--checkpoint latest`"
+            if has_checkpoint
+            else ""
+        )
         raise UserError(
             f"{file}: missing, so this is no finished run. Run the same "
-            "`deepnmt train` again to continue it."
+            f"`deepnmt train` again to continue it{other}."
         )
     try:
         summary = json.loads(file.read_text("utf-8"))
@@ -157,6 +162,31 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
     if missing:
         raise UserError(f"{file}: lacks {', '.join(missing)}.")
     return summary
+
+
+def check_run_folder(directory: Path) -> None:
+    """Refuses a folder that is missing, or that another command wrote.
+
+    Raises:
+        UserError: if it does not exist, or is a folder of prepared data or
+            an exported model.
+    """
+    if not directory.is_dir():
+        raise UserError(f"{directory}: no such run folder.")
+    if (directory / RUN_FILE).is_file():
+        return
+    kind = None
+    if (directory / "manifest.json").is_file():
+        kind = "a folder of prepared data, which `deepnmt prepare` writes"
+    elif any(directory.glob("saved_model.pb")) or any(
+        directory.glob("*/saved_model.pb")
+    ):
+        kind = "an exported model, which `deepnmt export` writes"
+    if kind is not None:
+        raise UserError(
+            f"{directory}: is {kind}. A run folder is needed, which `deepnmt "
+            "train` writes."
+        )
 
 
 def _read_tokenizer(directory, side, summary):

@@ -58,10 +58,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             several beams, each beam needs memory for as many. A sentence that
             is longer is computed alone. Defaults to 256 times `batch_size`.
         max_source_length: maximum source length in tokens, end id included.
-            Longer sources are truncated, with a warning on standard error.
+            Longer sources are truncated, see `on_truncated`.
             Defaults to the model's position range, or 1,024 tokens if it has
             none.
         compiled: if `False`, plain graphs are run, as in an exported model.
+        on_truncated: called with the places, from 0, of the truncated sources
+            among the texts of a call. Defaults to a warning on standard error.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace those of `options`. Each field is an
             attribute of the translator as well.
@@ -93,6 +95,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         batch_tokens: int | None = None,
         max_source_length: int | None = None,
         compiled: bool = True,
+        on_truncated: Callable[[list[int]], None] | None = None,
         **search_options: Any,
     ):
         _check_vocabularies(model, source_tokenizer, target_tokenizer)
@@ -107,6 +110,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             default=MAX_SOURCE_LENGTH,
         )
         self.compiled = compiled
+        self.on_truncated = on_truncated
         self.num_truncated = 0
         self._decoder = BatchDecoder(
             model,
@@ -142,6 +146,27 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             run.source_tokenizer,
             run.target_tokenizer,
             **{**run.decoding, **options},
+        )
+
+    def uncompiled(self) -> "Translator":
+        """Returns a translator with the same model and options, not compiled.
+
+        Its first translation comes sooner, the later ones are slower.
+
+        Example:
+        >>> translator.uncompiled().translate(["a little dog"])
+        ['ein kleiner Hund']
+        """
+        return Translator(
+            self.model,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            options=self.options,
+            batch_size=self.batch_size,
+            batch_tokens=self.batch_tokens,
+            max_source_length=self.max_source_length,
+            compiled=False,
+            on_truncated=self.on_truncated,
         )
 
     @property
@@ -368,7 +393,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self.source_tokenizer, texts, self.max_source_length
         )
         self.num_truncated += len(truncated)
-        if truncated:
+        if truncated and self.on_truncated is not None:
+            self.on_truncated(truncated)
+        elif truncated:
             print(
                 f"Warning: {len(truncated)} of {len(texts)} sources have more "
                 f"than {self.max_source_length - 1} tokens; the rest of them "

@@ -1,5 +1,6 @@
 """Ctrl-C, full disks and closed pipes, each in a real process."""
 
+import re
 import resource
 import signal
 import subprocess
@@ -131,6 +132,45 @@ def test_the_imports_own_lines_are_not_seen(tmp_path):
     assert done.returncode == 0
     assert "transformer_tiny" in done.stdout.split("\n")
     assert done.stderr == ""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("words", "given", "expected"),
+    [
+        (["translate"], "1 2 3 4\n", r"4 3 2 1"),
+        (["score", "--totals"], "1 2 3 4\t4 3 2 1\n", r"\d\t5\t-\d.\d+"),
+    ],
+)
+def test_an_interrupted_stream_keeps_what_was_printed(
+    digits, tmp_path, words, given, expected
+):
+    verb, *more = words
+    with open(tmp_path / "printed", "w") as printed:
+        process = start(
+            *(verb, digits / "run", *more),
+            folder=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=printed,
+        )
+
+    def lines():
+        return [
+            line
+            for line in (tmp_path / "printed").read_text().splitlines()
+            if re.fullmatch(expected, line)
+        ]
+
+    for count in (1, 2):
+        # The pipe stays open.
+        process.stdin.write(given)
+        process.stdin.flush()
+        wait_for(process, lambda count=count: len(lines()) == count)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate()[1]
+    assert process.returncode == 130
+    assert error.endswith("The lines printed so far are complete.\n")
+    assert len(lines()) == 2
 
 
 def test_a_pipe_is_answered_line_by_line(digits, tmp_path):

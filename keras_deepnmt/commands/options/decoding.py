@@ -1,13 +1,14 @@
 """The options of every command that translates."""
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.dataclass_fields import argument_help
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
 
@@ -46,6 +47,18 @@ def add_batch_size(parser: VerbParser) -> None:
     )
 
 
+def add_checkpoint(parser: VerbParser) -> None:
+    """Adds `--checkpoint`."""
+    parser.add_argument(
+        "--checkpoint",
+        type=_checkpoint,
+        metavar="latest|best|STEP",
+        help="Checkpoint to use instead of the final model, also of an "
+        "unfinished run: latest, best (the one with the best validation of "
+        "those kept) or the number of an update. Default: the final model.",
+    )
+
+
 def option_name(name: str) -> str:
     """Returns the command-line option of a field: `--num-beams`."""
     return f"--{name.replace('_', '-')}"
@@ -73,6 +86,14 @@ def given_search_options(options: Namespace) -> dict[str, Any]:
     return given
 
 
+def _checkpoint(text: str) -> str:
+    if text not in ("latest", "best") and not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"expected latest, best or the number of a step. Received: {text}"
+        )
+    return text
+
+
 def load_translator(options: Namespace) -> "Translator":
     """Loads the run named on the command line, with the options given.
 
@@ -84,7 +105,12 @@ def load_translator(options: Namespace) -> "Translator":
     for name in ("batch_size", "batch_tokens"):
         if options.get(name) is not None:
             given[name] = options[name]
-    import_backend()
+    start_backend()
+    if options.get("checkpoint") is not None:
+        from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
+
+        saved = SavedCheckpoint.open(options.run, options.checkpoint)
+        return saved.load_translator(**given)
     from keras_deepnmt.translator import Translator
 
     return Translator.load(options.run, **given)

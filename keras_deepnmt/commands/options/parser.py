@@ -13,9 +13,9 @@ from keras_deepnmt.errors import UserError
 class VerbParser(jsonargparse.ArgumentParser):
     """Parses the arguments of one command, such as `deepnmt train`.
 
-    Every command has the option `--quiet`. A wrong argument raises `UserError`
-    with the nearest valid option instead of printing the usage. `summary` and
-    `example` are the first and the last lines of the help.
+    Every command has the option `--quiet` (`-q`). A wrong argument raises
+    `UserError` with the nearest valid option instead of printing the usage.
+    `summary` and `example` are the first and the last lines of the help.
     """
 
     def __init__(self, verb: str = "", summary: str = "", example: str = ""):
@@ -29,6 +29,7 @@ class VerbParser(jsonargparse.ArgumentParser):
         )
         self.add_argument(
             "--quiet",
+            "-q",
             action="store_true",
             help="Do not show progress, only results, warnings and errors.",
         )

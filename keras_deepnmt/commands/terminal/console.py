@@ -38,8 +38,8 @@ def progress_bar(
 ) -> Iterator[Callable[[int], None]]:
     """Shows a progress bar on stderr and yields a function that advances it.
 
-    No bar is shown if stderr is not a terminal, or if the total is unknown and
-    results are printed to a terminal meanwhile.
+    No bar is shown if stderr is not a terminal. Be `quiet` also while results
+    are printed to a terminal.
 
     Example:
     >>> with progress_bar("sentences", 10) as advance:
@@ -47,8 +47,6 @@ def progress_bar(
     """
     console = rich.console.Console(stderr=True)
     shown = console.is_terminal and not quiet
-    if total is None:
-        shown = shown and not sys.stdout.isatty()
     bars = rich.progress.Progress(
         rich.progress.TextColumn("{task.description}"),
         rich.progress.BarColumn(),

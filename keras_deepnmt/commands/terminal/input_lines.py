@@ -1,63 +1,154 @@
-"""Reads lines from a stream and yields them before the stream ends."""
+"""Reads lines from a stream or a file, and yields them before the end."""
 
+import itertools
 import os
 import select
-from collections.abc import Iterator
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
 
+from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.errors import UserError
 
+T = TypeVar("T")
+
+STANDARD_INPUT = "standard input"
+_INVALID = {
+    "replace": "not UTF-8; invalid bytes were replaced by U+FFFD.",
+    "skip": "not UTF-8; an empty line was written instead.",
+}
 _BLOCK = 1 << 16
+# Sentences of similar length are batched together: a larger window means less
+# padding, but later results. So the first window is one batch.
+_BATCHES_PER_WINDOW = 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def stream_lines(descriptor: int, size: int) -> Iterator[list[str]]:
-    """Yields the lines of a file descriptor in groups of at most `size`.
+def read_windows(path: str | None, batch_size: int) -> Iterator[list[bytes]]:
+    """Yields the lines of a file, or of standard input, a window at a time.
+
+    `path` is `None` or `-` for standard input. The first window has at most
+    `batch_size` lines; each full window is followed by one of twice its size,
+    up to 16 batches.
+    """
+    if path in (None, "-"):
+        yield from stream_lines(sys.stdin.fileno(), batch_size)
+    elif _is_text_file(path):
+        yield from windows_of(LineReader(path), batch_size)
+    else:
+        # A named pipe, whose lines come one by one, or an empty file.
+        with open(path, "rb") as file:
+            yield from stream_lines(file.fileno(), batch_size)
+
+
+def windows_of(items: Iterable[T], batch_size: int) -> Iterator[list[T]]:
+    """Divides items into windows, as `read_windows` does.
+
+    Example:
+    >>> [len(window) for window in windows_of(range(99), 32)]
+    [32, 64, 3]
+    """
+    items, size = iter(items), batch_size
+    while window := list(itertools.islice(items, size)):
+        yield window
+        size = _next_size(size, batch_size)
+
+
+def stream_lines(descriptor: int, batch_size: int) -> Iterator[list[bytes]]:
+    """Yields the lines of a file descriptor a window at a time.
 
     If no more input is available yet, the lines read so far are yielded as a
-    smaller group. A file is thus read in full groups, and lines that are typed
-    at a terminal are yielded at once. A byte order mark before the first line
-    is dropped. A line that is not UTF-8 raises `UserError` after the lines
-    before it were yielded.
+    smaller window. A file is thus read in full windows, and lines that are
+    typed at a terminal are yielded at once. A byte order mark before the first
+    line is dropped.
     """
-    incomplete_line, pending, number = b"", [], 0
+    incomplete_line, pending, size = b"", [], batch_size
+    is_first = True
     while block := os.read(descriptor, _BLOCK):
         *lines, incomplete_line = (incomplete_line + block).split(b"\n")
-        pending += lines
+        if lines and is_first:
+            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+            is_first = False
+        pending += [line.removesuffix(b"\r") for line in lines]
         while len(pending) >= size or (pending and not _is_ready(descriptor)):
-            yield from _decode(pending[:size], number)
-            number += len(pending[:size])
-            pending = pending[size:]
+            window, pending = pending[:size], pending[size:]
+            yield window
+            if len(window) == size:
+                size = _next_size(size, batch_size)
+    if is_first:
+        incomplete_line = incomplete_line.removeprefix(_BYTE_ORDER_MARK)
     if incomplete_line:
-        pending.append(incomplete_line)
+        pending.append(incomplete_line.removesuffix(b"\r"))
     while pending:
-        yield from _decode(pending[:size], number)
-        number += len(pending[:size])
-        pending = pending[size:]
+        window, pending = pending[:size], pending[size:]
+        yield window
+        size = _next_size(size, batch_size)
+
+
+def decode_windows(
+    windows: Iterable[list[bytes]],
+    name: str,
+    errors: str,
+    warnings: LineWarnings,
+) -> Iterator[list[str]]:
+    """Decodes the lines of each window as UTF-8.
+
+    For a line that is not UTF-8, `errors` is `"strict"` to raise `UserError`
+    after the lines before it were yielded, `"replace"` to replace each invalid
+    byte by U+FFFD, or `"skip"` for an empty line instead. The last two add the
+    line to `warnings`. `name` is the name of the input in an error message.
+    """
+    number = 0
+    for lines in windows:
+        texts = []
+        for line in lines:
+            number += 1
+            try:
+                texts.append(line.decode("utf-8"))
+            except UnicodeDecodeError as error:
+                if errors == "strict":
+                    if texts:
+                        yield texts
+                    raise UserError(_describe(error, name, number)) from error
+                warnings.add(number, _INVALID[errors])
+                texts.append(
+                    line.decode("utf-8", "replace")
+                    if errors == "replace"
+                    else ""
+                )
+        yield texts
+
+
+def input_name(path: str | None) -> str:
+    """Returns the name of an input for messages; `None` is standard input."""
+    return STANDARD_INPUT if path in (None, "-") else path
+
+
+def _next_size(size, batch_size):
+    return min(2 * size, _BATCHES_PER_WINDOW * batch_size)
+
+
+def _is_text_file(path):
+    """Whether `LineReader` should read the path, or report what is wrong."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return True
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size > 0
+    return Path(path).is_dir()
 
 
 def _is_ready(descriptor: int) -> bool:
     return bool(select.select([descriptor], [], [], 0)[0])
 
 
-def _decode(lines: list[bytes], num_before: int) -> Iterator[list[str]]:
-    decoded = []
-    for number, line in enumerate(lines, start=num_before + 1):
-        try:
-            decoded.append(_decode_line(line, number))
-        except UserError:
-            if decoded:
-                yield decoded
-            raise
-    yield decoded
-
-
-def _decode_line(line: bytes, number: int) -> str:
-    if number == 1:
-        line = line.removeprefix(_BYTE_ORDER_MARK)
-    try:
-        return line.removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"standard input, line {number}: not UTF-8 (byte {error.start + 1} "
-            f"of the line is 0x{line[error.start]:02x})."
-        ) from error
+def _describe(error, name, number):
+    return (
+        f"{name}, line {number}: not UTF-8 (byte {error.start + 1} of the line "
+        f"is 0x{error.object[error.start]:02x}). `--errors replace` or "
+        "`--errors skip` goes on after such lines."
+    )

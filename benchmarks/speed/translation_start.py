@@ -1,0 +1,115 @@
+"""How long `deepnmt translate` takes from its start, by what it compiles.
+
+    python benchmarks/speed/translation_start.py RUN TEXT
+
+The first lines of TEXT are translated by new processes in three ways: by plain
+graphs (`--no-compile`), compiled by XLA with an empty cache, and compiled with
+the cache of the command before. The seconds are those of the processor, over
+all cores, so that what else runs on the machine does not count. Medians over a
+few rounds, in which the ways alternate, are appended to
+`results/translation_start.csv`. `commands/options/compilation.py` says from how
+many tokens on `translate` compiles.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.shared.result_rows import append_row, provenance
+
+REPOSITORY = Path(__file__).parents[2]
+WAYS = ("plain", "compiled", "cached")
+
+
+def processor_seconds(run, text, folder, way):
+    """Translates a file in a new process; returns its processor seconds."""
+    if way == "compiled":
+        shutil.rmtree(folder, ignore_errors=True)
+    option = "--no-compile" if way == "plain" else "--compile"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "keras_deepnmt", "translate", run),
+            *("--input", text, option),
+        ],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY),
+            "DEEPNMT_CACHE": str(folder),
+        },
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def count_tokens(run, lines):
+    """Returns the number of source tokens, without the end tokens."""
+    from keras_deepnmt.data.tokenizers import Tokenizer
+
+    tokenizer = Tokenizer(run / "tokenizer" / "source.model")
+    return sum(map(len, tokenizer.encode(lines)))
+
+
+def measure(run, lines, rounds):
+    """Returns the columns of one number of lines."""
+    seconds = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as name:
+        text = Path(name) / "text"
+        text.write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
+        for _ in range(rounds):
+            # `cached` comes after `compiled`, whose cache it reads.
+            for way in WAYS:
+                cache = Path(name) / "cache"
+                seconds[way].append(processor_seconds(run, text, cache, way))
+    return {
+        "lines": len(lines),
+        "tokens": count_tokens(run, lines),
+        "rounds": rounds,
+        **{
+            f"{way}_seconds_median": round(statistics.median(values), 2)
+            for way, values in seconds.items()
+        },
+    }
+
+
+def main():
+    """Measures and appends the rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--lines", type=int, nargs="+", default=[1, 32, 100, 300]
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(__file__).parent / "results" / "translation_start.csv",
+    )
+    options = parser.parse_args()
+    summary = json.loads((options.run / "run.json").read_text("utf-8"))
+    lines = options.text.read_text(encoding="utf-8").splitlines()
+    for count in options.lines:
+        row = {
+            **provenance("tensorflow", "keras"),
+            "recipe": summary["name"],
+            "parameters": summary["parameters"],
+            **measure(options.run, lines[:count], options.rounds),
+        }
+        append_row(options.output, row)
+        print(json.dumps(row, indent=2))
+
+
+if __name__ == "__main__":
+    main()

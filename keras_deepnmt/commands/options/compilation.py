@@ -1,0 +1,79 @@
+"""Whether a command compiles the model, and keeps what was compiled."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.runs.compilation_cache import (
+    ask_for_user_cache,
+    open_user_cache,
+)
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+# About the first batch of sentences. The plain graph has translated it before
+# XLA has compiled the search, measured with
+# `benchmarks/speed/translation_start.py`.
+FEW_TOKENS = 500
+
+
+def add_compile(parser: VerbParser, lazily: bool = True) -> None:
+    """Adds `--compile` and `--no-compile`.
+
+    The default is that of `LazilyCompiled`, or always to compile.
+    """
+    default = (
+        f"after the first {FEW_TOKENS} tokens of the input, which plain graphs "
+        "process before a compilation would be done."
+        if lazily
+        else "it does."
+    )
+    parser.add_argument(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="Whether XLA compiles the model for each length of sentences. "
+        "That takes seconds and is kept for the next command; later sentences "
+        f"are then computed faster. Default: {default}",
+    )
+
+
+def start_backend() -> None:
+    """Imports the backend, with the user's cache of compilations."""
+    # TensorFlow reads its flags when it first looks for devices.
+    ask_for_user_cache()
+    import_backend()
+    import keras
+
+    open_user_cache(keras.config.backend())
+
+
+class LazilyCompiled:
+    """Gives a translator that is compiled only when the input is long.
+
+    Args:
+        translator: a compiled translator.
+        compiled: `True` to always use it, `False` for never, `None` to use
+            plain graphs for the first `FEW_TOKENS` tokens of the input.
+    """
+
+    def __init__(self, translator: "Translator", compiled: bool | None):
+        import keras
+
+        if compiled is None and keras.config.backend() != "tensorflow":
+            compiled = True  # JAX would run each operation by itself
+        self._compiled = translator
+        self._is_compiled = compiled
+        self._plain = None if compiled else translator.uncompiled()
+        self._num_tokens = 0
+
+    def choose(self, sources: Sequence[str]) -> "Translator":
+        """Returns the translator for the next texts of the input."""
+        if self._is_compiled is None:
+            ids = self._compiled.source_tokenizer.encode(list(sources))
+            self._num_tokens += sum(map(len, ids))
+            self._is_compiled = self._num_tokens > FEW_TOKENS or None
+        return self._compiled if self._is_compiled else self._plain

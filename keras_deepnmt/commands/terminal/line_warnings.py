@@ -1,0 +1,60 @@
+"""Warnings that name the lines of the input that they are about."""
+
+import logging
+from collections.abc import Sequence
+
+_SHOWN = 5
+_logger = logging.getLogger(__name__)
+
+
+class LineWarnings:
+    """Collects line numbers, and prints one warning for all with one fault.
+
+    A long input may have many such lines, so that a warning for each would
+    hide the others. `name` is the name of the input, if it has one.
+
+    Example:
+    >>> warnings = LineWarnings("new.de")
+    >>> warnings.add(3, "not UTF-8.")
+    >>> warnings.print()  # deepnmt: warning: new.de, line 3: not UTF-8.
+    """
+
+    def __init__(self, name: str | None = None):
+        self.name = name
+        self._lines = {}
+
+    def __enter__(self) -> "LineWarnings":
+        return self
+
+    def __exit__(self, *error) -> None:
+        # Also after an error or Ctrl-C: the lines before it were printed.
+        self.print()
+
+    def add(self, number: int, fault: str) -> None:
+        """Adds a line by its number, from 1; `fault` ends the warning."""
+        shown, count = self._lines.get(fault, ([], 0))
+        self._lines[fault] = [*shown, number][:_SHOWN], count + 1
+
+    def print(self) -> None:
+        """Prints the warnings to stderr, and forgets them."""
+        place = f"{self.name}, " if self.name else ""
+        for fault, (shown, count) in self._lines.items():
+            _logger.warning(
+                "%s%s: %s", place, describe_lines(shown, count), fault
+            )
+        self._lines = {}
+
+
+def describe_lines(numbers: Sequence[int], count: int) -> str:
+    """Names lines, of which only the first ones need be given.
+
+    Example:
+    >>> describe_lines([3], 1), describe_lines([3, 17], 14)
+    ('line 3', 'lines 3, 17 and 12 more')
+    """
+    names = [str(number) for number in numbers]
+    if count > len(numbers):
+        names.append(f"{count - len(numbers)} more")
+    if len(names) == 1:
+        return f"line {names[0]}"
+    return f"lines {', '.join(names[:-1])} and {names[-1]}"

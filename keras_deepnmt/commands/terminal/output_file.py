@@ -1,0 +1,59 @@
+"""Where a command writes its results: standard output or a whole file."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import atomic_file
+
+
+def add_output(parser: VerbParser) -> None:
+    """Adds `--output` for a command that prints results while it runs."""
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=str,
+        metavar="FILE",
+        help="File to write the results to, instead of standard output. It is "
+        "written as a whole at the end: an interrupted command leaves it as it "
+        "was.",
+    )
+
+
+@contextlib.contextmanager
+def open_output(path: str | None) -> Iterator[TextIO]:
+    """Opens the file of `--output`; `None` or `-` is standard output.
+
+    A file is written under a temporary name and renamed at the end. Pipes and
+    devices are written to directly.
+
+    Raises:
+        UserError: if there is no such folder, or `path` is a folder.
+        KeyboardInterrupt: on Ctrl-C, with the message that nothing was
+            written.
+    """
+    if path in (None, "-"):
+        yield sys.stdout
+        return
+    file = Path(path).resolve()
+    if file.is_dir() or not file.parent.is_dir():
+        kind = "is a folder" if file.is_dir() else f"no folder {file.parent}"
+        raise UserError(f"{path}: cannot be written ({kind}).")
+    if file.exists() and not file.is_file():
+        with open(file, "w", encoding="utf-8") as output:
+            yield output
+        return
+    try:
+        with (
+            atomic_file(file) as temporary,
+            open(temporary, "w", encoding="utf-8") as output,
+        ):
+            yield output
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted. {path} was not written."
+        ) from None

@@ -1,0 +1,1 @@
+"""Uses single checkpoints of a run, whether it is finished or not."""
