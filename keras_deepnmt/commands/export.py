@@ -7,6 +7,7 @@ from keras_deepnmt.commands.options.decoding import (
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 
 EXAMPLE = """
 deepnmt export runs/demo served/demo
@@ -33,4 +34,6 @@ def run(options: Namespace) -> None:
     translator = load_translator(options)
     from keras_deepnmt.serving import export
 
-    print(export(translator, options.directory))
+    with library_lines_removed():
+        folder = export(translator, options.directory)
+    print(folder)
