@@ -3,7 +3,7 @@
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.decoding import (
-    add_decoding_options,
+    add_search_options,
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
@@ -26,7 +26,7 @@ def add_options(parser: VerbParser) -> None:
         help="Model folder for TensorFlow Serving. The SavedModel is written "
         "to a subfolder with the next version number: 1, 2, ...",
     )
-    add_decoding_options(parser)
+    add_search_options(parser)
 
 
 def run(options: Namespace) -> None:
