@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import absl.logging
 
 from keras_deepnmt.commands import VERBS
+from keras_deepnmt.commands.options.completion import completion_script
 from keras_deepnmt.commands.options.parser import VerbParser, did_you_mean
 from keras_deepnmt.commands.terminal.console import short_log_messages
 from keras_deepnmt.commands.terminal.failures import (
@@ -65,7 +66,11 @@ def overview() -> str:
         "commands:",
         *(f"  {verb:<11} {summary}" for verb, summary in VERBS.items()),
         "",
-        "Run `deepnmt COMMAND --help` for the options of a command.",
+        "Run `deepnmt COMMAND --help` for the options of a command, "
+        "`deepnmt --version`",
+        "for the version, and `deepnmt --print-completion bash` (or zsh) for a "
+        "script",
+        "with which your shell completes commands and options.",
         "Start with: deepnmt quickstart",
     ]
     return "\n".join(lines)
@@ -86,6 +91,8 @@ def _run(words: list[str]) -> int:
     if words[0] == "--version":
         print(f"deepnmt {__version__}")
         return 0
+    if words[0] == "--print-completion":
+        return _print_completion(" ".join(words[1:]))
     if words[0] not in VERBS:
         kind = "option" if words[0].startswith("-") else "command"
         hint = did_you_mean(words[0], VERBS) or " See deepnmt --help."
@@ -123,6 +130,14 @@ def _run_verb(verb: str, words: list[str]) -> int:
         return print_error(verb, message, INTERRUPTED)
     except Exception as error:
         return _report(verb, error)
+
+
+def _print_completion(shell: str) -> int:
+    try:
+        print(completion_script(shell))
+    except Exception as error:
+        return _report(None, error)
+    return 0
 
 
 def _report(verb: str | None, error: Exception) -> int:
