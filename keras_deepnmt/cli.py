@@ -8,9 +8,12 @@ from collections.abc import Sequence
 import absl.logging
 
 from keras_deepnmt.commands import VERBS
+from keras_deepnmt.commands.options.completion import completion_script
 from keras_deepnmt.commands.options.parser import VerbParser, did_you_mean
 from keras_deepnmt.commands.terminal.console import short_log_messages
 from keras_deepnmt.commands.terminal.failures import (
+    INTERNAL_ERROR,
+    describe_bug,
     explain,
     ignore_cleanup_errors,
     print_error,
@@ -27,11 +30,12 @@ BROKEN_PIPE = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one `deepnmt` command and returns its exit code.
 
-    The exit code is 0 for success, 2 for a user error (reported in one line on
-    stderr), 130 for an interrupt (Ctrl-C), 141 if the reader of stdout closed
-    its end of the pipe, and 143 if SIGTERM stopped training, unless
-    `--exit-code-on-stop` gives another one. If the environment variable
-    `DEEPNMT_TRACEBACK` is 1, user errors are raised with their traceback.
+    The exit code is 0 for success, 2 for a user error, 1 for a bug of this
+    package (both are reported in one line on stderr), 130 for an interrupt
+    (Ctrl-C), 141 if the reader of stdout closed its end of the pipe, and 143 if
+    SIGTERM stopped training, unless `--exit-code-on-stop` gives another one. If
+    the environment variable `DEEPNMT_TRACEBACK` is 1, errors are raised with
+    their traceback.
 
     Args:
         argv: the arguments after `deepnmt`. Defaults to those of this process.
@@ -62,10 +66,22 @@ def overview() -> str:
         "commands:",
         *(f"  {verb:<11} {summary}" for verb, summary in VERBS.items()),
         "",
-        "Run `deepnmt COMMAND --help` for the options of a command.",
+        "Run `deepnmt COMMAND --help` for the options of a command, "
+        "`deepnmt --version`",
+        "for the version, and `deepnmt --print-completion bash` (or zsh) for a "
+        "script",
+        "with which your shell completes commands and options.",
         "Start with: deepnmt quickstart",
     ]
     return "\n".join(lines)
+
+
+def make_parser(verb: str) -> VerbParser:
+    """Returns the parser of a command's options."""
+    command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+    parser = VerbParser(verb, VERBS[verb], command.EXAMPLE)
+    command.add_options(parser)
+    return parser
 
 
 def _run(words: list[str]) -> int:
@@ -75,6 +91,8 @@ def _run(words: list[str]) -> int:
     if words[0] == "--version":
         print(f"deepnmt {__version__}")
         return 0
+    if words[0] == "--print-completion":
+        return _print_completion(" ".join(words[1:]))
     if words[0] not in VERBS:
         kind = "option" if words[0].startswith("-") else "command"
         hint = did_you_mean(words[0], VERBS) or " See deepnmt --help."
@@ -92,9 +110,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
     try:
         command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
         interrupt_advice = command.CONTINUE
-        parser = VerbParser(verb, VERBS[verb], command.EXAMPLE)
-        command.add_options(parser)
-        options = parser.parse_args(words)
+        options = make_parser(verb).parse_args(words)
         with short_log_messages(options.quiet):
             code = command.run(options)
         sys.stdout.flush()
@@ -113,11 +129,26 @@ def _run_verb(verb: str, words: list[str]) -> int:
         message = str(interrupt) or f"interrupted. {interrupt_advice}"
         return print_error(verb, message, INTERRUPTED)
     except Exception as error:
-        message = explain(error)
-        if message is None or wants_traceback():
-            raise
-        silence_stdout()
-        return print_error(verb, message)
+        return _report(verb, error)
+
+
+def _print_completion(shell: str) -> int:
+    try:
+        print(completion_script(shell))
+    except Exception as error:
+        return _report(None, error)
+    return 0
+
+
+def _report(verb: str | None, error: Exception) -> int:
+    """Prints an error in one line, or raises it if a traceback is wanted."""
+    if wants_traceback():
+        raise error
+    silence_stdout()
+    message = explain(error)
+    if message is None:
+        return print_error(verb, describe_bug(error), INTERNAL_ERROR)
+    return print_error(verb, message)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Exceptions that end a command but are not bugs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 # Exit code of a process that SIGTERM ended: 128 and the number of the signal.
 TERMINATED = 143
@@ -35,6 +36,31 @@ class UserErrors(UserError):
     def __init__(self, lines: Iterable[str]):
         self.lines = tuple(lines)
         super().__init__("\n".join(self.lines))
+
+
+@contextmanager
+def refused_values(place: str) -> Iterator[None]:
+    """Raises what an object refuses about its arguments as a `UserError`.
+
+    For the places where the values of a file become objects: what is refused
+    there is a mistake in the file. `place` names it in the message.
+
+    Example:
+    >>> with refused_values("recipe mine, `model`"):
+    ...     raise ValueError("`dropout` must lie in [0, 1). Received: 2")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: recipe mine, `model`: `dropout` must ...
+    """
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        message = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UserError(f"{place}: {message}") from error
+    except AttributeError as error:
+        raise UserError(
+            f"{place}: a value has the wrong type ({error})."
+        ) from error
 
 
 class Terminated(KeyboardInterrupt):

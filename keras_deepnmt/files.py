@@ -19,7 +19,8 @@ except ImportError:  # on Windows
 
 # The name that Keras presets and our checkpoints give to a model's weights.
 WEIGHTS_FILE = "model.weights.h5"
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# The numbers of the errors that say so, also of a quota or a size limit.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -85,6 +86,24 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 def write_text(path: str | Path, content: str) -> None:
     """Writes a UTF-8 text file atomically, see `atomic_file`."""
     write_bytes(path, content.encode("utf-8"))
+
+
+def read_json(path: str | Path) -> Any:
+    """Reads a JSON file that this package wrote.
+
+    Raises a `UserError` if it is damaged.
+
+    Example:
+    >>> size = Path("damaged.json").write_text("{")
+    >>> read_json("damaged.json")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: damaged.json: not valid JSON (Expecting...
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}).") from error
 
 
 def write_json(path: str | Path, content: Any) -> None:
@@ -239,7 +258,7 @@ class StagedFolder:
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
             os.close(self._lock)
-        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             raise UserError(
                 f"{self.output_dir}: could not be written "
                 f"({error.strerror}); nothing was kept. Free some space, or "

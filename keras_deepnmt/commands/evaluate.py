@@ -37,8 +37,9 @@ def add_options(parser: VerbParser) -> None:
         "--split",
         type=str,
         default="test",
-        help="Split of the run's own data to translate: test or valid. Ignored "
-        "if --source and --target are given.",
+        metavar="{test,valid}",
+        help="Split of the run's own data to translate. Ignored if --source "
+        "and --target are given.",
     )
     parser.add_argument(
         "--prepared",

@@ -4,10 +4,11 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
-    add_decoding_options,
+    add_search_options,
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 
 EXAMPLE = """
 deepnmt export runs/demo served/demo
@@ -26,7 +27,7 @@ def add_options(parser: VerbParser) -> None:
         help="Model folder for TensorFlow Serving. The SavedModel is written "
         "to a subfolder with the next version number: 1, 2, ...",
     )
-    add_decoding_options(parser)
+    add_search_options(parser)
     add_checkpoint(parser)
 
 
@@ -35,4 +36,6 @@ def run(options: Namespace) -> None:
     translator = load_translator(options)
     from keras_deepnmt.serving import export
 
-    print(export(translator, options.directory))
+    with library_lines_removed():
+        folder = export(translator, options.directory)
+    print(folder)

@@ -1,6 +1,7 @@
 """`deepnmt models`: lists the model presets and the recipes."""
 
 import difflib
+import json
 
 from jsonargparse import Namespace
 
@@ -12,6 +13,7 @@ EXAMPLE = """
 deepnmt models "role_interaction_*"
 deepnmt models "*_tiny" --quiet
 deepnmt models --recipes
+deepnmt models "*_tiny" --json
 """
 CONTINUE = "Nothing was changed."
 COLUMNS = {
@@ -45,20 +47,27 @@ def add_options(parser: VerbParser) -> None:
         help="List the bundled recipes for `deepnmt train` instead of the "
         "presets.",
     )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="Print a JSON list with one object per preset or recipe.",
+    )
 
 
 def run(options: Namespace) -> None:
-    """Prints one line per preset or recipe."""
-    import_backend()
+    """Prints one line per preset or recipe, or a JSON list of all."""
     if options.recipes:
-        from keras_deepnmt.recipes.loading import list_recipes
-
-        list_names = list_recipes
+        from keras_deepnmt.recipes.loading import list_recipes as list_names
     else:
+        import_backend()
         from keras_deepnmt.zoo import list_models as list_names
     names = list_names(options.pattern)
     if not names:
         raise UserError(_no_match(options.pattern, list_names("*")))
+    if options.json:
+        describe = _describe_recipe if options.recipes else _describe_preset
+        print(json.dumps(list(map(describe, names)), indent=2))
+        return
     plain = options.recipes or options.quiet
     for line in names if plain else preset_table(names):
         print(line)
@@ -71,6 +80,32 @@ def _no_match(pattern: str, names: list[str]) -> str:
         f"no name matches {pattern!r}.{hint} Leave the pattern out to list all "
         "names."
     )
+
+
+def _describe_recipe(name):
+    from keras_deepnmt.recipes.loading import load_recipe
+
+    return {"recipe": name, "preset": load_recipe(name).model.preset}
+
+
+def _describe_preset(name):
+    from keras_deepnmt.zoo.costs import measured_costs
+    from keras_deepnmt.zoo.registry import get_preset
+
+    row = measured_costs().get(name, {})
+    numbers = {
+        column: _number(row.get(column, ""))
+        for column in COLUMNS
+        if column not in ("preset", "paper")
+    }
+    return {"preset": name, **numbers, "paper": get_preset(name).paper}
+
+
+def _number(value):
+    """The number of a table's cell, `None` for an empty one."""
+    if not value:
+        return None
+    return int(value) if value.lstrip("-").isdecimal() else float(value)
 
 
 def preset_table(names: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from jsonargparse.typing import PositiveFloat
 
 from keras_deepnmt.commands.options.dataclass_fields import (
     add_dataclass_options,
+    as_options,
     given_options,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
@@ -43,6 +44,7 @@ def add_options(parser: VerbParser) -> None:
         type=PositiveFloat,
         nargs="+",
         default=[],
+        metavar="X",
         help="How often each sentence pair of a corpus is drawn per epoch, on "
         "average: one number for --corpus, if it is given, then one for each "
         "pair of files. Default: 1.",
@@ -62,6 +64,11 @@ def add_options(parser: VerbParser) -> None:
                 metavar="FILE",
                 help=f"Text of the {name} set, {side} side.",
             )
+    _add_folders(parser)
+    add_dataclass_options(parser, PrepareOptions)
+
+
+def _add_folders(parser):
     parser.add_argument(
         "--output",
         "-o",
@@ -71,8 +78,15 @@ def add_options(parser: VerbParser) -> None:
         help="Folder to write the prepared data to.",
     )
     parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="Replace the folder if it was prepared with other options or from "
+        "other text. Other folders are never replaced.",
+    )
+    parser.add_argument(
         "--recipe",
         type=str,
+        metavar="RECIPE",
         help="Name or file of a recipe whose data section describes the data; "
         "the options that describe it here cannot be used then.",
     )
@@ -83,7 +97,6 @@ def add_options(parser: VerbParser) -> None:
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",
     )
-    add_dataclass_options(parser, PrepareOptions)
 
 
 def run(options: Namespace) -> None:
@@ -98,6 +111,7 @@ def run(options: Namespace) -> None:
         prepare_options,
         options.output,
         data_dir=options.data_dir,
+        overwrite=options.overwrite,
         progress=not options.quiet,
     )
     if not options.quiet:
@@ -131,7 +145,10 @@ def _from_options(options):
             given[split] = CorpusOptions(source, target)
         elif options.corpus and not given.get(f"{split}_pairs"):
             given[split] = CorpusOptions(name=options.corpus)
-    return PrepareOptions(train=train, **given)
+    try:
+        return PrepareOptions(train=train, **given)
+    except UserError as error:
+        raise UserError(as_options(str(error), PrepareOptions)) from error
 
 
 def _train_corpora(options):

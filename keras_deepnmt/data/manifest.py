@@ -10,15 +10,29 @@ from keras_deepnmt.files import file_sha256, write_json
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
+# The keys that are always there, and their types.
+_KEYS = {
+    "joint": bool,
+    "source_vocabulary_size": int,
+    "target_vocabulary_size": int,
+    "tokenizer": dict,
+    "options": dict,
+    "corpora": list,
+    "filters": dict,
+    "splits": dict,
+    "leakage": dict,
+}
 
 
 def write_manifest(directory: str | Path, manifest: dict):
     """Writes the manifest; a folder with a manifest is complete.
 
     Example:
-    >>> write_manifest(".", {"format": 1})
+    >>> write_manifest(".", {"format": 0})
     >>> read_manifest(".")
-    {'format': 1}
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: manifest.json: the format must be 1...
     """
     write_json(Path(directory) / MANIFEST_FILE, manifest)
 
@@ -26,7 +40,8 @@ def write_manifest(directory: str | Path, manifest: dict):
 def read_manifest(directory: str | Path) -> dict:
     """Reads the manifest of a prepared folder.
 
-    Raises a `UserError` if there is none, or if this version cannot read it.
+    Raises a `UserError` if there is none, if this version cannot read it, or if
+    a key is missing.
     """
     path = Path(directory) / MANIFEST_FILE
     try:
@@ -44,6 +59,13 @@ def read_manifest(directory: str | Path) -> dict:
             f"{manifest.get('format') if isinstance(manifest, dict) else '?'}. "
             "Run `deepnmt prepare` again with this version."
         )
+    for name, kind in _KEYS.items():
+        if not isinstance(manifest.get(name), kind):
+            raise UserError(
+                f"{path}: damaged, `{name}` must be of type {kind.__name__}. "
+                f"Received: {manifest.get(name)!r}. Run `deepnmt prepare` "
+                "again."
+            )
     return manifest
 
 

@@ -53,12 +53,12 @@ class PreparedData:
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
         """The tokenizer of the source side."""
-        return Tokenizer(self._tokenizer_file("source"))
+        return self._open_tokenizer("source")
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
         """The tokenizer of the target side."""
-        return Tokenizer(self._tokenizer_file("target"))
+        return self._open_tokenizer("target")
 
     @property
     def weights(self) -> np.ndarray | None:
@@ -126,6 +126,17 @@ class PreparedData:
         for side, sha256 in hashes.items():
             self._check_sha256(self.directory / text_file(split, side), sha256)
         return sides[0], sides[1]
+
+    def _open_tokenizer(self, side: str) -> Tokenizer:
+        tokenizer = Tokenizer(self._tokenizer_file(side))
+        size = self.manifest[f"{side}_vocabulary_size"]
+        if tokenizer.vocabulary_size != size:
+            raise UserError(
+                f"{self._tokenizer_file(side)}: must have the vocabulary of "
+                f"the manifest. Received: {tokenizer.vocabulary_size} pieces "
+                f"instead of {size}. {_REMEDY}"
+            )
+        return tokenizer
 
     def _tokenizer_file(self, side: str) -> Path:
         return self.directory / "tokenizer" / f"{side}.model"

@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keras_deepnmt.errors import UserError
+
 METRICS = ("bleu", "chrf", "ter")
 
 
@@ -55,20 +57,16 @@ def corpus_scores(
         One `Score` per metric, in the order of `metrics`.
 
     Raises:
-        ValueError: if a metric or tokenizer is unknown, or `hypotheses` and
-            `references` differ in length or are empty.
+        UserError: if a metric or tokenizer is unknown or cannot be used.
+        ValueError: if `hypotheses` and `references` differ in length or are
+            empty.
 
     Example:
     >>> score = corpus_scores(["a b c d"], ["a b c d"], ["bleu"])["bleu"]
     >>> round(score.value), score.signature.split("|")[0]
     (100, 'nrefs:1')
     """
-    unknown = sorted(set(metrics).difference(METRICS))
-    if unknown:
-        raise ValueError(
-            f"`metrics` must be some of {', '.join(METRICS)}. "
-            f"Received: metrics={list(metrics)}"
-        )
+    made = make_metrics(metrics, tokenize, lowercase)
     if len(hypotheses) != len(references) or not len(references):
         raise ValueError(
             "`hypotheses` and `references` must have the same length and not "
@@ -76,8 +74,7 @@ def corpus_scores(
             f"{len(references)} references"
         )
     scores = {}
-    for name in metrics:
-        metric = _metric(name, tokenize, lowercase)
+    for name, metric in made.items():
         score = metric.corpus_score(
             list(hypotheses), [list(references)], n_bootstrap=num_resamples
         )
@@ -91,17 +88,41 @@ def corpus_scores(
     return scores
 
 
-def _metric(name, tokenize, lowercase):
+def make_metrics(
+    metrics: Sequence[str], tokenize: str = "13a", lowercase: bool = False
+) -> dict[str, object]:
+    """Makes sacreBLEU's metrics, by name; see `corpus_scores`.
+
+    Call it before translating to find out whether the result can be scored:
+    raises a `UserError` if a metric or tokenizer is unknown, or a tokenizer
+    needs a package or a file that is missing.
+
+    Example:
+    >>> list(make_metrics(["bleu", "ter"]))
+    ['bleu', 'ter']
+    """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
-    if name == "chrf":
-        return CHRF(lowercase=lowercase)
-    if name == "ter":
-        return TER()
+    if not metrics or not set(metrics) <= set(METRICS):
+        raise UserError(
+            f"`metrics` must be some of {', '.join(METRICS)}. "
+            f"Received: metrics={list(metrics)}"
+        )
     if tokenize not in BLEU.TOKENIZERS:
-        raise ValueError(
+        raise UserError(
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={tokenize!r}"
         )
-    # `force` suppresses the warning that the text looks tokenized.
-    return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+    makers = {
+        # `force` suppresses the warning that the text looks tokenized.
+        "bleu": lambda: BLEU(lowercase, tokenize=tokenize, force=True),
+        "chrf": lambda: CHRF(lowercase=lowercase),
+        "ter": TER,
+    }
+    try:
+        return {name: makers[name]() for name in metrics}
+    except (ImportError, RuntimeError, OSError, EOFError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(
+            f"sacreBLEU cannot use tokenize={tokenize!r} here: {reason}"
+        ) from error

@@ -1,13 +1,12 @@
 """Limits the sentences for BLEU to a share of the training time."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from keras_deepnmt.data.batches.epoch_order import shuffled_order
-from keras_deepnmt.files import write_json
+from keras_deepnmt.files import read_json, write_json
 
 PILOT_SENTENCES = 50
 FEWEST_SENTENCES = 100
@@ -58,7 +57,7 @@ class SentenceBudget:
         self.file = file
         self._stored = {}
         if file is not None and file.is_file():
-            self._stored = json.loads(file.read_text(encoding="utf-8"))
+            self._stored = read_json(file)
 
     def note_pace(self, seconds_per_update: float) -> None:
         """Records the speed of training; later calls are ignored.

@@ -2,39 +2,48 @@
 
 import math
 
+# Counts and ids are int32 in TensorFlow.
+LARGEST = 2**31 - 1
+
 
 def check_above_zero(recipe, *names: str) -> None:
     """Raises a `ValueError` if one of the keys is given and not above zero."""
-    _check(recipe, names, lambda value: value > 0, "be above zero")
+    check(recipe, names, lambda value: value > 0, "be above zero")
 
 
 def check_above_one(recipe, *names: str) -> None:
     """Raises a `ValueError` if one of the keys is given and not above one."""
-    _check(recipe, names, lambda value: value > 1, "be above 1")
+    check(recipe, names, lambda value: value > 1, "be above 1")
 
 
 def check_not_negative(recipe, *names: str) -> None:
     """Raises a `ValueError` if one of the keys is given and below zero."""
-    _check(recipe, names, lambda value: value >= 0, "not be negative")
+    check(recipe, names, lambda value: value >= 0, "not be negative")
 
 
 def check_fractions(recipe, *names: str) -> None:
     """Raises a `ValueError` if one of the keys is given and not in [0, 1)."""
-    _check(recipe, names, lambda value: 0 <= value < 1, "lie in [0, 1)")
+    check(recipe, names, lambda value: 0 <= value < 1, "lie in [0, 1)")
 
 
 def check_shares(recipe, *names: str) -> None:
     """Raises a `ValueError` if one of the keys is given and not in [0, 1]."""
-    _check(recipe, names, lambda value: 0 <= value <= 1, "lie in [0, 1]")
+    check(recipe, names, lambda value: 0 <= value <= 1, "lie in [0, 1]")
 
 
-def _check(recipe, names, is_allowed, rule):
+def check(recipe, names, is_allowed, rule: str) -> None:
+    """Raises a `ValueError` if a key is given and breaks the rule.
+
+    Infinite numbers, and those that an int32 does not hold, are refused too.
+    """
     for name in names:
         value = getattr(recipe, name)
         if value is None:
             continue
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             rule = "be finite"
+        elif value > LARGEST:
+            rule = f"be at most {LARGEST:,}"
         elif is_allowed(value):
             continue
         raise ValueError(f"`{name}` must {rule}. Received: {value}")

@@ -66,16 +66,18 @@ def load_recipe(
     7
     """
     place, text = _read(str(recipe))
+    checker = RecipeChecker(place, {})
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        _read_lines(node, checker)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # PyYAML raises `ValueError` for a date such as 2020-13-45; brackets
+        # may be too deep, or an alias may stand in its own anchor.
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise UserError(f"{place}{line}: not YAML: {problem}.") from error
-    checker = RecipeChecker(place, {})
-    _read_lines(node, checker)
     content = {} if content is None else content
     if isinstance(content, dict):
         for key, value in (overrides or {}).items():

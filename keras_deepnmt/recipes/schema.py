@@ -52,7 +52,7 @@ class EvaluationRecipe:
         tokenize: sacreBLEU's tokenizer; `none` for text that is already
             tokenized.
         lowercase: whether case is ignored.
-        metrics: names of the scores.
+        metrics: names of the scores, of `bleu`, `chrf` and `ter`.
     """
 
     tokenize: str = "13a"
@@ -96,3 +96,10 @@ class Recipe:
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)
     seed: int = 0
     resolved: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self):
+        if not 0 <= self.seed < 2**32:  # as NumPy demands
+            raise ValueError(
+                "`seed` must be at least 0 and below 2**32. Received: "
+                f"{self.seed}"
+            )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from keras_deepnmt.recipes.key_checks import (
+    check,
     check_above_one,
     check_above_zero,
     check_fractions,
@@ -352,6 +353,7 @@ class TrainingRecipe:
             "checkpoint_every average_checkpoints early_stopping_patience "
             "replicas gradient_accumulation_steps".split(),
         )
+        check(self, ["max_shapes"], lambda n: n <= 255, "be at most 255")
         if self.loss in _LOSS_KEYS:  # others check their options themselves
             take_keys(self, "loss", _LOSS_KEYS)
         check_fractions(self, "label_smoothing", "word_dropout")

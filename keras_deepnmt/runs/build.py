@@ -1,5 +1,6 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from keras_deepnmt.data.batches.batch_shapes import (
 from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import WEIGHTS_FILE
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
@@ -30,9 +31,15 @@ from keras_deepnmt.training.schedules import (
 from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
-from keras_deepnmt.zoo.registry import PRESET_VERSION
+from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
 _ROWS_AT_A_TIME = 1_000_000
+# Types of arguments with the words of an error; True is an int in Python.
+_KINDS = (
+    (bool, "true or false"),
+    (int, "an integer"),
+    (float, "a number"),
+)
 
 
 def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
@@ -44,20 +51,54 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     Raises:
         UserError: if the preset is unknown or refuses an override.
     """
-    try:
+    preset, overrides = recipe.model.preset, recipe.model.overrides
+    vocabulary_sizes = (
+        sizes["source_vocabulary_size"],
+        sizes["target_vocabulary_size"],
+    )
+    with refused_values(f"recipe {recipe.name}, `model`"):
+        _check_overrides(preset, vocabulary_sizes, overrides)
         return create_model(
-            recipe.model.preset,
-            sizes["source_vocabulary_size"],
-            sizes["target_vocabulary_size"],
+            preset,
+            *vocabulary_sizes,
             preset_version=preset_version(recipe),
-            **{
-                "dtype": recipe.training.dtype_policy,
-                **recipe.model.overrides,
-            },
+            **{"dtype": recipe.training.dtype_policy, **overrides},
         )
-    except (TypeError, ValueError) as error:
-        message = str(error).splitlines()[0]
-        raise UserError(f"recipe {recipe.name}, `model`: {message}") from error
+
+
+def _check_overrides(preset, vocabulary_sizes, overrides):
+    """Refuses values of another type than those that they replace."""
+    given = {"name": "preset", "source_vocabulary_size": "data"}
+    given["target_vocabulary_size"] = "data"
+    function = get_preset(preset)
+    defaults = _argument_defaults(function, vocabulary_sizes)
+    for key, value in overrides.items():
+        if key in given:
+            raise UserError(
+                f"`overrides.{key}` cannot be set: it is that of the "
+                f"{given[key]}. Leave it out."
+            )
+        for kind, word in _KINDS:
+            if isinstance(defaults.get(key), kind):
+                if value is None or _is_of_kind(value, kind):
+                    break
+                raise UserError(
+                    f"`overrides.{key}` must be {word}. Received: {value!r}"
+                )
+
+
+def _argument_defaults(preset, vocabulary_sizes):
+    if not hasattr(preset, "arguments"):
+        return {}
+    parameters = inspect.signature(preset.model).parameters.values()
+    defaults = {parameter.name: parameter.default for parameter in parameters}
+    return defaults | preset.arguments(*vocabulary_sizes)
+
+
+def _is_of_kind(value, kind):
+    if kind is bool or isinstance(value, bool):
+        return isinstance(value, kind) and kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def preset_version(recipe: Recipe) -> int:
@@ -91,14 +132,15 @@ def compile_model(
         frozen = freeze(model, training.freeze)
     except UserError as error:
         raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
-    optimizer = _optimizer(training, model)
-    model.compile(
-        optimizer=optimizer,
-        loss=make_loss(recipe),
-        jit_compile=training.jit_compile,
-        gradient_accumulation_steps=training.gradient_accumulation_steps,
-        **options,
-    )
+    with refused_values(f"recipe {recipe.name}, `training`"):
+        optimizer = _optimizer(training, model)
+        model.compile(
+            optimizer=optimizer,
+            loss=make_loss(recipe),
+            jit_compile=training.jit_compile,
+            gradient_accumulation_steps=training.gradient_accumulation_steps,
+            **options,
+        )
     optimizer.build(model.trainable_variables)
     return frozen
 

@@ -1,6 +1,5 @@
 """Scores a run on a test set and records the scores in `scores.json`."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,15 +10,16 @@ from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation.scores import corpus_scores
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.evaluation.scores import corpus_scores, make_metrics
 from keras_deepnmt.files import (
     file_lock,
     lines_sha256,
+    read_json,
     write_json,
     write_text,
 )
-from keras_deepnmt.recipes.schema import DecodingRecipe
+from keras_deepnmt.recipes.schema import DecodingRecipe, EvaluationRecipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -76,8 +76,8 @@ def evaluate(
         options, speed, training, seed, device, versions, commit.
 
     Raises:
-        UserError: if the run is not finished, the files are not aligned, or
-            there is no such split.
+        UserError: if the run is not finished, the files are not aligned, there
+            is no such split, or a metric or tokenizer is unknown.
 
     Example:
     >>> row = evaluate("runs/demo", num_beams=5)
@@ -97,9 +97,13 @@ def evaluate(
     decoding = _with_defaults(summary["decoding"]) | _given(
         batch_size=batch_size, batch_tokens=batch_tokens, **search_options
     )
-    scoring = summary["evaluation"] | _given(
-        tokenize=tokenize, lowercase=lowercase, metrics=metrics
-    )
+    scoring = asdict(EvaluationRecipe()) | summary["evaluation"]
+    scoring |= _given(tokenize=tokenize, lowercase=lowercase, metrics=metrics)
+    # What would fail after the translation, which may take long.
+    make_metrics(scoring["metrics"], scoring["tokenize"])
+    read_scores(run.scores_file)
+    if output_file is not None:
+        _check_folder(Path(output_file))
     translator = load(**decoding, compiled=compiled, on_truncated=on_truncated)
     start = time.monotonic()
     hypotheses = translator.translate(sources, on_progress=on_progress)
@@ -149,11 +153,25 @@ def add_scores(file: Path, row: dict[str, Any]) -> None:
     processes that add rows at the same time, none loses another's.
     """
     with file_lock(file):
-        rows = []
-        if file.is_file():
-            rows = json.loads(file.read_text(encoding="utf-8"))["evaluations"]
+        rows = read_scores(file)
         rows = [r for r in rows if _setting(r) != _setting(row)]
         write_json(file, {"evaluations": [*rows, row]})
+
+
+def read_scores(file: Path) -> list[dict[str, Any]]:
+    """Reads the rows of `scores.json`, none if it does not exist.
+
+    Raises:
+        UserError: if the file is damaged.
+    """
+    if not file.is_file():
+        return []
+    content = read_json(file)
+    with refused_values(f"{file}: not a file of scores; rename or delete it"):
+        rows = content["evaluations"]
+        for row in rows:
+            _setting(row)
+    return rows
 
 
 def read_pairs(
@@ -186,6 +204,13 @@ def _open_model(run, checkpoint):
     saved = SavedCheckpoint.open(run.directory, checkpoint)
     summary = saved.summary() | {"checkpoint": saved.step}
     return summary, saved.load_translator
+
+
+def _check_folder(file):
+    if file.is_dir() or not file.parent.is_dir():
+        raise UserError(
+            f"{file}: cannot be written. Give a file in an existing folder."
+        )
 
 
 def _open_data(run, prepared_dir):

@@ -12,7 +12,8 @@ from keras_deepnmt.data.batches.batch_transforms import (
 )
 from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.evaluation.scores import make_metrics
 from keras_deepnmt.losses import get_loss
 from keras_deepnmt.models import (
     Distillation,
@@ -27,7 +28,9 @@ from keras_deepnmt.translator.trained_run import Run, read_run
 
 
 def check_objective(recipe: Recipe) -> None:
-    """Checks the loss, the terms and the teacher before anything is prepared.
+    """Checks the loss, the terms, the teacher and the scores of validation.
+
+    It is called before anything is prepared.
 
     Raises:
         UserError: if a name is unknown, an option is refused, or the teacher
@@ -36,6 +39,11 @@ def check_objective(recipe: Recipe) -> None:
     make_loss(recipe)
     _make_terms(recipe)
     read_teacher(recipe)
+    scoring = recipe.evaluation
+    with refused_values(f"recipe {recipe.name}, `evaluation`"):
+        # Validation always computes BLEU.
+        make_metrics(["bleu"], scoring.tokenize)
+        make_metrics(scoring.metrics, scoring.tokenize)
 
 
 def make_loss(recipe: Recipe) -> keras.losses.Loss:

@@ -1,13 +1,12 @@
 """Rolls a run that diverged back to its last good checkpoint."""
 
-import json
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import write_json
+from keras_deepnmt.files import read_json, write_json
 from keras_deepnmt.recipes.training_schema import DivergenceRecipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training.checkpoints import CheckpointStore
@@ -41,7 +40,7 @@ class Rollbacks:
         self._file: Path = run.divergence_file
         self._record = {"rollbacks": [], "states": {}}
         if self._file.is_file():
-            self._record = json.loads(self._file.read_text(encoding="utf-8"))
+            self._record = read_json(self._file)
 
     @property
     def rate_factor(self) -> float:

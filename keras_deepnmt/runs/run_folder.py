@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
     StagedFolder,
@@ -299,17 +299,18 @@ class RunFolder:
             return []
         with open(self.log_file, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        return [
-            (
-                int(row["epoch"]),
-                {
-                    name: float(value)
-                    for name, value in row.items()
-                    if name != "epoch" and value not in ("", "NA", None)
-                },
-            )
-            for row in rows
-        ]
+        with refused_values(f"{self.log_file}: damaged"):
+            return [
+                (
+                    int(row["epoch"]),
+                    {
+                        name: float(value)
+                        for name, value in row.items()
+                        if name != "epoch" and value not in ("", "NA", None)
+                    },
+                )
+                for row in rows
+            ]
 
     def truncate_log(self, step: int) -> None:
         """Removes the log rows of updates after `step`, to be made again."""
@@ -318,7 +319,8 @@ class RunFolder:
         with open(self.log_file, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             names = reader.fieldnames or []
-            rows = [r for r in reader if float(r.get("step") or 0) <= step]
+            with refused_values(f"{self.log_file}: damaged"):
+                rows = [r for r in reader if float(r.get("step") or 0) <= step]
         if not rows:
             # `CSVLogger` writes a header only into a new file.
             self.log_file.unlink()

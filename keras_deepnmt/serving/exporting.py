@@ -4,14 +4,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import StagedFolder
+from keras_deepnmt.files import DISK_FULL, StagedFolder
 from keras_deepnmt.serving.allowed_ops import check_ops
 from keras_deepnmt.serving.golden import (
     EXPORT_FILE,
@@ -86,13 +87,47 @@ def export(
     if golden_sources is None:
         golden_sources = default_sources(translator.source_tokenizer)
     version_dir = directory / str(version)
-    with StagedFolder(version_dir) as folder:
-        graph = _save(translator, folder, **search_options)
+    with _removed_if_empty(directory), StagedFolder(version_dir) as folder:
+        with _full_disk_told(folder):
+            graph = _save(translator, folder, **search_options)
         check_ops(folder)
         _write_description(graph, translator, folder)
         write_golden(folder, _run_golden(graph, golden_sources))
         verify(folder)
     return version_dir
+
+
+@contextmanager
+def _removed_if_empty(directory: Path) -> Iterator[None]:
+    """Removes the folders that a failed export made and left empty."""
+    new = [
+        folder
+        for folder in (directory, *directory.parents)
+        if not folder.exists()
+    ]
+    try:
+        yield
+    except BaseException:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _full_disk_told(folder: Path) -> Iterator[None]:
+    """Raises TensorFlow's errors about a full disk as `OSError`."""
+    import tensorflow as tf
+
+    try:
+        yield
+    except tf.errors.OpError as error:
+        for number in DISK_FULL:
+            if os.strerror(number) in str(error):
+                raise OSError(
+                    number, os.strerror(number), str(folder)
+                ) from error
+        raise
 
 
 def _check(version):

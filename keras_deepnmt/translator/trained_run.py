@@ -1,14 +1,13 @@
 """Reads a run folder, and refuses one whose files do not belong together."""
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.files import WEIGHTS_FILE, file_sha256, read_json
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -23,6 +22,18 @@ DECODING_OPTIONS = (
     "batch_tokens",
     "max_source_length",
 )
+
+
+# The types of the values of `run.json`, as far as they are read.
+_REQUIRED = {
+    "preset": str,
+    "overrides": dict,
+    "source_vocabulary_size": int,
+    "target_vocabulary_size": int,
+    "tokenizer": dict,
+    "weights_sha256": str,
+}
+_OPTIONAL = {"decoding": dict, "evaluation": dict}
 
 
 @dataclass(frozen=True)
@@ -65,13 +76,14 @@ class Run:
         _check_hash(
             weights_file, _readable_sha256(weights_file), self.weights_sha256
         )
-        model = create_model(
-            self.preset,
-            self.source_tokenizer.vocabulary_size,
-            self.target_tokenizer.vocabulary_size,
-            preset_version=self.preset_version,
-            **self.overrides,
-        )
+        with refused_values(f"{self.directory / RUN_FILE}: the model"):
+            model = create_model(
+                self.preset,
+                self.source_tokenizer.vocabulary_size,
+                self.target_tokenizer.vocabulary_size,
+                preset_version=self.preset_version,
+                **self.overrides,
+            )
         try:
             with warnings.catch_warnings():
                 # Keras only warns when a layer keeps its initial weights.
@@ -131,7 +143,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
 
     Raises:
         UserError: if the folder or the file is missing, or the file is not
-            valid JSON or lacks a key.
+            valid JSON, lacks a key or has a value of the wrong type.
     """
     file = Path(run_dir) / RUN_FILE
     check_run_folder(file.parent)
@@ -146,21 +158,18 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             f"{file}: missing, so this is no finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
-    try:
-        summary = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise UserError(f"{file}: not valid JSON ({error}).") from error
-    required = {
-        "preset",
-        "overrides",
-        "source_vocabulary_size",
-        "target_vocabulary_size",
-        "tokenizer",
-        "weights_sha256",
-    }
-    missing = sorted(required.difference(summary))
+    summary = read_json(file)
+    if not isinstance(summary, dict):
+        summary = {}
+    missing = sorted(_REQUIRED.keys() - summary.keys())
     if missing:
         raise UserError(f"{file}: lacks {', '.join(missing)}.")
+    for name, kind in (_REQUIRED | _OPTIONAL).items():
+        if not isinstance(summary.get(name, kind()), kind):
+            raise UserError(
+                f"{file}: `{name}` must be of type {kind.__name__}. "
+                f"Received: {summary[name]!r}"
+            )
     return summary
 
 

@@ -13,7 +13,7 @@ from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
     SearchOptions,
 )
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.batch_limits import (
@@ -28,7 +28,7 @@ from keras_deepnmt.translator.rows import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.trained_run import read_run
+from keras_deepnmt.translator.trained_run import RUN_FILE, read_run
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -141,6 +141,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         5
         """
         run = read_run(run_dir)
+        with refused_values(f"{run.directory / RUN_FILE}: `decoding`"):
+            SearchOptions.from_mapping(run.decoding)
         return cls(
             run.load_model(),
             run.source_tokenizer,

@@ -104,6 +104,18 @@ def test_vocabulary_larger_than_the_corpus_allows(prepare_refused):
     assert "`vocabulary_size`" in line and "9000" in line
 
 
+def test_the_advice_for_a_folder_prepared_otherwise_works(
+    refused, deepnmt, corpus
+):
+    assert deepnmt(*PREPARE, *TEXT, *SMALL).code == 0
+    line = refused(*PREPARE, *TEXT, *SMALL, "--max-length", "9")
+    assert "`deepnmt prepare --overwrite`" in line
+    words = [*PREPARE, *TEXT, *SMALL, "--max-length", "9", "--overwrite"]
+    assert deepnmt(*words).code == 0
+    manifest = json.loads((corpus / "prepared/manifest.json").read_text())
+    assert manifest["options"]["max_length"] == 9
+
+
 def test_contradictory_options(prepare_refused):
     assert "same number of files. Received: 1 and 0" in prepare_refused(
         *TEXT[:2]

@@ -104,6 +104,17 @@ def test_full_disk_while_training(digits, tmp_path):
     assert list((tmp_path / "run" / "checkpoints").iterdir()) == []
 
 
+@pytest.mark.thorough
+def test_full_disk_while_exporting(digits, tmp_path):
+    words = ["export", digits / "run", "served/demo"]
+    process = start(*words, folder=tmp_path, limit=100_000)
+    error = process.communicate()[1]
+    assert process.returncode == 2, error
+    assert error.count("\n") == 1, error
+    assert "Free some space" in error
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_reader_that_goes_away_is_no_error(digits, tmp_path):
     (tmp_path / "many").write_text("1 2 3\n" * 2000)
     words = ["translate", digits / "run", "--num-beams", "1"]

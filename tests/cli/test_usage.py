@@ -1,5 +1,6 @@
 """Help is fast and names everything; typing errors are answered kindly."""
 
+import json
 import resource
 import subprocess
 import sys
@@ -141,6 +142,41 @@ def test_no_library_adds_its_own_lines_where_jax_is_missing():
     )
     assert done.stderr.startswith("deepnmt verify: error: nowhere")
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_recipes_are_listed_without_tensorflow():
+    script = (
+        "import sys; from keras_deepnmt.cli import main;"
+        "words = ['models', '--recipes'];"
+        "main(words); main([*words, '--json']);"
+        "print(sorted({'tensorflow', 'keras', 'jax'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    assert done.stdout.startswith("conv_seq2seq_tiny.multi30k_en_de\n")
+    assert done.stdout.endswith("[]\n"), done.stderr
+
+
+def test_models_and_recipes_as_json(deepnmt):
+    rows = json.loads(deepnmt("models", "layer_attention_*", "--json").out)
+    assert [row["preset"] for row in rows] == [
+        "layer_attention_base",
+        "layer_attention_big",
+        "layer_attention_tiny",
+    ]
+    row = rows[0]
+    assert row["extra_parameters"] == 42 and row["parameters"] > 10**7
+    assert row["step_ratio"] is None  # measured for the tiny presets alone
+    assert isinstance(rows[2]["step_ratio"], float)
+    assert row["paper"] == "Liu et al. (2021)"
+    name = "transformer_tiny.demo_de_en"
+    assert json.loads(deepnmt("models", name, "--recipes", "--json").out) == [
+        {"recipe": name, "preset": "transformer_tiny"}
+    ]
 
 
 def test_models_are_listed_with_what_they_cost(deepnmt):

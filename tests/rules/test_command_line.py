@@ -1,12 +1,27 @@
-"""Every verb that `deepnmt --help` lists exists."""
+"""The help is the truth: verbs, options and advice that exist.
 
+* every verb that `deepnmt --help` lists exists
+* every option of a verb is read by it
+* every option that a message, a docstring or a page names exists
+* no help shows a Python value, a default twice or a name of the code
+"""
+
+import ast
 import importlib
+import inspect
 import re
+import textwrap
 
-from package_tree import refuse
+import pytest
+import yaml
+from package_tree import REPOSITORY, refuse, relative, source_files
+from test_readme import PAGES
 
 from keras_deepnmt import cli
 from keras_deepnmt.commands import VERBS
+from keras_deepnmt.commands.terminal.failures import describe_bug
+from keras_deepnmt.data import PrepareOptions
+from keras_deepnmt.decoding import SearchOptions
 
 
 def test_help_lists_every_verb(capsys):
@@ -28,3 +43,111 @@ def test_every_listed_verb_exists_and_explains_itself(capsys):
     refuse(
         offenders, "A verb needs `run` in its module and a help that names it."
     )
+
+
+# Options of other programs.
+OTHER_PROGRAMS = {"--strict", "--check", "--logdir"}
+OTHER_PROGRAMS |= {"--max-len-a", "--max-len-b", "--max-length-factor"}
+# Of the whole program, and inside of the code.
+NO_VERB = {"--help", "--version", "--print-completion", "--value"}
+NO_VERB |= {"--porcelain", "--tf_xla_persistent_cache_directory"}
+
+
+def options_of(verb):
+    entries = r"^  (?:-\w(?: [^-\s]+)?, )?(--[\w-]+)"
+    return set(re.findall(entries, help_of(verb), re.MULTILINE))
+
+
+def help_of(verb):
+    return cli.make_parser(verb).format_help()
+
+
+def test_every_option_that_is_named_exists():
+    known = set().union(*map(options_of, VERBS)) | NO_VERB | OTHER_PROGRAMS
+    # The pages of the benchmarks describe scripts with their own options.
+    pages = [page for page in PAGES if "benchmarks" not in page.parts]
+    offenders = []
+    for path in [*source_files(), *pages]:
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            offenders += [
+                f"{relative(path)}:{number}: {option}"
+                for option in re.findall(r"(?<![\w-])--[a-z][\w-]+", line)
+                if option not in known
+            ]
+    refuse(offenders, "Name an option that some verb has.")
+
+
+def test_the_form_for_bugs_asks_for_the_doctor_first():
+    form = REPOSITORY / ".github" / "ISSUE_TEMPLATE" / "bug_report.yml"
+    body = yaml.safe_load(form.read_text(encoding="utf-8"))["body"]
+    assert "`deepnmt doctor`" in body[0]["attributes"]["value"]
+    assert body[1]["validations"]["required"]
+    # It and the message of an internal error name the same variable.
+    assert "DEEPNMT_TRACEBACK=1" in form.read_text(encoding="utf-8")
+    assert "DEEPNMT_TRACEBACK=1" in describe_bug(KeyError())
+
+
+def names_in(module):
+    """Attributes, names and texts in a module and in the options it imports."""
+    tree = ast.parse(inspect.getsource(module))
+    names = set()
+    for node in ast.walk(tree):
+        names.add(getattr(node, "attr", None))
+        names.add(getattr(node, "id", None))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)
+        if isinstance(node, ast.ImportFrom) and "options." in node.module:
+            shared = importlib.import_module(node.module)
+            for alias in node.names:
+                names.add(alias.name)
+                if not alias.name.startswith("add_"):
+                    names |= names_in_function(getattr(shared, alias.name))
+    return names
+
+
+def names_in_function(function):
+    """Attributes and texts in a function or class."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    names = {getattr(node, "attr", None) for node in ast.walk(tree)}
+    return names | {getattr(node, "value", None) for node in constants(tree)}
+
+
+def constants(tree):
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_is_read_by_its_verb(verb):
+    command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+    read = names_in(command)
+    if read & {"load_translator", "given_search_options"}:
+        read |= set(SearchOptions.names())
+    if "given_options" in read:
+        read |= set(PrepareOptions.__dataclass_fields__)
+    if verb == "prepare":  # their names are made of two loops
+        read |= {
+            f"{split}_{side}"
+            for split in ("valid", "test")
+            for side in ("source", "target")
+        }
+    destinations = {o[2:].replace("-", "_") for o in options_of(verb)}
+    # `cli` reads the option that all verbs have.
+    offenders = destinations - {"help", "quiet"} - read
+    refuse(sorted(offenders), f"Remove these options of deepnmt {verb}.")
+
+
+def test_an_export_has_no_batch_size():
+    assert "--batch-size" not in options_of("export")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_reads_like_sentences(verb):
+    text = " ".join(help_of(verb).split())
+    options = text.split("options:")[1].split("example:")[0]
+    for entry in re.split(r" (?=--[a-z])", options):
+        assert entry.count("Default:") <= 1, entry
+    for wrong in ("null", "None", "default:", "(type", "<class", "=="):
+        assert wrong not in text, wrong
+    assert not re.search(r"--[\w-]+-$", help_of(verb), re.MULTILINE)
+    # Names of the code: the command line has options.
+    assert not re.findall(r"`[a-z]+_[a-z_]+`", options)

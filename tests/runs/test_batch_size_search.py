@@ -76,8 +76,13 @@ def test_a_trial_that_died_of_memory_does_not_fit(code):
 
 
 def test_a_trial_that_fails_otherwise_is_told():
-    with pytest.raises(UserError, match="trial of a batch failed: .*no such"):
+    failed = "trial of a batch failed: .*no such"
+    with pytest.raises(RuntimeError, match=failed):
         run_trial(python("raise ValueError('no such')"), limit=4096 * MIB)
+    mistake = "from keras_deepnmt.errors import UserError; "
+    mistake += "raise UserError('no such')"
+    with pytest.raises(UserError, match=failed):
+        run_trial(python(mistake), limit=4096 * MIB)
 
 
 def test_the_largest_batch_shapes_are_those_of_most_tokens_scores_and_length():

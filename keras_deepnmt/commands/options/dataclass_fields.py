@@ -1,6 +1,7 @@
 """Makes command-line options from the fields of a dataclass."""
 
 import dataclasses
+import re
 import types
 import typing
 
@@ -16,16 +17,13 @@ def add_dataclass_options(parser: VerbParser, kind: type) -> None:
     The help texts come from the `Args:` section of the dataclass' docstring.
     """
     documented = argument_help(kind)
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        hint = _plain_type(hints[field.name])
-        if hint is None:
-            continue
+    for name, hint in _option_types(kind).items():
         parser.add_argument(
-            f"--{field.name.replace('_', '-')}",
+            f"--{name.replace('_', '-')}",
             type=hint,
-            default=field.default,
-            help=documented[field.name],
+            default=getattr(kind, name),
+            help=as_options(documented[name], kind),
+            **placeholder(hint, documented[name]),
         )
 
 
@@ -42,12 +40,51 @@ def given_options(options: Namespace, kind: type) -> dict[str, object]:
     }
 
 
+def as_options(message: str, kind: type) -> str:
+    """Replaces the fields in an error message by their options.
+
+    Example:
+    >>> from keras_deepnmt.data import PrepareOptions
+    >>> as_options("`max_ratio` is ... Received: max_ratio=0", PrepareOptions)
+    '`--max-ratio` is ... Received: --max-ratio 0'
+    """
+    for name in _option_types(kind):
+        option = f"--{name.replace('_', '-')}"
+        message = re.sub(rf"`{name}`", f"`{option}`", message)
+        message = re.sub(rf"(?<![-\w]){name}=", f"{option} ", message)
+    return message
+
+
 def argument_help(kind: type) -> dict[str, str]:
     """Returns the descriptions in a docstring's `Args:` section, by name."""
     return {
         name: description.replace("%", "%%")
         for name, description in argument_descriptions(kind).items()
     }
+
+
+def placeholder(hint: type, description: str) -> dict[str, str]:
+    """Returns what stands for a value in the help, as an argument of argparse.
+
+    Example:
+    >>> placeholder(int, "Number of beams.")
+    {'metavar': 'N'}
+    >>> placeholder(bool, "Whether case is ignored.")  # shows the choices
+    {}
+    """
+    text = "FILE" if description.startswith("Path ") else "NAME"
+    words = {int: "N", float: "X", str: text}
+    return {"metavar": words[hint]} if hint in words else {}
+
+
+def _option_types(kind: type) -> dict[str, type]:
+    """Returns the types of the fields that are options, by name."""
+    hints = typing.get_type_hints(kind)
+    types_of = {
+        field.name: _plain_type(hints[field.name])
+        for field in dataclasses.fields(kind)
+    }
+    return {name: hint for name, hint in types_of.items() if hint is not None}
 
 
 def _plain_type(hint: object) -> type | None:

@@ -7,7 +7,11 @@ from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.compilation import start_backend
-from keras_deepnmt.commands.options.dataclass_fields import argument_help
+from keras_deepnmt.commands.options.dataclass_fields import (
+    argument_help,
+    as_options,
+    placeholder,
+)
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
@@ -17,18 +21,26 @@ if TYPE_CHECKING:
 
 
 def add_decoding_options(parser: VerbParser) -> None:
-    """Adds an option for each field of `SearchOptions`, and the batch size.
+    """Adds the options of a search and of its batches."""
+    add_search_options(parser)
+    add_batch_size(parser)
+
+
+def add_search_options(parser: VerbParser) -> None:
+    """Adds an option for each field of `SearchOptions`.
 
     None of them has a default: an option that is not given is the run's.
     """
     descriptions = argument_help(SearchOptions)
     for name in SearchOptions.names():
+        hint = type(getattr(SearchOptions, name))
         parser.add_argument(
             option_name(name),
-            type=type(getattr(SearchOptions, name)),
-            help=f"{descriptions[name]} Default: as in the run's recipe.",
+            type=hint,
+            help=f"{as_options(descriptions[name], SearchOptions)} Default: "
+            "as in the run's recipe.",
+            **placeholder(hint, descriptions[name]),
         )
-    add_batch_size(parser)
 
 
 def add_batch_size(parser: VerbParser) -> None:
@@ -36,12 +48,14 @@ def add_batch_size(parser: VerbParser) -> None:
     parser.add_argument(
         "--batch-size",
         type=PositiveInt,
+        metavar="N",
         help="Largest number of sentences computed together. Default: as in "
         "the run's recipe.",
     )
     parser.add_argument(
         "--batch-tokens",
         type=PositiveInt,
+        metavar="N",
         help="Largest number of tokens computed together, padding included; "
         "a longer sentence is computed alone. Default: as in the run's recipe.",
     )

@@ -35,7 +35,7 @@ def read_overrides(words: list[str]) -> dict[str, object]:
             raise UserError(f"`--set` must be KEY=VALUE. Received: {word}")
         try:
             overrides[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise UserError(
                 f"`--set`: the value of {key} must be YAML. Received: {value}"
             ) from error

@@ -3,11 +3,15 @@
 import argparse
 import difflib
 import re
+import textwrap
 from collections.abc import Iterable
 
 import jsonargparse
 
 from keras_deepnmt.errors import UserError
+
+# Numbers are int32 in TensorFlow.
+LARGEST = 2**31 - 1
 
 
 class VerbParser(jsonargparse.ArgumentParser):
@@ -41,6 +45,11 @@ class VerbParser(jsonargparse.ArgumentParser):
         except (argparse.ArgumentError, TypeError) as error:
             raise UserError(self._explain(str(error))) from error
         for name, value in options.items():
+            if isinstance(value, int) and abs(value) > LARGEST:
+                raise UserError(
+                    f"`--{name.replace('_', '-')}` must be at most "
+                    f"{LARGEST:,}. Received: {value}"
+                )
             # TensorFlow does not accept jsonargparse's subclasses of int and
             # float, such as PositiveInt.
             for plain in (int, float):
@@ -52,7 +61,11 @@ class VerbParser(jsonargparse.ArgumentParser):
         unknown = re.search(r"unrecognized arguments?: (.*)", message, re.I)
         if unknown:
             word = unknown[1].split()[0].split("=")[0]
-            names = list(self._option_string_actions)
+            names = [
+                name
+                for name, action in self._option_string_actions.items()
+                if action.help != argparse.SUPPRESS
+            ]
             kind = "option" if word.startswith("-") else "argument"
             hint = did_you_mean(word, names) or f" See {self.prog} --help."
             return f'unknown {kind} "{word}".{hint}'
@@ -60,7 +73,9 @@ class VerbParser(jsonargparse.ArgumentParser):
         if required:
             names = map(self._as_typed, required[1].split(", "))
             return f"needs {', '.join(names)}. See {self.prog} --help."
-        value = re.search(r'key "(\w+)":\s*(.*)', message, re.S)
+        value = re.search(
+            r'key "(\w+)"(?: element \d+)?:\s*(.*)', message, re.S
+        )
         if value:
             option = f"--{value[1].replace('_', '-')}"
             return f"`{option}`: {_plain(value[2])}."
@@ -75,6 +90,12 @@ class _HelpFormatter(
     jsonargparse.DefaultHelpFormatter, argparse.RawDescriptionHelpFormatter
 ):
     """Keeps the line breaks of the example and shows defaults as sentences."""
+
+    def _split_lines(self, text, width):
+        # An option stays whole: "--max-extra-tokens".
+        return textwrap.wrap(
+            " ".join(text.split()), width, break_on_hyphens=False
+        )
 
     def _get_help_string(self, action):
         if action.default is argparse.SUPPRESS:

@@ -1,4 +1,4 @@
-"""Reports errors that a user can fix as one line on stderr."""
+"""Reports errors as one line on stderr: the user's mistakes, and bugs."""
 
 import contextlib
 import errno
@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Iterator
 
-from keras_deepnmt.errors import UserErrors
+from keras_deepnmt.errors import UserError, UserErrors
 
 _MAX_CHARACTERS = 600
+USER_ERROR = 2
+INTERNAL_ERROR = 1
 # Optional packages and the extra of this package that installs them.
 _EXTRAS = {
     "jax": "jax",
     "matplotlib": "analysis",
+    "shtab": "completion",
     "torch": "benchmark",
 }
 
@@ -20,23 +23,49 @@ _EXTRAS = {
 def explain(error: Exception) -> str | None:
     """Returns one line for an error that the user can fix, `None` for a bug.
 
-    Several mistakes are one line each.
+    Several mistakes are one line each. The user can fix a `UserError`, what the
+    system refuses (files, disks, memory) and a missing optional package. Every
+    other exception, a plain `ValueError` too, is a bug of this package.
 
     Example:
     >>> explain(FileNotFoundError(2, "No such file or directory", "a.de"))
     'a.de: No such file or directory.'
-    >>> explain(ZeroDivisionError()) is None
+    >>> explain(ValueError("shapes differ")) is None
     True
     """
     if isinstance(error, UserErrors):
         return "\n".join(map(one_line, error.lines))
+    if isinstance(error, UserError) or _is_full_disk(error):
+        return one_line(str(error))
     if isinstance(error, OSError):
         return _explain_os_error(error)
     if isinstance(error, ImportError) and error.name:
         return _explain_import_error(error)
-    if isinstance(error, ValueError) or _is_full_disk(error):
-        return one_line(str(error))
+    if isinstance(error, UnicodeEncodeError):
+        return _explain_encode_error(error)
+    if _is_out_of_memory(error):
+        return (
+            "there is not enough memory. Use smaller batches (--batch-size, "
+            "or training.batch_tokens in the recipe), fewer beams or a smaller "
+            "model."
+        )
     return None
+
+
+def describe_bug(error: Exception) -> str:
+    """Returns one line for an exception that no user should ever see.
+
+    Example:
+    >>> describe_bug(ZeroDivisionError("division by zero"))[:35]
+    'ZeroDivisionError: division by zero'
+    """
+    name, message = type(error).__name__, str(error).strip().rstrip(".")
+    described = f"{name}: {message}" if message else name
+    return (
+        f"{one_line(described)}. This is a bug in keras_deepnmt, not a mistake "
+        "of yours. Please report it with the output of `deepnmt doctor` and "
+        "with the traceback, which DEEPNMT_TRACEBACK=1 shows."
+    )
 
 
 def one_line(text: str) -> str:
@@ -49,13 +78,14 @@ def one_line(text: str) -> str:
     return text
 
 
-def print_error(verb: str | None, message: str, code: int = 2) -> int:
+def print_error(verb: str | None, message: str, code: int = USER_ERROR) -> int:
     """Prints an error message to stderr and returns the exit code.
 
     `verb` is the command that failed, `None` if no command was run.
     """
     name = f"deepnmt {verb}" if verb else "deepnmt"
-    print(f"{name}: error: {message}", file=sys.stderr, flush=True)
+    kind = "internal error" if code == INTERNAL_ERROR else "error"
+    print(f"{name}: {kind}: {message}", file=sys.stderr, flush=True)
     return code
 
 
@@ -120,6 +150,27 @@ def _explain_import_error(error: ImportError) -> str | None:
     )
 
 
+def _explain_encode_error(error: UnicodeEncodeError) -> str | None:
+    if error.encoding.lower().replace("-", "") == "utf8":
+        return None
+    characters = error.object[error.start : error.end]
+    return one_line(
+        f"the encoding {error.encoding} of the output has no {characters!r}. "
+        "Set the environment variable PYTHONIOENCODING=utf-8."
+    )
+
+
 def _is_full_disk(error: Exception) -> bool:
     # TensorFlow and ArrayRecord have their own exception classes for it.
-    return os.strerror(errno.ENOSPC) in str(error)
+    return not isinstance(error, OSError) and os.strerror(errno.ENOSPC) in str(
+        error
+    )
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    # TensorFlow and JAX have their own exception classes for it.
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "ResourceExhaustedError"
+        or "RESOURCE_EXHAUSTED" in str(error)
+    )

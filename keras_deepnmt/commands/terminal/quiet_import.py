@@ -2,11 +2,17 @@
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+
+from keras_deepnmt.errors import UserError
+
+# Such as "W0000 00:00:1795341509.729184   20707 op_kernel.cc:1858] ...".
+_LIBRARY_LINE = re.compile(rb"[IWE]\d{4} \d\d:\d\d:[\d.]+ +\d+ [\w.]+:\d+\] ")
 
 
 def import_backend() -> None:
@@ -16,7 +22,13 @@ def import_backend() -> None:
     is buffered during the import, and printed only if the import fails.
     """
     with _interrupts_deferred(), _stderr_buffered():
-        import keras
+        try:
+            import keras
+        except ValueError as error:
+            raise UserError(
+                f"Keras cannot be imported ({error}). Set the environment "
+                "variable KERAS_BACKEND to tensorflow or jax."
+            ) from error
 
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
@@ -27,18 +39,45 @@ def import_backend() -> None:
 
 
 @contextlib.contextmanager
+def library_lines_removed() -> Iterator[None]:
+    """Removes the log lines of C++ libraries from what the body prints.
+
+    TensorFlow logs the errors that it raises, too. All of stderr appears at the
+    end of the body.
+    """
+    with _stderr_redirected() as (buffer, stderr):
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            buffer.seek(0)
+            for line in buffer:
+                if not _LIBRARY_LINE.match(line):
+                    os.write(stderr, line)
+
+
+@contextlib.contextmanager
 def _stderr_buffered() -> Iterator[None]:
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as buffer:
-        os.dup2(buffer.fileno(), 2)
+    """Drops what the body prints to stderr, unless it fails."""
+    with _stderr_redirected() as (buffer, stderr):
         try:
             yield
         except BaseException:
             sys.stderr.flush()
             buffer.seek(0)
-            os.write(saved, buffer.read())
+            os.write(stderr, buffer.read())
             raise
+
+
+@contextlib.contextmanager
+def _stderr_redirected():
+    """Redirects stderr to a file; yields it and the original descriptor."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as buffer:
+        os.dup2(buffer.fileno(), 2)
+        try:
+            yield buffer, saved
         finally:
             sys.stderr.flush()
             os.dup2(saved, 2)

@@ -56,7 +56,7 @@ def check_existing_folder(
         difference = f"{', '.join(damaged)} was changed since"
     raise UserError(
         f"{output_dir}: prepared already, but {difference}. Choose another "
-        "folder, or overwrite this one (`--overwrite`)."
+        "folder, or replace this one with `deepnmt prepare --overwrite`."
     )
 
 

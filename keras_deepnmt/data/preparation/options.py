@@ -22,18 +22,18 @@ class PrepareOptions:
         valid: Corpus for validation. Defaults to none; see `valid_pairs`.
         test: Corpus for testing. Defaults to none; see `test_pairs`.
         valid_pairs: Number of pairs to draw at random from the training text
-            and hold out for validation, if `valid` is not given.
-        test_pairs: The same for `test`.
+            and hold out for validation, if no validation text is given.
+        test_pairs: The same for the test set.
         source_language: Code of the source language, stored in the manifest.
         target_language: Code of the target language, stored in the manifest.
         vocabulary_size: Number of pieces of each trained tokenizer, including
             the four special ones.
-        model_type: `"bpe"` or `"unigram"`.
+        model_type: `bpe` or `unigram`.
         joint: Whether both languages share one tokenizer.
         tokenizer_source: Path of an existing SentencePiece model to use
             instead of training one (for both languages if `joint`).
-        tokenizer_target: The same for the target language. Without `joint`,
-            give both tokenizers or none.
+        tokenizer_target: Path of the one for the target language. Without
+            `joint`, give both tokenizers or none.
         character_coverage: Share of the characters of the training text that
             get a piece.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
@@ -123,6 +123,7 @@ class PrepareOptions:
             "max_tokens": (1, 65_534),
             "max_ratio": (1, float("inf")),
             "character_coverage": (0.9, 1),
+            "seed": (0, 2**32 - 1),
         }
         for name, (least, most) in limits.items():
             value = getattr(self, name)

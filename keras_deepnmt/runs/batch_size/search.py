@@ -171,7 +171,9 @@ def run_trial(command: Sequence[str], limit: float) -> int | None:
         Its peak of resident memory in bytes, or `None` if it did not fit.
 
     Raises:
-        UserError: if the process failed for another reason.
+        UserError: if the process failed for another reason that the user can
+            correct.
+        RuntimeError: if it failed for any other reason.
     """
     root = str(Path(keras_deepnmt.__file__).parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -196,7 +198,10 @@ def run_trial(command: Sequence[str], limit: float) -> int | None:
         return None
     if code:
         last = (messages.strip().splitlines() or [f"exit code {code}"])[-1]
-        raise UserError(f"the trial of a batch failed: {last}")
+        name, _, message = last.partition(": ")
+        if name.endswith(UserError.__name__):
+            raise UserError(f"the trial of a batch failed: {message}")
+        raise RuntimeError(f"the trial of a batch failed: {last}")
     return peak
 
 
