@@ -210,24 +210,29 @@ def plan_validation(
 ) -> BatchPlan | None:
     """Plans the validation batches, or returns `None` without that split.
 
-    They have the shapes of the training batches, or of their parts if a batch
-    is computed in parts, so that they fit in memory too. `plan` is that of
-    training.
+    They have the shapes of the training batches, with fewer rows if a batch is
+    computed in parts: about those of a part, so that they fit in memory too.
+    `plan` is that of training.
     """
     if "valid" not in data.splits:
         return None
     training = recipe.training
+    parts = training.gradient_accumulation_steps
+    # `fit` fills up the rows to a multiple of this, in validation as well.
+    multiple = num_replicas * parts
     part_shapes = [
         replace(
             shape,
-            batch_size=shape.batch_size // training.gradient_accumulation_steps,
+            batch_size=max(
+                multiple, shape.batch_size // parts // multiple * multiple
+            ),
         )
         for shape in plan.batch_shapes
     ]
     return validation_plan(
         data.store("valid").lengths,
         part_shapes,
-        num_replicas,
+        multiple,
         # Without XLA nothing is compiled for a shape.
         -(-training.steps // training.validate_every)
         if training.jit_compile
