@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from digit_run import environment
 
+FOLDER = Path(__file__).parent
 BACKENDS = [("mirrored", "tensorflow"), ("one_device", "jax")]
 
 

@@ -53,6 +53,14 @@ def add_options(parser: VerbParser) -> None:
         "downloaded.",
     )
     parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="Begin again from update 0 and delete the checkpoints, logs and "
+        "scores of the run. Its finished model, if it has one, is replaced "
+        "when the new one is complete. To continue later, leave this option "
+        "out.",
+    )
+    parser.add_argument(
         "--exit-code-on-stop",
         type=NonNegativeInt,
         default=TERMINATED,
@@ -100,6 +108,7 @@ def run(options: Namespace) -> None:
             run_dir,
             data_dir=options.data_dir,
             prepared_dir=options.prepared,
+            restart=options.restart,
             quiet=options.quiet,
         )
     print(run_dir)

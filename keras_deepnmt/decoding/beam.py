@@ -66,7 +66,8 @@ def beam_search(
         is `False`.
 
     Raises:
-        ValueError: if `max_length` or a search option is too small.
+        ValueError: if `max_length` or a search option is too small, or
+            `source_ids` has not two dimensions.
 
     Example:
     >>> outputs = beam_search(model, source_ids, num_beams=2, max_length=9)

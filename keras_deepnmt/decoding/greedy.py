@@ -42,7 +42,8 @@ def greedy_search(
         `truncated` is `False`.
 
     Raises:
-        ValueError: if `max_length` or a search option is too small.
+        ValueError: if `max_length` or a search option is too small, or
+            `source_ids` has not two dimensions.
 
     Example:
     >>> greedy_search(model, source_ids, max_length=9)["ids"].shape

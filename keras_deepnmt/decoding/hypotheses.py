@@ -7,6 +7,7 @@ of an output, the length penalty, and which ids may be produced.
 import math
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_deepnmt.masks import (
@@ -125,9 +126,26 @@ def output_limits(source_ids, max_length, options):
     >>> np.asarray(output_limits(ids, 99, SearchOptions())).tolist()
     [52, 0]
     """
+    check_ids(source_ids=source_ids)
     lengths = ops.sum(ops.cast(padding_mask(source_ids), "int32"), axis=1)
     limits = ops.minimum(longest_output(lengths, options), max_length)
     return ops.where(lengths > 0, ops.maximum(limits, 1), 0)
+
+
+def check_ids(**arrays):
+    """Raises a `ValueError` if ids are not one row per sentence.
+
+    Example:
+    >>> check_ids(source_ids=np.array([[7, 3, 0], [8, 7, 3]]))
+    """
+    for name, ids in arrays.items():
+        shape = tuple(ids.shape if hasattr(ids, "shape") else np.shape(ids))
+        if len(shape) != 2:
+            raise ValueError(
+                f"`{name}` must have the shape (number of sentences, number "
+                "of tokens), each row filled up with 0s. Received: shape "
+                f"{shape}. Use `{name}[None]` for the ids of one sentence."
+            )
 
 
 def loop_length(model, max_length):

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.decoding.hypotheses import check_ids
 from keras_deepnmt.masks import padding_mask
 
 # Target positions, padding included, whose V scores each are kept at a time.
@@ -28,11 +29,15 @@ def score_targets(model, source_ids, target_ids, labels):
     Returns:
         float32 tensor `(B, T)`, 0 at padding.
 
+    Raises:
+        ValueError: if an argument has not two dimensions.
+
     Example:
     >>> target_ids, labels = np.array([[2, 7]]), np.array([[7, 3]])
     >>> score_targets(model, source_ids[:1], target_ids, labels).shape
     TensorShape([1, 2])
     """
+    check_ids(source_ids=source_ids, target_ids=target_ids, labels=labels)
     memory = model.encode(source_ids)
     num_rows, length = ops.shape(labels)
     if isinstance(num_rows, int) and isinstance(length, int):

@@ -109,6 +109,9 @@ class BleuCallback(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if self._sentences_are_chosen:
             return
+        # Logs that are still tensors are computed when they are read.
+        for value in (logs or {}).values():
+            float(value)
         seconds = time.perf_counter() - self._batch_start
         if getattr(self.model, "num_compilations", None) == self._compilations:
             self._update_seconds.append(seconds)

@@ -4,12 +4,19 @@ import keras
 import keras_nlp
 from keras import ops
 
-from keras_deepnmt.losses import (
-    LabelSmoothedCrossEntropy,
-    negative_log_likelihood,
-)
+from keras_deepnmt.losses import negative_log_likelihood
 from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.models.training_step.keras_arguments import (
+    check_arrays,
+    check_compiled,
+    make_token_loss,
+    refuse_metrics,
+    refuse_weights,
+    split_validation,
+    unpack_validation,
+)
 from keras_deepnmt.models.training_step.objective import Objective
+from keras_deepnmt.models.training_step.shared_batches import fill_rows
 
 if keras.config.backend() == "tensorflow":
     from keras_deepnmt.models.training_step.tensorflow_step import (
@@ -134,9 +141,14 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
         Args:
             optimizer: Keras optimizer, its name or configuration.
-            loss: `keras.losses.Loss` whose `call(labels, log_probs)` returns
-                `(B, T)` values, zero at padding. Defaults to
-                `LabelSmoothedCrossEntropy(0.1)`.
+            loss: loss of each token: a `keras.losses.Loss` whose
+                `call(labels, log_probs)` takes labels `(B, T)` and natural
+                log-probabilities `(B, T, V)` and returns `(B, T)` values; such
+                a function; a name from `losses.list_losses()`; or Keras'
+                sparse categorical cross-entropy, by name or as an object,
+                computed from the model's log-probabilities whatever its
+                `from_logits`. It is averaged over the real tokens, whatever
+                its `reduction`. Defaults to `LabelSmoothedCrossEntropy(0.1)`.
             jit_compile: bool. Whether the step is compiled by XLA.
             gradient_accumulation_steps: int. Number of parts of a batch that
                 are computed one after another, to save memory.
@@ -153,10 +165,11 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, `r_drop`
-                is negative, the teacher's vocabulary sizes differ, or an
-                argument is not supported.
+                is negative, the teacher's vocabulary sizes differ, the loss
+                does not give one value per token, or an argument is not
+                supported.
         """
-        _refuse_metrics(kwargs)
+        refuse_metrics(kwargs)
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. Received: "
@@ -171,9 +184,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         if draws and self.sampling_generator is None:
             self.sampling_generator = keras.random.SeedGenerator()
         self.gradient_accumulation_steps = gradient_accumulation_steps
-        self.token_loss = keras.losses.get(
-            LabelSmoothedCrossEntropy() if loss is None else loss
-        )
+        self.token_loss = make_token_loss(loss, self.output.shape[-1])
         self.step_jit_compile = bool(jit_compile)
         super().compile(
             optimizer=optimizer,
@@ -192,7 +203,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 `({"source_ids", "target_ids"}, labels)`, or a dict of arrays.
             y: labels, only with a dict of arrays.
             batch_size: rows of a batch, only with a dict of arrays.
-            **kwargs: other arguments of `keras.Model.fit`.
+            **kwargs: other arguments of `keras.Model.fit`; `sample_weight`
+                and `class_weight` are not supported.
 
         Returns:
             A `keras.callbacks.History`: `loss` in nats per real token,
@@ -201,24 +213,35 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
         Raises:
             ValueError: if the number of batches is unknown and
-                `steps_per_epoch` is not given, or `validation_split` is given
-                without arrays.
+                `steps_per_epoch` is not given, `validation_split` is given
+                without arrays, the model is not compiled, or an argument is
+                not supported.
         """
+        check_compiled(self, "fit")
+        refuse_weights(
+            sample_weight=kwargs.pop("sample_weight", None),
+            class_weight=kwargs.pop("class_weight", None),
+        )
+        check_arrays(x, y)
         validation_split = kwargs.pop("validation_split", 0.0)
         if validation_split and kwargs.get("validation_data") is None:
-            x, y, kwargs["validation_data"] = _split(x, y, validation_split)
+            x, y, kwargs["validation_data"] = split_validation(
+                x, y, validation_split
+            )
         x, y = self._batches(
             x,
             y,
             batch_size,
             kwargs.get("steps_per_epoch"),
             shuffle=kwargs.get("shuffle", True),
+            is_training=True,
         )
         validation = kwargs.get("validation_data")
         if validation is not None:
-            pair = validation if type(validation) is tuple else (validation,)
+            validation = unpack_validation(validation)
+            check_arrays(*validation)
             kwargs["validation_data"] = self._batches(
-                *(*pair, None)[:2],
+                *validation,
                 kwargs.get("validation_batch_size") or batch_size,
                 kwargs.get("validation_steps"),
             )
@@ -244,10 +267,69 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             As `keras.Model.evaluate`: `loss` in nats per real token, without
             label smoothing, and `tokens`, the number of real target tokens.
         """
+        check_compiled(self, "evaluate")
+        refuse_weights(sample_weight=kwargs.pop("sample_weight", None))
+        check_arrays(x, y)
         x, y = self._batches(x, y, batch_size, kwargs.get("steps"))
         batch_size = None if y is None else batch_size
         with self._devices():
             return super().evaluate(x, y, batch_size=batch_size, **kwargs)
+
+    def train_on_batch(
+        self,
+        x,
+        y=None,
+        sample_weight=None,
+        class_weight=None,
+        return_dict=False,
+    ):
+        """Makes one update.
+
+        Args:
+            x: dict `{"source_ids": (B, S), "target_ids": (B, T)}` of arrays,
+                the global batch.
+            y: labels `(B, T)`.
+            sample_weight: not supported.
+            class_weight: not supported.
+            return_dict: bool. Whether to return a dict.
+
+        Returns:
+            List `[loss, tokens]` of the batch, as in `fit`, or a dict.
+
+        Raises:
+            ValueError: if the model is not compiled, or an argument is not
+                supported.
+        """
+        check_compiled(self, "train_on_batch")
+        refuse_weights(sample_weight=sample_weight, class_weight=class_weight)
+        check_arrays(x, y)
+        if not self._seeds_are_spread:
+            self.spread_seeds()
+        with self._devices():
+            x, y = fill_rows((dict(x), y), self._row_multiple())
+            return super().train_on_batch(x, y, return_dict=return_dict)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
+        """Computes the loss of one batch without label smoothing.
+
+        Args:
+            x: as in `train_on_batch`.
+            y: as in `train_on_batch`.
+            sample_weight: not supported.
+            return_dict: bool. Whether to return a dict.
+
+        Returns:
+            List `[loss, tokens]` of the batch, as in `evaluate`, or a dict.
+
+        Raises:
+            ValueError: as in `train_on_batch`.
+        """
+        check_compiled(self, "test_on_batch")
+        refuse_weights(sample_weight=sample_weight)
+        check_arrays(x, y)
+        with self._devices():
+            x, y = fill_rows((dict(x), y), self._row_multiple())
+            return super().test_on_batch(x, y, return_dict=return_dict)
 
     def get_compile_config(self):
         if not self.compiled:
@@ -300,31 +382,3 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             losses = negative_log_likelihood(labels, log_probs)
         losses = ops.where(real, losses, ops.zeros_like(losses))
         return ops.sum(losses), ops.sum(ops.cast(real, "float32"))
-
-
-def _refuse_metrics(arguments):
-    """Refuses arguments of `keras.Model.compile` that would be ignored."""
-    for name in ("metrics", "weighted_metrics", "loss_weights"):
-        value = arguments.get(name)
-        if value is not None:
-            raise ValueError(
-                f"`{name}` is not supported: `fit` reports `loss`, `tokens` "
-                "and, of the validation data, `val_loss`. Received: "
-                f"{name}={value!r}. Leave it out; measure BLEU with "
-                "`keras_deepnmt.evaluation.BleuCallback`."
-            )
-
-
-def _split(inputs, labels, validation_split):
-    """Splits off the last rows of arrays for validation, as Keras does."""
-    if labels is None:
-        raise ValueError(
-            "`validation_split` needs arrays. Received: batches and "
-            f"validation_split={validation_split}. Pass `validation_data`."
-        )
-    kept = int(len(labels) * (1.0 - validation_split))
-    first, last = (
-        {name: ids[rows] for name, ids in inputs.items()}
-        for rows in (slice(kept), slice(kept, None))
-    )
-    return first, labels[:kept], (last, labels[kept:])

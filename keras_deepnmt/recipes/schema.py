@@ -5,10 +5,8 @@ from typing import Any
 
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.recipes.training_schema import (
-    TrainingRecipe,
-    check_above_zero,
-)
+from keras_deepnmt.recipes.key_checks import check_above_zero
+from keras_deepnmt.recipes.training_schema import TrainingRecipe
 
 
 @dataclass(frozen=True)

@@ -3,52 +3,14 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-
-def check_above_zero(recipe, *names: str) -> None:
-    """Raises a `ValueError` if one of the keys is given and not above zero."""
-    _check(recipe, names, lambda value: value > 0, "be above zero")
-
-
-def check_fractions(recipe, *names: str) -> None:
-    """Raises a `ValueError` if one of the keys is given and not in [0, 1)."""
-    _check(recipe, names, lambda value: 0 <= value < 1, "lie in [0, 1)")
-
-
-def check_shares(recipe, *names: str) -> None:
-    """Raises a `ValueError` if one of the keys is given and not in [0, 1]."""
-    _check(recipe, names, lambda value: 0 <= value <= 1, "lie in [0, 1]")
-
-
-def _check(recipe, names, is_allowed, rule):
-    for name in names:
-        value = getattr(recipe, name)
-        if value is not None and not is_allowed(value):
-            raise ValueError(f"`{name}` must {rule}. Received: {value}")
-
-
-def take_keys(recipe, choice, keys):
-    """Fills in the defaults of a choice and refuses the keys of other choices.
-
-    `choice` is the key that chooses. `keys` maps each of its values to the
-    keys that belong to it and their defaults. Raises a `ValueError` if a key
-    of another choice is given.
-    """
-    chosen = getattr(recipe, choice)
-    for name in {name for names in keys.values() for name in names}:
-        value = getattr(recipe, name)
-        if name in keys[chosen]:
-            if value is None:
-                # The run folder's copy of the recipe holds every value.
-                object.__setattr__(recipe, name, keys[chosen][name])
-        elif value is not None:
-            owners = " or ".join(
-                k for k, names in keys.items() if name in names
-            )
-            raise ValueError(
-                f"`{name}` belongs to `{choice}: {owners}`. Received: "
-                f"{value} with `{choice}: {chosen}`. Leave it out."
-            )
-
+from keras_deepnmt.recipes.key_checks import (
+    check_above_one,
+    check_above_zero,
+    check_fractions,
+    check_not_negative,
+    check_shares,
+    take_keys,
+)
 
 # The keys that belong to one kind of optimizer, schedule or loss, with their
 # defaults.
@@ -157,10 +119,7 @@ class LearningRateRecipe:
     def __post_init__(self):
         take_keys(self, "schedule", _SCHEDULE_KEYS)
         check_above_zero(self, "peak", "scale", "warmup_steps", "minimum")
-        if self.divide_by is not None and not self.divide_by > 1:
-            raise ValueError(
-                f"`divide_by` must be above 1. Received: {self.divide_by}"
-            )
+        check_above_one(self, "divide_by")
 
 
 @dataclass(frozen=True)
@@ -178,6 +137,9 @@ class DivergenceRecipe:
             Defaults to 0.5.
         most_rollbacks: maximum number of rollbacks, after which a divergence
             ends the run. Defaults to 3.
+        check_every: number of updates whose losses are read together, since
+            reading one waits for the device. They are also read before each
+            checkpoint and validation. Defaults to 10.
     """
 
     threshold: float | None = None
@@ -185,19 +147,15 @@ class DivergenceRecipe:
     decay: float = 0.99
     rate_factor: float = 0.5
     most_rollbacks: int = 3
+    check_every: int = 10
 
     def __post_init__(self):
-        check_above_zero(self, "patience", "decay", "rate_factor")
+        check_above_zero(
+            self, "patience", "decay", "rate_factor", "check_every"
+        )
         check_fractions(self, "decay", "rate_factor")
-        if self.threshold is not None and not self.threshold > 1:
-            raise ValueError(
-                f"`threshold` must be above 1. Received: {self.threshold}"
-            )
-        if self.most_rollbacks < 0:
-            raise ValueError(
-                "`most_rollbacks` must not be negative. "
-                f"Received: {self.most_rollbacks}"
-            )
+        check_above_one(self, "threshold")
+        check_not_negative(self, "most_rollbacks")
 
 
 @dataclass(frozen=True)
@@ -342,9 +300,10 @@ class TrainingRecipe:
         average_checkpoints: number of last checkpoints that are averaged into
             the final model; 1 takes the last one. Defaults to 1.
         early_stopping_patience: number of validations without a better value
-            before the run stops; null never stops early.
+            before the run stops; the final model is then the best checkpoint.
+            Null never stops early.
         early_stopping_metric: the value that must improve: `val_bleu` or
-            `val_loss`. Defaults to `val_bleu`.
+            `val_loss`; the best checkpoint has it. Defaults to `val_bleu`.
         divergence: when a run has diverged and goes back to an earlier
             checkpoint; with `multi_worker` it ends instead.
     """
@@ -402,10 +361,7 @@ class TrainingRecipe:
         if self.validation_budget is not None:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
-        if not self.r_drop >= 0:
-            raise ValueError(
-                f"`r_drop` must not be negative. Received: {self.r_drop}"
-            )
+        check_not_negative(self, "r_drop")
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
             raise ValueError(

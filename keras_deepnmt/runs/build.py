@@ -20,6 +20,7 @@ from keras_deepnmt.files import WEIGHTS_FILE
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.checkpoints import checkpoint_fault
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -245,31 +246,49 @@ def average_checkpoints(
     return model, steps
 
 
+def load_checkpoint(
+    recipe: Recipe, sizes: Mapping[str, Any], folder: Path
+) -> keras.Model:
+    """Builds the model of one checkpoint, not compiled.
+
+    Its weights are the moving average if the recipe keeps one.
+
+    Raises:
+        UserError: if the checkpoint is damaged.
+    """
+    if fault := checkpoint_fault(folder):
+        raise UserError(fault)
+    trained = build_model(recipe, sizes)
+    compile_model(recipe, trained)
+    trained.load_weights(folder / WEIGHTS_FILE)
+    take_averages(trained)
+    # Not compiled: an optimizer would be saved with the model.
+    model = build_model(recipe, sizes)
+    model.set_weights(trained.get_weights())
+    return model
+
+
 def final_model(
     recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
 ) -> tuple[keras.Model, list[int]]:
     """Builds the final model of a run.
 
-    Its weights are the moving average if the recipe keeps one, otherwise the
-    mean of the last checkpoints.
+    With early stopping it is the checkpoint of the best validation: the last
+    ones come after it and are worse. Otherwise it is the mean of the last
+    checkpoints, or the moving average of the last one if the recipe keeps it.
 
     Returns:
         The model and the steps of the checkpoints used.
     """
-    store = run.checkpoints()
-    if recipe.training.optimizer.average_momentum is None:
+    training, store = recipe.training, run.checkpoints()
+    best = store.best()
+    if training.early_stopping_patience is not None and best is not None:
+        return load_checkpoint(recipe, sizes, best.path), [best.step]
+    if training.optimizer.average_momentum is None:
         # A short run may have fewer checkpoints than it should average.
-        most = recipe.training.average_checkpoints
-        last = min(most, len(store.steps()))
+        last = min(training.average_checkpoints, len(store.steps()))
         return average_checkpoints(recipe, run, sizes, last, run.directory)
-    trained = build_model(recipe, sizes)
-    compile_model(recipe, trained)
     step = store.latest()
     if step is None:
         raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
-    trained.load_weights(store.path(step) / WEIGHTS_FILE)
-    take_averages(trained)
-    # Not compiled: an optimizer would be saved with the model.
-    model = build_model(recipe, sizes)
-    model.set_weights(trained.get_weights())
-    return model, [step]
+    return load_checkpoint(recipe, sizes, store.path(step)), [step]

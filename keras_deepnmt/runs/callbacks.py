@@ -32,6 +32,32 @@ from keras_deepnmt.translator import Translator
 History = list[tuple[int, dict[str, float]]]
 
 
+class UpdateCallbacks(keras.callbacks.CallbackList):
+    """Calls callbacks after an update without waiting for its result.
+
+    Keras converts the logs of each update to numbers, which waits until the
+    device has computed them. Here callbacks get scalar tensors, so that the
+    next update starts at once, unless one of them reads a value. The logs of
+    an epoch are numbers.
+
+    Args:
+        *args: arguments of `keras.callbacks.CallbackList`.
+        **kwargs: arguments of `keras.callbacks.CallbackList`.
+
+    Example:
+    >>> callbacks = UpdateCallbacks([keras.callbacks.Callback()])
+    >>> callbacks.on_train_batch_end(0, {"loss": keras.ops.ones(())})
+    """
+
+    def on_train_batch_end(self, batch, logs=None):
+        for callback in self.callbacks:
+            callback.on_train_batch_end(batch, logs=logs)
+
+    def on_test_batch_end(self, batch, logs=None):
+        for callback in self.callbacks:
+            callback.on_test_batch_end(batch, logs=logs)
+
+
 def make_callbacks(
     recipe: Recipe,
     run: RunFolder,
@@ -54,6 +80,7 @@ def make_callbacks(
     """
     training = recipe.training
     callbacks = [
+        _note_first_update(run),
         ValidateAverage(),
         CompilationLimit(
             plan.batch_shapes, validation and validation.batch_shapes
@@ -91,6 +118,7 @@ def make_callbacks(
             training.checkpoint_every,
             training.steps,
             rollbacks.save_state,
+            monitor=training.early_stopping_metric,
         ),
     ]
 
@@ -224,3 +252,10 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
         logs["bleu_share"] = bleu.share
 
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
+
+
+def _note_first_update(run):
+    def note(batch, logs):
+        run.training_began = True
+
+    return keras.callbacks.LambdaCallback(on_train_batch_end=note)

@@ -6,7 +6,6 @@ from typing import Any
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.files import write_json
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.build import final_model, preset_version
@@ -21,7 +20,7 @@ def finish(
     step: int,
     report_compilation: Callable[[tuple[int, int]], None],
 ) -> dict[str, Any]:
-    """Averages checkpoints, scores the result, and writes `run.json`.
+    """Builds the final model, scores it, and writes the model and `run.json`.
 
     `step` is the number of updates made; `report_compilation` is called with
     each `(rows, source length)` that the search is compiled for. Returns what
@@ -38,9 +37,10 @@ def finish(
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),
-        "weights_sha256": run.write_model(model),
+        "weights_sha256": None,
         "steps": step,
         "averaged_steps": steps,
+        "best": _best(run),
         "decoding": asdict(recipe.decoding),
         "evaluation": {
             **asdict(recipe.evaluation),
@@ -54,8 +54,19 @@ def finish(
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
-    write_json(run.run_file, summary)
+    # All at once, since an earlier model of this run is used until now.
+    summary["weights_sha256"] = run.write_model(model)
+    run.copy_tokenizers(data.directory)
+    run.write_summary(summary)
     return summary
+
+
+def _best(run):
+    """Update, metric and value of the best validation, if there was one."""
+    best = run.checkpoints().best()
+    if best is None:
+        return None
+    return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
 def describe_speed(logs):

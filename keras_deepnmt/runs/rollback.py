@@ -33,7 +33,10 @@ class Rollbacks:
         self.directory = run.directory
         self.recipe = recipe
         self.detector = DivergenceDetector(
-            recipe.threshold, recipe.patience, recipe.decay
+            recipe.threshold,
+            recipe.patience,
+            recipe.decay,
+            recipe.check_every,
         )
         self._file: Path = run.divergence_file
         self._record = {"rollbacks": [], "states": {}}
@@ -46,7 +49,12 @@ class Rollbacks:
         return self.recipe.rate_factor ** len(self._record["rollbacks"])
 
     def save_state(self, step: int) -> None:
-        """Writes the detector's state; call it before saving a checkpoint."""
+        """Writes the detector's state; call it before saving a checkpoint.
+
+        Raises:
+            Diverged: if training has diverged; no checkpoint must be saved.
+        """
+        self.detector.check()
         if self.recipe.threshold is not None:
             states = self._record["states"]
             states[str(step)] = self.detector.state

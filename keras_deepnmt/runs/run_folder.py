@@ -1,7 +1,9 @@
 """The folder of one training run: its files, its lock and its log."""
 
+import contextlib
 import csv
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +19,7 @@ from keras_deepnmt.files import (
     file_sha256,
     lock_folder,
     write_bytes,
+    write_json,
 )
 from keras_deepnmt.recipes.loading import (
     flatten_recipe,
@@ -34,6 +37,9 @@ from keras_deepnmt.translator.trained_run import (
 
 # May differ when a run is resumed: no update depends on them.
 CHANGEABLE_KEYS = ("training.steps",)
+_CHECKPOINTS_DIR = "checkpoints"
+# In `resolved` of recipe.yaml while a finished model waits for the next one.
+_MARK = "replaces_finished_model"
 
 
 class RunFolder:
@@ -43,6 +49,9 @@ class RunFolder:
 
     Args:
         directory: the folder.
+
+    Attributes:
+        training_began: whether this process has made an update.
 
     Example:
     >>> RunFolder("runs/demo").log_file.name
@@ -61,10 +70,11 @@ class RunFolder:
         self.model_dir = self.directory / MODEL_DIR
         self.tokenizer_dir = self.directory / TOKENIZER_DIR
         self.data_dir = self.directory / "data"
+        self.training_began = False
 
     def checkpoints(self, keep: int | None = None) -> CheckpointStore:
         """Opens the checkpoints; `keep` of them stay, or all if `None`."""
-        return CheckpointStore(self.directory / "checkpoints", keep=keep)
+        return CheckpointStore(self.directory / _CHECKPOINTS_DIR, keep=keep)
 
     def recipe(self) -> Recipe:
         """Reads the recipe that this run was started with.
@@ -87,46 +97,70 @@ class RunFolder:
         """
         return read_summary(self.directory)
 
-    def check_resumable(
-        self, recipe: Recipe, resume: bool, has_prepared: bool = False
+    def is_finished(self) -> bool:
+        """Whether the training that `recipe.yaml` describes has finished.
+
+        While a finished run trains further, or again from the beginning, its
+        model and its `run.json` stay; the recipe then has the mark.
+        """
+        if not self.run_file.is_file():
+            return False
+        return not (
+            self.recipe_file.is_file() and _MARK in self.recipe().resolved
+        )
+
+    def check_startable(
+        self,
+        recipe: Recipe,
+        resume: bool = True,
+        restart: bool = False,
+        has_prepared: bool = False,
     ) -> None:
-        """Makes the folder, or checks that `recipe` may be trained in it.
+        """Checks that `recipe` may be trained in the folder; writes nothing.
 
         With a prepared folder (`has_prepared`) the section `data` is not
-        compared: `record_recipe` compares the folders.
+        compared: `start.resolve` compares the folders.
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
-                that differs is named), is not a run folder, or has checkpoints
-                and `resume` is false.
+                that differs is named), is not a run folder, has more updates
+                than `recipe`, or has checkpoints and `resume` is false.
         """
-        if self.recipe_file.is_file():
-            self._check_same(recipe, has_prepared)
-        elif self.directory.is_dir() and self.checkpoints().steps():
-            raise UserError(
-                f"{self.directory}: has checkpoints but no recipe.yaml, so "
-                "their recipe is unknown. Use another run folder."
-            )
         steps = self.checkpoints().steps()
+        if not self.recipe_file.is_file():
+            if steps:
+                raise UserError(
+                    f"{self.directory}: has checkpoints but no recipe.yaml, so "
+                    "their recipe is unknown. Use another run folder."
+                )
+            return
+        if restart:
+            return
+        self._check_same(recipe, has_prepared)
         if steps and not resume:
             raise UserError(
                 f"{self.directory}: has checkpoints up to step {steps[-1]}. "
                 "Continue them, or use another run folder to start afresh."
             )
-        self.directory.mkdir(parents=True, exist_ok=True)
+        if steps and steps[-1] > recipe.training.steps:
+            raise UserError(
+                f"{self.directory}: {steps[-1]} updates are made already, "
+                f"`training.steps` is {recipe.training.steps}. Give more "
+                "updates, or use another run folder."
+            )
 
-    def with_max_shapes(self, recipe: Recipe) -> Recipe:
+    def with_max_shapes(self, recipe: Recipe, restart: bool = False) -> Recipe:
         """Replaces `max_shapes: null` by the number that this run has.
 
-        A new run gets the number that its updates are worth. It is recorded in
-        `recipe.yaml`, so that the batches stay the same when the run is
-        resumed or extended.
+        A new run, or one that begins again (`restart`), gets the number that
+        its updates are worth. It is recorded in `recipe.yaml`, so that the
+        batches stay the same when the run is resumed or extended.
         """
         training = recipe.training
         if training.max_shapes is not None:
             return recipe
         number = None
-        if self.recipe_file.is_file():
+        if self.recipe_file.is_file() and not restart:
             number = self.recipe().training.max_shapes
         if number is None:
             number = shapes_for_updates(training.steps)
@@ -141,7 +175,8 @@ class RunFolder:
                 raise UserError(
                     f"{self.recipe_file}: `{key}` is {here.get(key)!r} in this "
                     f"run and {given.get(key)!r} in the recipe given. Use "
-                    "another run folder, or the recipe of this one."
+                    "another run folder, the recipe of this one, or "
+                    "`--restart` to replace this run."
                 )
 
     @contextmanager
@@ -170,27 +205,88 @@ class RunFolder:
         finally:
             os.close(lock)
 
-    def extend(self, recipe: Recipe) -> None:
-        """Writes a changed `training.steps`, so that a run can train further.
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Makes and locks the folder; a refused start leaves it as it was.
+
+        A start is refused by an error in the recipe, the data or the files
+        before the first update, see `training_began`: what was not in the
+        folder before is then deleted. After other errors and interrupts it
+        stays. Folders made here are deleted whenever they are still empty.
 
         Raises:
-            UserError: if the run has already made more updates than that.
+            UserError: if another process uses the folder.
         """
-        old = self.recipe()
-        if old.training.steps == recipe.training.steps:
+        made = [
+            folder
+            for folder in (self.directory, *self.directory.parents)
+            if not folder.exists()
+        ]
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.lock():
+            before = set(self.directory.iterdir())
+            try:
+                yield
+            except (ValueError, OSError):
+                if not self.training_began:
+                    for new in set(self.directory.iterdir()) - before:
+                        _delete(new)
+                raise
+            finally:
+                for folder in made:
+                    # One with content is not deleted.
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+
+    def begin(
+        self,
+        recipe: Recipe,
+        resolved: dict[str, Any],
+        prepared_dir: Path,
+        restart: bool = False,
+    ) -> None:
+        """Records a start that nothing refuses any more.
+
+        A new run gets its `recipe.yaml`, with `resolved`, and its tokenizers.
+        In a run that is resumed a changed `training.steps` is written. With
+        `restart` everything that belongs to the old training is deleted. A
+        finished model stays until `write_summary` ends the new training.
+        """
+        has_model = self.run_file.is_file()
+        mark = {_MARK: True} if has_model else {}
+        if self.recipe_file.is_file() and not restart:
+            old = self.recipe()
+            if old.training.steps != recipe.training.steps:
+                save_recipe(recipe, self.recipe_file, resolved | mark)
+            elif old.data != recipe.data:
+                # Older versions recorded the recipe's data instead of those
+                # of the prepared folder.
+                save_recipe(recipe, self.recipe_file, old.resolved)
             return
-        made = max(self.checkpoints().steps(), default=0)
-        if made > recipe.training.steps:
-            raise UserError(
-                f"{self.directory}: {made} updates are made already, "
-                f"`training.steps` is {recipe.training.steps}. Give more "
-                "updates, or use another run folder."
-            )
-        save_recipe(recipe, self.recipe_file, old.resolved)
-        self.run_file.unlink(missing_ok=True)
+        if restart and self.recipe_file.is_file():
+            for old in (
+                self.directory / _CHECKPOINTS_DIR,
+                self.tensorboard_dir,
+                self.log_file,
+                self.divergence_file,
+                self.validation_file,
+                self.scores_file,
+            ):
+                _delete(old)
+        if not has_model:
+            self.copy_tokenizers(prepared_dir)
+        save_recipe(recipe, self.recipe_file, resolved | mark)
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Writes `run.json`, which makes the run a finished one."""
+        write_json(self.run_file, summary)
+        recipe = self.recipe()
+        if _MARK in recipe.resolved:
+            resolved = {k: v for k, v in recipe.resolved.items() if k != _MARK}
+            save_recipe(recipe, self.recipe_file, resolved)
 
     def copy_tokenizers(self, prepared_dir: Path) -> None:
-        """Copies the tokenizers of a prepared folder."""
+        """Copies the tokenizers of a prepared folder, atomically each."""
         self.tokenizer_dir.mkdir(exist_ok=True)
         for side in ("source", "target"):
             name = f"{side}.model"
@@ -244,3 +340,11 @@ class RunFolder:
         with StagedFolder(self.model_dir, replace=True) as folder:
             model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)
+
+
+def _delete(path):
+    """Deletes a file or a folder with its content, if it exists."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

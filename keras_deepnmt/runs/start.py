@@ -1,8 +1,8 @@
 """Starts a run: its data, its recorded recipe and its initial weights."""
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -10,14 +10,10 @@ from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
-from keras_deepnmt.recipes.loading import (
-    flatten_recipe,
-    save_recipe,
-    with_prepared_data,
-)
+from keras_deepnmt.recipes.loading import flatten_recipe, with_prepared_data
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import build_model
+from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.objective_options import read_teacher
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training.transfer import (
@@ -52,39 +48,69 @@ def take_prepared_data(
     return prepared
 
 
+SIDES = ("source", "target")
+
+
 def open_data(
     recipe: Recipe,
     run: RunFolder,
     data_dir: str | Path | None,
     prepared_dir: str | Path | None,
     quiet: bool,
+    restart: bool = False,
 ) -> PreparedData:
     """Opens the prepared corpus of a run.
 
     Without `prepared_dir` the recipe's corpora are prepared into the run
-    folder first; `data_dir` is a folder with copies of named corpora.
+    folder first; `data_dir` is a folder with copies of named corpora. With
+    `restart` other data that were prepared there are replaced.
     """
     if prepared_dir is None:
-        prepare_corpus(
-            recipe.data, run.data_dir, data_dir=data_dir, progress=not quiet
-        )
+        if not run.data_dir.exists():
+            # Preparing may take hours: what can be refused now is not refused
+            # after it.
+            sizes = {f"{side}_vocabulary_size": 11 for side in SIDES}
+            compile_model(recipe, build_model(recipe, sizes))
+        _prepare(recipe, run, data_dir, restart, quiet)
         prepared_dir = run.data_dir
     return PreparedData(prepared_dir)
 
 
-def record_recipe(
+def _prepare(recipe, run, data_dir, restart, quiet):
+    """Prepares into the run folder; a restart may replace what is there."""
+
+    def prepare(overwrite):
+        prepare_corpus(
+            recipe.data,
+            run.data_dir,
+            data_dir=data_dir,
+            overwrite=overwrite,
+            progress=not quiet,
+        )
+
+    try:
+        prepare(overwrite=False)
+    except UserError:
+        if not restart:
+            raise
+        prepare(overwrite=True)
+
+
+def resolve(
     recipe: Recipe,
     run: RunFolder,
     data: PreparedData,
     batch: dict[str, int] | None,
-) -> None:
-    """Writes `recipe.yaml` with hashes and versions, or checks it on a resume.
+    recorded: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Returns the hashes and versions that `recipe.yaml` records.
 
-    `batch` is what `batch_size.search.find_batch` returned.
+    `batch` is what `batch_size.search.find_batch` returned. On a resume
+    `recorded` is what was recorded at the start; it is checked and returned.
 
     Raises:
-        UserError: if the run was started with other tokenizers or another
-            teacher.
+        UserError: if the run was started with other data, other tokenizers or
+            another teacher.
     """
     resolved = {
         "prepared": str(data.directory.resolve()),
@@ -100,33 +126,26 @@ def record_recipe(
         resolved["teacher_sha256"] = teacher.weights_sha256
     if batch is not None:
         resolved["batch"] = batch
-    if run.recipe_file.is_file():
-        _check_unchanged(run, data, teacher, resolved)
-        recorded = run.recipe()
-        if recorded.data != recipe.data:
-            # Older versions recorded the recipe's data instead of those used.
-            save_recipe(recipe, run.recipe_file, recorded.resolved)
-        return
+    if recorded is not None:
+        _check_unchanged(run, data, teacher, resolved, recorded)
+        return dict(recorded)
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
-    run.copy_tokenizers(data.directory)
-    save_recipe(recipe, run.recipe_file, resolved)
+    return resolved
 
 
-def with_recorded(recipe: Recipe, run: RunFolder) -> Recipe:
-    """Returns a recipe with what its run folder has recorded at the start."""
-    return dataclasses.replace(recipe, resolved=run.recipe().resolved)
-
-
-def _check_unchanged(run, data, teacher, resolved):
-    recorded = run.recipe().resolved
-    tokenizer = recorded.get("tokenizer")
-    if tokenizer and tokenizer != resolved["tokenizer"]:
-        raise UserError(
-            f"{data.directory}: its tokenizers are not those "
-            f"{run.recipe_file} was started with. Use that data, or "
-            "another run folder."
-        )
+def _check_unchanged(run, data, teacher, resolved, recorded):
+    for key, what in (
+        ("tokenizer", "tokenizers"),
+        ("manifest_sha256", "prepared data"),
+    ):
+        if recorded.get(key) and recorded[key] != resolved[key]:
+            before = recorded.get("prepared", "another folder")
+            raise UserError(
+                f"{data.directory}: holds other {what} than those that "
+                f"{run.directory} was started with, in {before}. Use those, "
+                "another run folder, or `--restart` to begin again."
+            )
     if recorded.get("teacher_sha256") != resolved.get("teacher_sha256"):
         raise UserError(
             f"{teacher.directory}: its weights are not those "
@@ -179,9 +198,15 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
 
 
 def copy_initial_weights(
-    recipe: Recipe, run: RunFolder, data: PreparedData, model: keras.Model
+    recipe: Recipe,
+    run: RunFolder,
+    data: PreparedData,
+    model: keras.Model,
+    recorded: Mapping[str, str],
 ) -> SharedWeights:
     """Copies the weights that `model` shares with `training.initialize_from`.
+
+    `recorded` is what `find_initial_weights` returned.
 
     Returns:
         What was copied and what was not.
@@ -191,7 +216,6 @@ def copy_initial_weights(
             with, or nothing is shared.
     """
     folder = Path(recipe.training.initialize_from)
-    recorded = run.recipe().resolved["initialize_from"]
     file = Path(recorded["weights"])
     if not file.is_file() or file_sha256(file) != recorded["weights_sha256"]:
         raise UserError(

@@ -1,5 +1,6 @@
 """Trains a recipe into a run folder."""
 
+import dataclasses
 import math
 import sys
 from collections.abc import Callable
@@ -32,12 +33,7 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import (
-    open_data,
-    record_recipe,
-    take_prepared_data,
-    with_recorded,
-)
+from keras_deepnmt.runs.start import open_data, resolve, take_prepared_data
 from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
@@ -51,6 +47,7 @@ def train(
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
     resume: bool = True,
+    restart: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Prepares the data, trains, averages checkpoints, writes a run folder.
@@ -58,7 +55,7 @@ def train(
     Called again on the same folder it resumes at the last good checkpoint and
     ends with the same weights as an uninterrupted run. On a finished run it
     returns at once, unless `training.steps` has changed: then it trains
-    further.
+    further. A start that is refused leaves the folder as it was.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -69,6 +66,10 @@ def train(
             recipe's data are prepared into `run_dir/data`.
         resume: whether to resume from checkpoints; if false, a folder that has
             any is refused.
+        restart: whether to begin again from update 0. The checkpoints, logs
+            and scores of the run are deleted; its finished model, if it has
+            one, is replaced when the new one is complete. Data prepared in
+            the run folder are kept if they are those of the recipe.
         quiet: whether nothing is shown.
 
     Returns:
@@ -76,8 +77,8 @@ def train(
         validation scores of the final model.
 
     Raises:
-        UserError: if the recipe is wrong, or is not the one that the folder
-            was started with.
+        UserError: if the recipe or the data are wrong or not those that the
+            folder was started with, or its checkpoints are damaged.
         KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
 
     Example:
@@ -93,13 +94,19 @@ def train(
         )
     with cache_asked_for(run_dir, recipe.training.jit_compile):
         return _train(
-            recipe, RunFolder(run_dir), data_dir, prepared_dir, resume, quiet
+            recipe,
+            RunFolder(run_dir),
+            data_dir,
+            prepared_dir,
+            resume,
+            restart,
+            quiet,
         )
 
 
-def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
+def _train(recipe, run, data_dir, prepared_dir, resume, restart, quiet):
     training = recipe.training
-    if not run.run_file.is_file():
+    if restart or not run.is_finished():
         check_objective(recipe)
     strategy = None
     if training.batch_tokens != "auto":
@@ -109,36 +116,49 @@ def _train(recipe, run, data_dir, prepared_dir, resume, quiet):
         strategy = _make_strategy(training, quiet)
     workers = Workers(strategy)
     if not workers.is_chief:
-        return _train_as_worker(recipe, run, prepared_dir, strategy, workers)
-    recipe = run.with_max_shapes(recipe)
-    run.check_resumable(recipe, resume, has_prepared=prepared_dir is not None)
-    with run.lock():
-        if run.recipe_file.is_file():
-            run.extend(recipe)
-        if workers.broadcast(run.run_file.is_file()):
+        return _train_as_worker(
+            recipe, run, prepared_dir, strategy, workers, restart
+        )
+    recipe = run.with_max_shapes(recipe, restart)
+    has_prepared = prepared_dir is not None
+    run.check_startable(recipe, resume, restart, has_prepared)
+    with run.opened():
+        recorded, finished = None, run.is_finished() and not restart
+        if run.recipe_file.is_file() and not restart:
+            started = run.recipe()
+            recorded = started.resolved
+            finished &= started.training.steps == training.steps
+        if workers.broadcast(finished):
             _print(quiet, f"{run.directory}: this run is finished.")
             return run.read_summary()
-        data = open_data(recipe, run, data_dir, prepared_dir, quiet)
-        batch = find_batch(recipe, run, data, lambda text: _print(quiet, text))
-        record_recipe(recipe, run, data, batch)
-        recipe = with_recorded(recipe, run)
+        data = open_data(recipe, run, data_dir, prepared_dir, quiet, restart)
+        batch = find_batch(
+            recipe, recorded, data, lambda text: _print(quiet, text)
+        )
+        resolved = resolve(recipe, run, data, batch, recorded)
+        recipe = dataclasses.replace(recipe, resolved=resolved)
         workers.barrier()
         if strategy is None:
             strategy = _make_strategy(training, quiet)
+        parts = recipe
         if batch is not None:
-            recipe = with_parts(recipe, batch["gradient_accumulation_steps"])
+            parts = with_parts(recipe, batch["gradient_accumulation_steps"])
         if training.jit_compile:
             warning = open_cache(run.directory, keras.config.backend())
             _print(quiet or not warning, warning)
-        step = _run_loop(recipe, run, data, strategy, workers, quiet)
+        loop = _make_loop(parts, run, data, strategy, workers, quiet)
+        loop.restore(resolved, restart)
+        run.begin(recipe, resolved, data.directory, restart)
+        workers.barrier()
+        loop.run()
         summary = finish(
-            recipe,
+            parts,
             run,
             data,
-            step,
+            loop.step,
             lambda shape: _print(quiet, describe_search_compilation(shape)),
         )
-        _print(quiet or not summary["valid"], _describe_scores(summary))
+        _print(quiet, _describe_result(run, summary))
         workers.barrier()
     return summary
 
@@ -149,7 +169,7 @@ def _make_strategy(training, quiet):
     return make_strategy(training.strategy, training.replicas)
 
 
-def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
+def _train_as_worker(recipe, run, prepared_dir, strategy, workers, restart):
     """Takes part in the chief's training and writes no files."""
     if not workers.broadcast(0):
         workers.barrier()
@@ -160,15 +180,21 @@ def _train_as_worker(recipe, run, prepared_dir, strategy, workers):
                 f"{error} The run folder and the prepared folder must be on a "
                 "file system that all workers read."
             ) from error
-        recipe = run.with_max_shapes(recipe)
-        recipe = with_recorded(recipe, run)
-        _run_loop(recipe, run, data, strategy, workers, quiet=True)
+        recipe = run.with_max_shapes(recipe, restart)
+        if run.recipe_file.is_file() and not restart:
+            resolved = run.recipe().resolved
+            recipe = dataclasses.replace(recipe, resolved=resolved)
+        loop = _make_loop(recipe, run, data, strategy, workers, quiet=True)
+        # The chief has written recipe.yaml and deleted what a restart deletes.
+        workers.barrier()
+        loop.restore(run.recipe().resolved)
+        loop.run()
         workers.barrier()
     return run.read_summary()
 
 
-def _run_loop(recipe, run, data, strategy, workers, quiet):
-    """Builds, compiles and trains the model; returns the updates made."""
+def _make_loop(recipe, run, data, strategy, workers, quiet):
+    """Builds and compiles the model, and plans its training."""
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     if not quiet:
         _print(quiet, describe_run(recipe, data, plan))
@@ -177,9 +203,7 @@ def _run_loop(recipe, run, data, strategy, workers, quiet):
     )
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
-    loop = TrainingLoop(recipe, run, data, model, plan, workers, quiet)
-    loop.run()
-    return loop.step
+    return TrainingLoop(recipe, run, data, model, plan, workers, quiet)
 
 
 def build_for_training(
@@ -243,13 +267,25 @@ def _describe_frozen(model, frozen):
     )
 
 
-def _describe_scores(summary):
+def _describe_result(run, summary):
     steps = summary["averaged_steps"]
-    return "\n".join(
-        f"valid {name} {score['value']:.2f} ({score['signature']}), mean "
-        f"of {len(steps)} checkpoints"
-        for name, score in summary["valid"].items()
+    final = (
+        f"the checkpoint of update {steps[0]}"
+        if len(steps) == 1
+        else f"the mean of {len(steps)} checkpoints, of updates "
+        f"{', '.join(map(str, steps))}"
     )
+    lines = [
+        f"valid {name} {score['value']:.2f} ({score['signature']})"
+        for name, score in summary["valid"].items()
+    ]
+    best = run.checkpoints().best()
+    if best is not None:
+        lines.append(
+            f"The best validation was that of update {best.step}, "
+            f"{best.metric} {best.value:.4g}; its checkpoint is {best.path}."
+        )
+    return "\n".join([f"The final model is {final}.", *lines])
 
 
 def _print(quiet, text):

@@ -4,14 +4,16 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.datasets import (
+    clear_data_errors,
     plan_dataset,
     training_dataset,
 )
@@ -22,6 +24,7 @@ from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
+    UpdateCallbacks,
     check_unvalidated,
     describe_constant_temperature,
     make_callbacks,
@@ -66,7 +69,10 @@ class TrainingLoop:
         if workers.is_distributed:
             # Each worker would roll back on its own, and all would write.
             divergence = replace(divergence, most_rollbacks=0)
-        self.rollbacks = Rollbacks(run, divergence)
+        self._divergence = divergence
+        self.rollbacks = None
+        self._start = 0
+        self._advice = "Run the same command to continue."
         self.validation = None
         self.validation_plan = plan_validation(
             recipe, data, plan, num_replicas(model)
@@ -92,23 +98,58 @@ class TrainingLoop:
         """Number of updates made so far."""
         return update_count(self.model)
 
+    def restore(
+        self, resolved: Mapping[str, Any], restart: bool = False
+    ) -> None:
+        """Gives the model the weights with which `run` begins; writes nothing.
+
+        They are those of the last good checkpoint, or of
+        `training.initialize_from`, or random ones. `resolved` is what
+        `start.resolve` returned. With `restart` no checkpoint is read.
+
+        Raises:
+            UserError: if all checkpoints are damaged or belong to another
+                model, or a finished run has none from which to train further.
+        """
+        run = self.run_folder
+        if restart:
+            self._advice = (
+                "Run the same command without `--restart` to continue."
+            )
+        else:
+            self._start = self.store.restore(self.model) or 0
+        if self._start:
+            self._print(f"Resuming at update {self._start:,}.")
+            return
+        if self.workers.is_chief and run.is_finished() and not restart:
+            raise UserError(
+                f"{run.directory}: is a finished run without a checkpoint from "
+                "which to train further. Use another run folder, or "
+                "`--restart` to begin again from update 0."
+            )
+        if self.recipe.training.initialize_from is not None:
+            report = copy_initial_weights(
+                self.recipe,
+                run,
+                self.data,
+                self.model,
+                resolved["initialize_from"],
+            )
+            self._print(f"Initialized: {report.describe()}")
+
     def run(self) -> None:
-        """Trains from the last good checkpoint to the last update.
+        """Trains from where `restore` put the model to the last update.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
                 message names the checkpoint and how to continue.
             Terminated: on SIGTERM, likewise.
         """
-        start = self.store.restore(self.model) or 0
+        start = self._start
+        self.rollbacks = Rollbacks(self.run_folder, self._divergence)
         if start:
+            self.run_folder.training_began = True
             self.rollbacks.restore_state(self.model, start)
-            self._print(f"Resuming at update {start:,}.")
-        elif self.recipe.training.initialize_from is not None:
-            report = copy_initial_weights(
-                self.recipe, self.run_folder, self.data, self.model
-            )
-            self._print(f"Initialized: {report.describe()}")
         warning = describe_constant_temperature(self.recipe, self.model)
         if warning is not None:
             self._print(warning)
@@ -119,6 +160,7 @@ class TrainingLoop:
         """Trains to the end; returns `False` after a rollback."""
         if self.workers.is_chief:
             self.run_folder.truncate_log(start)
+            self.store.delete_best_after(start)
         # Every worker has read the checkpoint before the log is read, and the
         # log before the chief appends to it.
         self.workers.barrier()
@@ -138,7 +180,7 @@ class TrainingLoop:
             history=history,
         )
         try:
-            with termination_raised():
+            with termination_raised(), clear_data_errors():
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
                 if not self._has_stopped():
@@ -190,7 +232,14 @@ class TrainingLoop:
                 epochs=stretch.last_epoch,
                 validation_data=self.validation,
                 shuffle=False,
-                callbacks=callbacks,
+                callbacks=UpdateCallbacks(
+                    callbacks,
+                    add_history=True,
+                    model=self.model,
+                    verbose=0,
+                    epochs=stretch.last_epoch,
+                    steps=stretch.steps_per_epoch,
+                ),
                 verbose=0,
             )
             if self.model.stop_training:
@@ -251,16 +300,18 @@ class TrainingLoop:
         if not self.workers.is_chief:
             return f"interrupted at update {step}; the chief saves it."
         if step and step not in self.store.steps():
-            self.rollbacks.save_state(step)
-            self.store.save(self.model, step)
+            # After a divergence the run resumes from the last checkpoint.
+            with contextlib.suppress(Diverged):
+                self.rollbacks.save_state(step)
+                self.store.save(self.model, step)
         newest = self.store.latest()
         if newest is None:
             text = "nothing was trained yet"
         else:
             text = f"the checkpoint of step {newest} is saved"
         return (
-            f"interrupted: {text} in {self.run_folder.directory}. Run the same "
-            "command to continue."
+            f"interrupted: {text} in {self.run_folder.directory}. "
+            f"{self._advice}"
         )
 
 

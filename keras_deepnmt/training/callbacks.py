@@ -1,5 +1,6 @@
 """Callbacks that save checkpoints and stop a run early."""
 
+import math
 from collections.abc import Callable
 
 import keras
@@ -17,6 +18,9 @@ class CheckpointCallback(keras.callbacks.Callback):
     it again. The extra checkpoint of an interrupted run is deleted after the
     next one is saved.
 
+    With `monitor`, the checkpoint of the best validation is kept too, see
+    `CheckpointStore.save_best`, whether or not one is due then.
+
     Put it last in the list, so that the other callbacks have written their
     results of an epoch before the checkpoint.
 
@@ -27,6 +31,11 @@ class CheckpointCallback(keras.callbacks.Callback):
         before_save: function that is called with the number of updates made
             before each checkpoint, to write files that belong to it. Defaults
             to a function that does nothing.
+        monitor: name of the value in the logs by which validations are
+            compared, such as `"val_bleu"`. Of equal ones the first is the
+            best. Defaults to `None`: the best checkpoint is not kept.
+        mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
+            `"min"` otherwise.
 
     Raises:
         ValueError: if `every` is below one.
@@ -44,6 +53,8 @@ class CheckpointCallback(keras.callbacks.Callback):
         every: int,
         total_steps: int,
         before_save: Callable[[int], None] = lambda step: None,
+        monitor: str | None = None,
+        mode: str | None = None,
     ):
         super().__init__()
         if every < 1:
@@ -54,6 +65,8 @@ class CheckpointCallback(keras.callbacks.Callback):
         self.every = every
         self.total_steps = total_steps
         self.before_save = before_save
+        self.monitor = monitor
+        self.mode = mode or _mode_of(monitor or "")
         self._step = 0
 
     def is_due(self, step: int) -> bool:
@@ -70,13 +83,28 @@ class CheckpointCallback(keras.callbacks.Callback):
             self._save()
 
     def on_epoch_end(self, epoch, logs=None):
+        # Before the other checkpoint: a run killed between the two goes on
+        # from an earlier one and makes this validation again.
+        if self.monitor in (logs or {}):
+            self._save_if_best(float(logs[self.monitor]))
         if self.is_due(self._step) or self.model.stop_training:
             self._save()
 
-    def _save(self):
+    def _save_if_best(self, value):
+        best, sign = self.store.best(), 1 if self.mode == "max" else -1
+        least = -math.inf if best is None else sign * best.value
+        # Never true of NaN.
+        if sign * value > least:
+            self._take_weights()
+            self.store.save_best(self.model, self._step, self.monitor, value)
+
+    def _take_weights(self):
         # On JAX `fit` keeps the weights outside the model during an epoch.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
+
+    def _save(self):
+        self._take_weights()
         self.before_save(self._step)
         self.store.save(self.model, self._step)
         for step in self.store.steps():
@@ -105,7 +133,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     """
 
     def __init__(self, monitor, patience, mode=None, history=()):
-        self.mode = mode or ("max" if "bleu" in monitor else "min")
+        self.mode = mode or _mode_of(monitor)
         super().__init__(monitor=monitor, patience=patience, mode=self.mode)
         self._history = list(history)
 
@@ -117,3 +145,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     def on_epoch_end(self, epoch, logs=None):
         self._history.append((epoch, dict(logs or {})))
         super().on_epoch_end(epoch, logs)
+
+
+def _mode_of(monitor: str) -> str:
+    return "max" if "bleu" in monitor else "min"

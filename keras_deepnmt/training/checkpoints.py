@@ -7,17 +7,18 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import h5py
 import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, atomic_file, file_sha256
+from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.models.training_step.training_state import seed_variables
+from keras_deepnmt.training.weight_average import write_mean
 
 STATE_FILE = "state.npz"
 SEAL_FILE = "checkpoint.json"
@@ -25,14 +26,35 @@ SEAL_FILE = "checkpoint.json"
 _BYTES_PER_ARRAY = 4096
 
 
+@dataclass(frozen=True)
+class BestCheckpoint:
+    """The checkpoint of the best validation of a run.
+
+    Attributes:
+        step: number of updates made.
+        metric: name of the value that was compared, such as `"val_bleu"`.
+        value: that value.
+        path: folder of the checkpoint.
+    """
+
+    step: int
+    metric: str
+    value: float
+    path: Path
+
+
 class CheckpointStore:
-    """Keeps the last checkpoints of a training run in one folder.
+    """Keeps the last checkpoints of a training run, and the best one.
 
     A checkpoint is a folder such as `step-00001500` with the weights and the
     optimizer (in Keras' format), the random states, which that file does not
     hold, and `checkpoint.json` with the step and the SHA-256 of the other
     files. It is written under another name and renamed when it is complete, so
     that a killed run, a full disk or Ctrl-C does not damage earlier ones.
+
+    The checkpoint of the best validation is another folder of the same form,
+    such as `best-00001200`. Training does not continue from it, and the others
+    are kept, deleted and averaged as if it were not there.
 
     Args:
         directory: folder of the checkpoints; created if it is missing.
@@ -61,8 +83,7 @@ class CheckpointStore:
 
         The content of the files is not checked.
         """
-        seals = self.directory.glob(f"step-*/{SEAL_FILE}")
-        return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
+        return _sealed_steps(self.directory, "step")
 
     def path(self, step: int) -> Path:
         """Returns the folder of one checkpoint, which need not exist."""
@@ -81,13 +102,86 @@ class CheckpointStore:
                 are then kept.
         """
         final = self.path(step)
+        self._write(final, model, step)
+        if self.keep is not None:
+            for old in self.steps()[: -self.keep]:
+                self.delete(old)
+        self._delete_surpassed()
+        return final
+
+    def save_best(
+        self, model: keras.Model, step: int, metric: str, value: float
+    ) -> Path:
+        """Writes the checkpoint of the best validation; returns its folder.
+
+        Args:
+            model: a built model; its optimizer is saved with it.
+            step: number of updates made.
+            metric: name of the value that is the best so far.
+            value: that value.
+
+        Raises:
+            UserError: as `save` does.
+        """
+        final = self._best_path(step)
+        details = {"metric": metric, "value": float(value)}
+        self._write(final, model, step, details)
+        self._delete_surpassed()
+        return final
+
+    def best(self) -> BestCheckpoint | None:
+        """Returns the checkpoint of the best validation, or `None`.
+
+        The content of its files is not checked.
+        """
+        steps = self._best_steps()
+        if not steps:
+            return None
+        folder = self._best_path(steps[-1])
+        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+        return BestCheckpoint(steps[-1], seal["metric"], seal["value"], folder)
+
+    def delete_best_after(self, step: int) -> None:
+        """Deletes what validations after `step` left, which are made again."""
+        for best in self._best_steps():
+            if best > step:
+                _delete(self._best_path(best))
+
+    def _best_path(self, step: int) -> Path:
+        return self.directory / f"best-{step:08d}"
+
+    def _best_steps(self) -> list[int]:
+        return _sealed_steps(self.directory, "best")
+
+    def _delete_surpassed(self) -> None:
+        """Deletes the best ones that none of the checkpoints needs.
+
+        A run that goes on from one of them needs the best one up to there.
+        """
+        bests = self._best_steps()
+        needed = {
+            max((best for best in bests if best <= step), default=None)
+            for step in self.steps()
+        }
+        for best in bests[:-1]:
+            if best not in needed:
+                _delete(self._best_path(best))
+
+    def _write(
+        self,
+        final: Path,
+        model: keras.Model,
+        step: int,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Writes a folder completely, or raises and keeps what there is."""
         partial = self.directory / f".{final.name}.partial"
         try:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
-            write_checkpoint(partial, model, step)
+            write_checkpoint(partial, model, step, details)
             if final.exists():
-                self.delete(step)
+                _delete(final)
             os.replace(partial, final)
         except (OSError, RuntimeError) as error:
             shutil.rmtree(partial, ignore_errors=True)
@@ -98,28 +192,38 @@ class CheckpointStore:
         if fault := checkpoint_fault(final):
             # All earlier checkpoints are kept.
             raise UserError(f"{fault} Check the disk, and train again.")
-        if self.keep is not None:
-            for old in self.steps()[: -self.keep]:
-                self.delete(old)
-        return final
 
     def delete(self, step: int) -> None:
         """Deletes one checkpoint."""
-        # Without this file a partly deleted folder is not a checkpoint.
-        (self.path(step) / SEAL_FILE).unlink(missing_ok=True)
-        shutil.rmtree(self.path(step))
+        _delete(self.path(step))
 
     def latest(self) -> int | None:
-        """Returns the step of the newest undamaged checkpoint, or `None`.
+        """Returns the step of the newest undamaged checkpoint.
 
         A damaged one is skipped with a warning.
+
+        Returns:
+            The step, or `None` if there are no checkpoints.
+
+        Raises:
+            UserError: if all checkpoints are damaged.
         """
+        faults = []
         for step in reversed(self.steps()):
             fault = checkpoint_fault(self.path(step))
-            if fault is None:
-                return step
-            warnings.warn(
-                f"{fault} Taking the checkpoint before it.", stacklevel=2
+            if fault is not None:
+                faults.append(fault)
+                continue
+            for skipped in faults:
+                warnings.warn(
+                    f"{skipped} Taking the checkpoint before it.", stacklevel=2
+                )
+            return step
+        if faults:
+            raise UserError(
+                f"{faults[0]} There is no other checkpoint to continue from. "
+                "Begin again from update 0 with `deepnmt train --restart`, or "
+                "use another run folder."
             )
         return None
 
@@ -136,8 +240,8 @@ class CheckpointStore:
             The step of the checkpoint, or `None` if there is none.
 
         Raises:
-            UserError: if the checkpoint is missing or damaged, or belongs to
-                another model.
+            UserError: if the checkpoint is missing or damaged, if all are, or
+                if it belongs to another model.
         """
         if step is None:
             step = self.latest()
@@ -204,11 +308,16 @@ class CheckpointStore:
         )
 
 
-def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
+def write_checkpoint(
+    folder: Path,
+    model: keras.Model,
+    step: int,
+    details: Mapping[str, Any] | None = None,
+) -> None:
     """Writes a checkpoint's files into an empty folder, `checkpoint.json` last.
 
-    Raises an `OSError`, or a `RuntimeError` of HDF5, if the disk is full or
-    cannot be written.
+    `details` are further entries of that file. Raises an `OSError`, or a
+    `RuntimeError` of HDF5, if the disk is full or cannot be written.
     """
     _check_room(model, folder)
     model.save_weights(folder / WEIGHTS_FILE)
@@ -216,7 +325,7 @@ def write_checkpoint(folder: Path, model: keras.Model, step: int) -> None:
     hashes = {
         name: file_sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
     }
-    seal = {"step": step, "sha256": hashes}
+    seal = {"step": step, "sha256": hashes, **(details or {})}
     _write_text(folder / SEAL_FILE, json.dumps(seal, indent=2))
 
 
@@ -271,6 +380,17 @@ def checkpoint_fault(folder: Path) -> str | None:
     return None
 
 
+def _sealed_steps(directory, kind):
+    seals = directory.glob(f"{kind}-*/{SEAL_FILE}")
+    return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
+
+
+def _delete(folder):
+    # Without this file a partly deleted folder is not a checkpoint.
+    (folder / SEAL_FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder)
+
+
 def _check_room(model, folder):
     """Raises the system's own error if a checkpoint does not fit on the disk.
 
@@ -301,42 +421,3 @@ def _write_text(path, text):
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-
-
-def write_mean(files: Sequence[Path], output: str | Path) -> None:
-    """Writes the mean of several `.weights.h5` files of one model, atomically.
-
-    Sums in float64 and leaves out the optimizer. Integer arrays are copied from
-    the last file.
-    """
-    with atomic_file(output) as temporary, ExitStack() as stack:
-        sources = [stack.enter_context(h5py.File(file)) for file in files]
-        target = stack.enter_context(h5py.File(temporary, "w"))
-        _fill(sources, target)
-
-
-def _fill(sources, target):
-    """Copies the first file's layout with the mean of all files' arrays."""
-    for key, value in sources[0].attrs.items():
-        target.attrs[key] = value
-
-    def visit(name, item):
-        if name.split("/")[0] == "optimizer":
-            return
-        if isinstance(item, h5py.Group):
-            new = target.require_group(name)
-        else:
-            new = target.create_dataset(name, data=_mean(sources, name, item))
-        for key, value in item.attrs.items():
-            new.attrs[key] = value
-
-    sources[0].visititems(visit)
-
-
-def _mean(sources, name, first):
-    if first.dtype.kind != "f":
-        return sources[-1][name][()]
-    total = np.zeros(first.shape, "float64")
-    for source in sources:
-        total += source[name][()]
-    return (total / len(sources)).astype(first.dtype)

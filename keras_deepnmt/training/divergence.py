@@ -11,8 +11,8 @@ class Diverged(Exception):
     """Raised in `fit` if training has diverged.
 
     Args:
-        step: number of updates made.
-        loss: loss of the last update.
+        step: number of the update at which training had diverged, from 1.
+        loss: loss of that update.
         first_bad_step: first of the consecutive updates with a bad loss.
 
     Example:
@@ -36,9 +36,17 @@ class DivergenceDetector(keras.callbacks.Callback):
         m(n) = decay * m(n - 1) + (1 - decay) * l(n),
     update `n` is bad if `l(n)` is not finite or above `threshold * m(n - 1)`;
     a bad update does not change the mean. One non-finite loss, or `patience`
-    consecutive bad updates, raise `Diverged`. Put this callback before the one
-    that saves checkpoints. The loss of an update is computed from the logs,
-    which hold the mean over the epoch so far; the step computes nothing more.
+    consecutive bad updates, raise `Diverged`. The loss of an update is computed
+    from the logs, which hold the mean over the epoch so far; the step computes
+    nothing more.
+
+    Reading a loss waits until the device has computed it. So the losses of
+    `check_every` updates are kept and read together, in the order of the
+    updates; what is found does not depend on `check_every`, only when. They
+    are also read before a validation and at the end of an epoch. Put this
+    callback before the one that saves checkpoints, and call `check` before
+    each save: `CheckpointCallback(..., before_save=lambda step:
+    detector.check())`.
 
     Args:
         threshold: float above 1, or `None` to check only for a non-finite
@@ -46,6 +54,8 @@ class DivergenceDetector(keras.callbacks.Callback):
         patience: int. Number of consecutive bad updates. Defaults to `10`.
         decay: float in (0, 1). Decay rate of the running mean. Defaults to
             `0.99`.
+        check_every: int. Number of updates whose losses are read together.
+            Defaults to `10`.
 
     Attributes:
         state: list of the running mean and the number of bad updates; assign
@@ -61,45 +71,72 @@ class DivergenceDetector(keras.callbacks.Callback):
     10
     """
 
-    def __init__(self, threshold=None, patience=10, decay=0.99):
-        if threshold is not None and not threshold > 1:
+    def __init__(self, threshold=None, patience=10, decay=0.99, check_every=10):
+        if threshold is not None and not 1 < threshold < math.inf:
             raise ValueError(
-                f"`threshold` must be above 1. Received: threshold={threshold}"
+                "`threshold` must be finite and above 1. Received: "
+                f"threshold={threshold}"
             )
         if patience < 1 or not 0 < decay < 1:
             raise ValueError(
                 "`patience` must be at least 1, `decay` must lie in (0, 1). "
                 f"Received: patience={patience}, decay={decay}"
             )
+        if check_every < 1:
+            raise ValueError(
+                "`check_every` must be at least 1. Received: "
+                f"check_every={check_every}"
+            )
         super().__init__()
         self.threshold = threshold
         self.patience = patience
         self.decay = decay
+        self.check_every = check_every
         self.state = []
         self._step = 0
+        self._unread = []
 
     def on_train_begin(self, logs=None):
         self._step = update_count(self.model)
+        self._unread = []
 
     def on_epoch_begin(self, epoch, logs=None):
         self._loss_sum = self._token_sum = 0.0
 
     def on_train_batch_end(self, batch, logs=None):
         self._step += 1
-        loss = float(logs["loss"])
-        if not math.isfinite(loss):
-            self._break_off(loss, self._step)
-        if self.threshold is not None:
-            self._compare(self._of_update(loss, logs))
+        self._unread.append((self._step, logs["loss"], logs.get("tokens")))
+        if len(self._unread) >= self.check_every:
+            self.check()
 
-    def _of_update(self, mean, logs):
+    def on_test_begin(self, logs=None):
+        self.check()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.check()
+
+    def check(self):
+        """Reads the losses of all updates made so far.
+
+        Raises:
+            Diverged: if training has diverged.
+        """
+        unread, self._unread = self._unread, []
+        for step, loss, tokens in unread:
+            loss = float(loss)
+            if not math.isfinite(loss):
+                self._break_off(step, loss, step)
+            if self.threshold is not None:
+                self._compare(step, self._of_update(loss, tokens))
+
+    def _of_update(self, mean, tokens):
         """Computes the loss of one update from two means over the epoch."""
-        tokens = float(logs.get("tokens", self._token_sum + 1.0))
+        tokens = self._token_sum + 1.0 if tokens is None else float(tokens)
         before = self._loss_sum, self._token_sum
         self._loss_sum, self._token_sum = mean * tokens, tokens
         return (self._loss_sum - before[0]) / max(tokens - before[1], 1.0)
 
-    def _compare(self, loss):
+    def _compare(self, step, loss):
         mean, num_bad = self.state or (loss, 0)
         if loss > self.threshold * mean:
             num_bad += 1
@@ -108,13 +145,13 @@ class DivergenceDetector(keras.callbacks.Callback):
             num_bad = 0
         self.state = [mean, num_bad]
         if num_bad >= self.patience:
-            self._break_off(loss, self._step - num_bad + 1)
+            self._break_off(step, loss, step - num_bad + 1)
 
-    def _break_off(self, loss, first_bad_step):
+    def _break_off(self, step, loss, first_bad_step):
         # On JAX `fit` keeps the weights outside the model during an epoch.
         if hasattr(self.model, "jax_state_sync"):
             self.model.jax_state_sync()
-        raise Diverged(self._step, loss, first_bad_step)
+        raise Diverged(step, loss, first_bad_step)
 
 
 def lower_rate(model: keras.Model, factor: float) -> None:

@@ -1,5 +1,8 @@
 """Keras' optimizers with a factor on the rate, and averaged weights."""
 
+import math
+from numbers import Real
+
 import keras
 
 from keras_deepnmt.training.weight_average import WeightAverage
@@ -20,6 +23,9 @@ class RateFactor:
     Attributes:
         rate_factor: float scalar `keras.Variable`, initially 1; assign to it.
 
+    Raises:
+        ValueError: if a number is not finite or negative.
+
     Example:
     >>> class Lion(RateFactor, keras.optimizers.Lion):
     ...     pass
@@ -30,6 +36,13 @@ class RateFactor:
     """
 
     def __init__(self, *args, **kwargs):
+        first = {"learning_rate": args[0]} if args else {}
+        for name, value in {**first, **kwargs}.items():
+            if isinstance(value, Real) and not 0 <= value < math.inf:
+                raise ValueError(
+                    f"`{name}` must be finite and not negative. Received: "
+                    f"{name}={value}"
+                )
         super().__init__(*args, **kwargs)
         self.rate_factor = self.add_variable(
             (), "ones", aggregation="only_first_replica", name="rate_factor"

@@ -1,5 +1,7 @@
 """Divides the learning rate when the validation loss increases."""
 
+import math
+
 import keras
 
 
@@ -35,9 +37,9 @@ class DivideOnPlateau(keras.callbacks.Callback):
         num_divisions: int. Number of times the rate was divided.
 
     Raises:
-        ValueError: if `divide_by` is not above 1 or `minimum` is negative; when
-            training begins, if the optimizer has no `rate_factor`; after an
-            epoch, if `monitor` is not logged.
+        ValueError: if `divide_by` is not above 1, `minimum` is negative, or
+            either is not finite; when training begins, if the optimizer has no
+            `rate_factor`; after an epoch, if `monitor` is not logged.
 
     Reference:
         - [Shen et al., 2018](https://aclanthology.org/N18-1117/).
@@ -57,13 +59,15 @@ class DivideOnPlateau(keras.callbacks.Callback):
         history=None,
         first_factor=1.0,
     ):
-        if not divide_by > 1:
+        if not 1 < divide_by < math.inf:
             raise ValueError(
-                f"`divide_by` must be above 1. Received: divide_by={divide_by}"
+                "`divide_by` must be finite and above 1. Received: "
+                f"divide_by={divide_by}"
             )
-        if minimum < 0:
+        if not 0 <= minimum < math.inf:
             raise ValueError(
-                f"`minimum` must not be negative. Received: minimum={minimum}"
+                "`minimum` must be finite and not negative. Received: "
+                f"minimum={minimum}"
             )
         super().__init__()
         self.divide_by = divide_by

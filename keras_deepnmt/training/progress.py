@@ -82,6 +82,8 @@ class ThroughputProgress(keras.callbacks.Callback):
         super().set_model(model)
         if not getattr(model, "step_jit_compile", False):
             return
+        strategy = getattr(model, "distribute_strategy", None)
+        replicas = strategy.num_replicas_in_sync if strategy else 1
         for purpose, shapes, expected in (
             ("training", model.training_shapes, self.expected_compilations),
             (
@@ -90,23 +92,22 @@ class ThroughputProgress(keras.callbacks.Callback):
                 self.expected_validation_compilations,
             ),
         ):
+            # It is called inside of a step, where Keras on JAX must not hand
+            # out `self.model`: that would take the state from the step.
             shapes.listener = functools.partial(
-                self._say_compiling, purpose, shapes, expected
+                self._say_compiling, purpose, shapes, expected, replicas
             )
 
     def say_compiling_search(self, shape: tuple[int, int]):
         """Says that the search is compiled for `(rows, source length)`."""
         self._say(describe_search_compilation(shape))
 
-    def _say_compiling(self, purpose, shapes, expected, shape):
+    def _say_compiling(self, purpose, shapes, expected, replicas, shape):
         rows, source_length, target_length = shape
-        strategy = getattr(self.model, "distribute_strategy", None)
-        if strategy is not None:
-            rows *= strategy.num_replicas_in_sync
         of_all = f" of {expected}" if expected else ""
         self._say(
             f"compiling {purpose} shape {len(shapes)}{of_all}: "
-            f"{rows} x {source_length} -> {target_length} tokens"
+            f"{rows * replicas} x {source_length} -> {target_length} tokens"
         )
 
     def on_train_begin(self, logs=None):
@@ -143,23 +144,23 @@ class ThroughputProgress(keras.callbacks.Callback):
         if getattr(self.model, "num_compilations", None) != self._compilations:
             self._compile_seconds += now - self._batch_time
         self._train_seconds = now - self._epoch_time
+        # Read only when shown: reading waits until the device is done.
         self._epoch_tokens = logs.get("tokens", 0.0)
-        if now - self._mark_time >= 2.0 or self._rate is None:
-            tokens = self._epoch_tokens - self._mark_tokens
-            self._rate = tokens / max(now - self._mark_time, 1e-9)
-            self._mark_time, self._mark_tokens = now, self._epoch_tokens
+        is_rate_old = now - self._mark_time >= 2.0 or self._rate is None
         if self._bar is not None:
-            self._bar.update(
-                self._task,
-                completed=self._step,
-                description=self._describe(logs, self._rate),
-            )
+            self._bar.update(self._task, completed=self._step)
+            if is_rate_old:
+                self._measure_rate(now)
+                self._bar.update(
+                    self._task, description=self._describe(logs, self._rate)
+                )
         elif now - self._line_time >= self.seconds_between_lines:
+            self._measure_rate(now)
             self._print(self._describe(logs, self._rate))
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
-        rate = self._epoch_tokens / max(self._train_seconds, 1e-9)
+        rate = float(self._epoch_tokens) / max(self._train_seconds, 1e-9)
         description = self._describe(logs, rate)
         logs["step"] = self._step
         logs["learning_rate"] = self._learning_rate()
@@ -170,6 +171,13 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     def on_train_end(self, logs=None):
         self.close()
+
+    def _measure_rate(self, now):
+        """Computes the tokens per second since the last call."""
+        tokens = float(self._epoch_tokens)
+        seconds = max(now - self._mark_time, 1e-9)
+        self._rate = (tokens - self._mark_tokens) / seconds
+        self._mark_time, self._mark_tokens = now, tokens
 
     def close(self):
         """Removes the live bar, if there is one."""
@@ -183,7 +191,7 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     def _describe(self, logs, rate):
         parts = [
-            f"{name} {logs[name]:.{digits}f}"
+            f"{name} {float(logs[name]):.{digits}f}"
             for name, digits in (("loss", 3), ("val_loss", 3), ("val_bleu", 2))
             if name in logs
         ]

@@ -1,5 +1,7 @@
 """Learning rate schedules."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -23,7 +25,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: int. Number of updates of the linear rise; 1 for none.
 
     Raises:
-        ValueError: if an argument is not above zero.
+        ValueError: if an argument is not finite and above zero.
 
     Example:
     >>> schedule = keras_deepnmt.training.InverseSquareRoot(0.005, 2000)
@@ -32,16 +34,8 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, peak_learning_rate, warmup_steps, name=None):
-        if not peak_learning_rate > 0:
-            raise ValueError(
-                "`peak_learning_rate` must be above zero. "
-                f"Received: peak_learning_rate={peak_learning_rate}"
-            )
-        if not warmup_steps >= 1:
-            raise ValueError(
-                "`warmup_steps` must be at least 1. "
-                f"Received: warmup_steps={warmup_steps}"
-            )
+        _check_above_zero("peak_learning_rate", peak_learning_rate)
+        _check_warmup(warmup_steps)
         super().__init__()
         self.peak_learning_rate = peak_learning_rate
         self.warmup_steps = warmup_steps
@@ -65,11 +59,17 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         Returns:
             An `InverseSquareRoot`.
 
+        Raises:
+            ValueError: if an argument is not finite and above zero.
+
         Example:
         >>> schedule = keras_deepnmt.training.InverseSquareRoot.noam(512, 4000)
         >>> schedule.warmup_steps
         4000
         """
+        _check_above_zero("hidden_dim", hidden_dim)
+        _check_above_zero("scale", scale)
+        _check_warmup(warmup_steps)
         return cls(scale * (hidden_dim * warmup_steps) ** -0.5, warmup_steps)
 
     def __call__(self, step):
@@ -97,7 +97,7 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
         learning_rate: float. The rate of every update.
 
     Raises:
-        ValueError: if `learning_rate` is not above zero.
+        ValueError: if `learning_rate` is not finite and above zero.
 
     Example:
     >>> schedule = keras_deepnmt.training.Constant(0.25)
@@ -106,11 +106,7 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, learning_rate, name=None):
-        if not learning_rate > 0:
-            raise ValueError(
-                "`learning_rate` must be above zero. "
-                f"Received: learning_rate={learning_rate}"
-            )
+        _check_above_zero("learning_rate", learning_rate)
         super().__init__()
         self.learning_rate = learning_rate
         self.name = name or "constant"
@@ -136,7 +132,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
 
     Raises:
         TypeError: if `schedule` is not a schedule.
-        ValueError: if `warmup_steps` is below one.
+        ValueError: if `warmup_steps` is not finite or below one.
 
     Example:
     >>> constant = keras_deepnmt.training.Constant(0.5)
@@ -153,11 +149,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
                 "`schedule` must be a LearningRateSchedule. Received: "
                 f"schedule={schedule!r}. Use Constant(...) for a number."
             )
-        if not warmup_steps >= 1:
-            raise ValueError(
-                "`warmup_steps` must be at least 1. "
-                f"Received: warmup_steps={warmup_steps}"
-            )
+        _check_warmup(warmup_steps)
         super().__init__()
         self.schedule = schedule
         self.warmup_steps = warmup_steps
@@ -179,3 +171,18 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
     def from_config(cls, config):
         schedule = keras.optimizers.schedules.deserialize(config["schedule"])
         return cls(**{**config, "schedule": schedule})
+
+
+def _check_above_zero(name, value):
+    if not 0 < value < math.inf:
+        raise ValueError(
+            f"`{name}` must be finite and above zero. Received: {name}={value}"
+        )
+
+
+def _check_warmup(warmup_steps):
+    if not 1 <= warmup_steps < math.inf:
+        raise ValueError(
+            "`warmup_steps` must be finite and at least 1. "
+            f"Received: warmup_steps={warmup_steps}"
+        )

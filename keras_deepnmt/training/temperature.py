@@ -1,5 +1,7 @@
 """Decreases a temperature during training."""
 
+import math
+
 import keras
 
 from keras_deepnmt.errors import UserError
@@ -39,7 +41,8 @@ class TemperatureDecay(keras.callbacks.Callback):
 
     Raises:
         ValueError: if `start` or `minimum` is not above zero, `minimum` is
-            above `start`, or `factor` is not between 0 and 1.
+            above `start`, `start` is not finite, or `factor` is not between 0
+            and 1.
         UserError: when training begins, if no layer has a temperature.
 
     Example:
@@ -49,9 +52,10 @@ class TemperatureDecay(keras.callbacks.Callback):
     """
 
     def __init__(self, start=5.0, factor=0.9995, minimum=0.5):
-        if not 0 < minimum <= start:
+        if not 0 < minimum <= start < math.inf:
             raise ValueError(
-                "`minimum` must be above zero and at most `start`. Received: "
+                "`minimum` must be above zero and at most `start`, and `start` "
+                "finite. Received: "
                 f"start={start}, minimum={minimum}"
             )
         if not 0 < factor < 1:

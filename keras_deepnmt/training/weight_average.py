@@ -1,11 +1,15 @@
-"""A moving average of the weights, kept beside the trained ones."""
+"""Averages of weights: a moving one beside the trained ones, means of files."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 from keras import ops
+
+from keras_deepnmt.files import atomic_file
 
 
 class WeightAverage:
@@ -157,3 +161,42 @@ def _assign(model, values):
             model.trainable_variables, values, strict=True
         ):
             variable.assign(ops.convert_to_numpy(value))
+
+
+def write_mean(files: Sequence[Path], output: str | Path) -> None:
+    """Writes the mean of several `.weights.h5` files of one model, atomically.
+
+    Sums in float64 and leaves out the optimizer. Integer arrays are copied from
+    the last file.
+    """
+    with atomic_file(output) as temporary, contextlib.ExitStack() as stack:
+        sources = [stack.enter_context(h5py.File(file)) for file in files]
+        target = stack.enter_context(h5py.File(temporary, "w"))
+        _fill(sources, target)
+
+
+def _fill(sources, target):
+    """Copies the first file's layout with the mean of all files' arrays."""
+    for key, value in sources[0].attrs.items():
+        target.attrs[key] = value
+
+    def visit(name, item):
+        if name.split("/")[0] == "optimizer":
+            return
+        if isinstance(item, h5py.Group):
+            new = target.require_group(name)
+        else:
+            new = target.create_dataset(name, data=_mean(sources, name, item))
+        for key, value in item.attrs.items():
+            new.attrs[key] = value
+
+    sources[0].visititems(visit)
+
+
+def _mean(sources, name, first):
+    if first.dtype.kind != "f":
+        return sources[-1][name][()]
+    total = np.zeros(first.shape, "float64")
+    for source in sources:
+        total += source[name][()]
+    return (total / len(sources)).astype(first.dtype)

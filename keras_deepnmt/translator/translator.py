@@ -43,10 +43,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
     Sentences are sorted by length and computed in batches of few sizes and
     lengths, since each shape is compiled once: 1, 4, 16, ... rows or a full
-    batch. Other options of the search need no compilation if they are of type
-    `float`, such as the length penalty. Results are in the order of
-    the input. Weights are read at each call: a translator made before training
-    translates with the weights that training has reached.
+    batch. Another length penalty or offset needs no compilation. Results are in
+    the order of the input. Weights are read at each call: a translator made
+    before training translates with the weights that training has reached.
 
     Args:
         model: a model of this package.

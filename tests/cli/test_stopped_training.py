@@ -54,3 +54,13 @@ def test_a_signal_before_the_first_update_has_the_same_code(
 def test_a_code_that_no_process_can_have_is_refused(refused):
     line = refused(*WORDS, "--exit-code-on-stop", "256")
     assert "--exit-code-on-stop" in line and "255" in line
+
+
+def test_restart_is_passed_on_only_when_asked_for(deepnmt, monkeypatch):
+    received = []
+    monkeypatch.setattr(
+        module, "train", lambda *_, restart, **__: received.append(restart)
+    )
+    for words in (WORDS, [*WORDS, "--restart"]):
+        assert deepnmt(*words).code == 0
+    assert received == [False, True]

@@ -1,9 +1,12 @@
 """What must be true of the options of a search.
 
+* ids of another shape than one row per sentence are refused
 * they are checked wherever they come from, and a wrong one is named
 * an object that has them reads and sets each as an attribute of its own
 * files of older versions, without an option, mean its default
 """
+
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from toy_model import ToyModel
 
 from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
 from keras_deepnmt.decoding.options import SearchOptionAttributes
+from keras_deepnmt.decoding.scoring import score_targets
 
 SOURCES = np.array([[4, 9, 3]], "int32")
 
@@ -42,6 +46,19 @@ def test_a_search_refuses_what_is_no_option(search):
 def test_greedy_search_takes_no_beams():
     with pytest.raises(TypeError, match="num_beams"):
         greedy_search(ToyModel(), SOURCES, max_length=3, num_beams=2)
+
+
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+@pytest.mark.parametrize("wrong", [SOURCES[0], SOURCES[None], [4, 9, 3]])
+def test_ids_of_one_sentence_without_its_row_are_refused(search, wrong):
+    shape = re.escape(str(np.shape(wrong)))
+    with pytest.raises(ValueError, match=f"`source_ids` must have.*{shape}"):
+        search(ToyModel(), wrong, max_length=3)
+
+
+def test_scored_ids_without_their_row_are_refused():
+    with pytest.raises(ValueError, match=r"`labels` must have.*\(3,\)"):
+        score_targets(ToyModel(), SOURCES, SOURCES, SOURCES[0])
 
 
 class Owner(SearchOptionAttributes):

@@ -91,6 +91,18 @@ def test_overrides_replace_the_files_values(written):
         ("steps: 1000", "steps: many", 15, "`training.steps` must be int. "),
         ("steps: 1000", "steps: 1.5", 15, "Received: 1.5"),
         ("steps: 1000", "steps: -3", 15, "must be above zero. Received: -3"),
+        (
+            "steps: 1000",
+            "steps: 1000\n  r_drop: .inf",
+            None,
+            "`r_drop` must be finite. Received: inf",
+        ),
+        (
+            "warmup_steps:",
+            "peak: .nan\n    warmup_steps:",
+            17,
+            "`peak` must be finite. Received: nan",
+        ),
         ("steps: 1000", "steps: null", 15, "`training.steps` must be int. "),
         (
             "steps: 1000",

@@ -119,6 +119,20 @@ def test_an_unfinished_run_translates_with_its_checkpoint(run):
     assert translator.score(*pairs) == again.score(*pairs)
 
 
+def test_the_best_one_is_what_training_kept(run):
+    kept = run.checkpoints().best()
+    saved = SavedCheckpoint.open(run.directory, "best")
+    assert saved.step == kept.step == 6
+    assert saved.weights_file.parent == kept.path
+    (kept.path / "state.npz").write_bytes(b"")
+    with pytest.raises(UserError, match="damaged"):
+        SavedCheckpoint.open(run.directory, "best")
+    # An older run kept none.
+    shutil.rmtree(kept.path)
+    saved = SavedCheckpoint.open(run.directory, "best")
+    assert saved.folder == run.checkpoints().path(6)
+
+
 def test_other_tokenizers_are_refused(run):
     (run.tokenizer_dir / "source.model").write_bytes(
         (run.tokenizer_dir / "target.model").read_bytes()

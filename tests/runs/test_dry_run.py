@@ -79,6 +79,19 @@ def test_it_tells_times_and_how_they_were_measured(told):
         assert part in text, part
 
 
+def test_it_plans_the_batch_shapes_of_the_run(
+    recipe_file, prepared_dir, tmp_path
+):
+    changes = {"training.max_shapes": None, "training.steps": 400}
+    recipe = load_recipe(recipe_file, changes)
+    result = dry_run(
+        recipe, tmp_path / "run", prepared_dir=prepared_dir, quiet=True
+    )
+    # The square root of 400 / 100.
+    assert result.num_shapes == 2
+    assert result.steps == 400
+
+
 def test_it_leaves_a_run_that_was_begun_as_it_is(
     recipe_file, prepared_dir, tmp_path, monkeypatch
 ):

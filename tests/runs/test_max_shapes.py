@@ -35,9 +35,9 @@ def data(prepared_dir):
 def start(run, recipe):
     """Records a run as `train` does, without training."""
     recipe = run.with_max_shapes(recipe)
-    run.check_resumable(recipe, resume=True)
+    run.directory.mkdir(parents=True, exist_ok=True)
     if run.recipe_file.is_file():
-        run.extend(recipe)
+        run.begin(recipe, {}, run.directory)
     else:
         save_recipe(recipe, run.recipe_file, {})
     return recipe

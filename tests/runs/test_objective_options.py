@@ -59,7 +59,7 @@ def teacher_dir(recipe_file, prepared_dir, tmp_path_factory):
     """A finished run, as far as a teacher needs one: untrained weights."""
     run = RunFolder(tmp_path_factory.mktemp("teacher") / "run")
     recipe, data = load_recipe(recipe_file), PreparedData(prepared_dir)
-    run.check_resumable(recipe, resume=True)
+    run.directory.mkdir(parents=True)
     run.copy_tokenizers(data.directory)
     model = build_model(recipe, data.manifest)
     content = {

@@ -16,6 +16,7 @@ from broken_runs import checkpoint, fails_at
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.recipes.training_schema import DivergenceRecipe
+from keras_deepnmt.runs.callbacks import UpdateCallbacks
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -126,6 +127,28 @@ def test_a_checkpoint_of_what_went_wrong_is_not_taken(tmp_path):
     assert store.steps() == [1, 2]
     np.testing.assert_array_equal(kernel, np.full((2, 1), 2.0))
     assert float(model.optimizer.learning_rate) == 0.25
+
+
+def test_losses_are_read_before_a_checkpoint_is_saved(tmp_path):
+    rollbacks = Rollbacks(RunFolder(tmp_path), DivergenceRecipe())
+    assert rollbacks.detector.check_every == 10
+    rollbacks.detector.on_train_batch_end(0, {"loss": np.nan})
+    rollbacks.detector.set_model(object())
+    with pytest.raises(Diverged, match="update 1: the loss is nan"):
+        rollbacks.save_state(1)
+
+
+def test_callbacks_of_a_run_get_losses_that_nobody_has_read():
+    class Unread:
+        """Anything that Keras would convert by reading it."""
+
+    seen = []
+    reader = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(logs["loss"])
+    )
+    callbacks = UpdateCallbacks([reader])
+    callbacks.on_train_batch_end(0, {"loss": Unread()})
+    assert isinstance(seen[0], Unread)
 
 
 def test_the_running_mean_of_a_checkpoint_is_taken_up_with_it(tmp_path):

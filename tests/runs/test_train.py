@@ -93,6 +93,15 @@ def test_a_finished_run_holds_all_that_was_promised(finished, recipe_file):
     run = RunFolder(finished).read_summary()
     assert run["steps"] == 6 and run["averaged_steps"] == [5, 6]
     assert run["valid"]["bleu"]["signature"].startswith("nrefs:1")
+    scores = {
+        logs["step"]: logs["val_bleu"]
+        for _, logs in RunFolder(finished).history()
+    }
+    assert run["best"]["metric"] == "val_bleu"
+    assert run["best"]["value"] == max(scores.values())
+    assert scores[run["best"]["step"]] == run["best"]["value"]
+    best = RunFolder(finished).checkpoints().best()
+    assert (best.path / "model.weights.h5").is_file()
     recipe = load_recipe(finished / "recipe.yaml")
     assert recipe == load_recipe(recipe_file)
     assert recipe.resolved["tokenizer"] == run["tokenizer"]

@@ -2,6 +2,7 @@
 
 * checkpoints lie on a grid that ends at the last update; others go away
 * the checkpoint of an epoch's end is written after what others log
+* the checkpoint of the best validation stays, and is made again with it
 * early stopping stops where Keras' does, also when it was restarted between
 * progress says everything in plain lines, or nothing, and adds to the logs
 * a line announces each compilation
@@ -80,6 +81,64 @@ def test_the_last_update_of_an_epoch_is_saved_after_the_logs(model, tmp_path):
     assert seen == [[1, 2]] and store.steps() == [1, 2, 3]
 
 
+def kept_best(model, store, scores, monitor="val_bleu", **options):
+    """The best checkpoint after epochs of two updates with these scores."""
+    validation = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: logs.update({monitor: scores[epoch]})
+    )
+    save = CheckpointCallback(
+        store, 2, total_steps=2 * len(scores), monitor=monitor, **options
+    )
+    fit(model, [validation, save], len(scores), 2)
+    best = store.best()
+    return best and (best.step, best.metric, best.value)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "scores", "expected"),
+    [
+        ("val_bleu", [1.5, 3.5, 2.5, 3.5], (4, 3.5)),
+        ("val_loss", [3.0, 2.0, 1.0, 4.0], (6, 1.0)),
+        ("val_loss", [np.nan, 2.0, np.nan, np.nan], (4, 2.0)),
+    ],
+)
+def test_the_checkpoint_of_the_best_validation_stays(
+    model, tmp_path, monitor, scores, expected
+):
+    store = CheckpointStore(tmp_path, keep=1)
+    step, value = expected
+    assert kept_best(model, store, scores, monitor) == (step, monitor, value)
+    assert store.steps() == [8]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"step-00000008", f"best-{step:08d}"}
+
+
+def test_without_a_value_there_is_no_best_checkpoint(model, tmp_path):
+    store = CheckpointStore(tmp_path)
+    assert kept_best(model, store, [np.nan, np.nan], "val_loss") is None
+    callback = CheckpointCallback(store, 1, total_steps=2, monitor="val_bleu")
+    fit(model, [callback], 1, 2)
+    assert store.best() is None
+
+
+def test_the_best_validation_may_lie_between_two_checkpoints(model, tmp_path):
+    store = CheckpointStore(tmp_path, keep=2)
+    fit(
+        model,
+        [
+            Tokens([1.0, 2.0, 1.5]),
+            CheckpointCallback(store, 5, total_steps=10, monitor="val_bleu"),
+        ],
+        3,
+        3,
+    )
+    assert store.steps() == [5]
+    assert store.best().step == 6
+    # A run that goes on from update 5 still has the best one up to there.
+    store.delete_best_after(5)
+    assert store.best().step == 3
+
+
 @pytest.mark.parametrize("restart", [0, 1, 2, 3])
 def test_early_stopping_is_the_same_after_a_restart(model, restart):
     scores = [1.0, 3.0, 2.0, 2.5, 9.0]
@@ -155,6 +214,21 @@ def test_each_compilation_is_announced(model, jit_compile):
         "compiling validation shape 1 of 1: 64 x 24 -> 28 tokens",
         "compiling training shape 2 of 3: 64 x 24 -> 29 tokens",
     ] + ["compiling the search for 32 x 24 tokens"]
+
+
+def test_a_compilation_is_announced_without_asking_for_the_model(
+    model, monkeypatch
+):
+    """On JAX that would take the weights from the step under way."""
+    stream = io.StringIO()
+    progress = ThroughputProgress(4, stream=stream)
+    model.step_jit_compile = True
+    model.training_shapes = NotedShapes()
+    model.evaluation_shapes = NotedShapes()
+    progress.set_model(model)
+    monkeypatch.delattr(progress, "_model")
+    model.training_shapes.add((64, 24, 28))
+    assert "training shape 1: 64 x 24 -> 28 tokens" in stream.getvalue()
 
 
 def test_progress_is_a_live_bar_in_a_terminal(model):

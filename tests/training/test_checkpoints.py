@@ -2,7 +2,9 @@
 
 * training that goes on from a checkpoint gives the very same weights
 * only the last checkpoints are kept
-* a damaged one is passed over, a partial one never seen
+* a damaged one is passed over, a partial one never seen; if all are damaged
+  there is nothing to go on from
+* the best one is kept beside them, and so is the best one up to each of them
 * a full disk leaves the previous one and gives one line
 * the average is the mean of the weights, optimizer left out
 """
@@ -17,7 +19,7 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.checkpoints import CheckpointStore, read_checkpoint
 from keras_deepnmt.training.schedules import InverseSquareRoot
 
 
@@ -97,6 +99,47 @@ def test_a_damaged_checkpoint_is_passed_over(saved, file):
         assert store.restore(make_model()) == 2
     with pytest.raises(UserError, match="step-00000003.*damaged"):
         store.restore(make_model(), step=3)
+
+
+def test_without_a_good_one_it_says_so_and_names_no_other(saved, recwarn):
+    _, store = saved
+    for step in (1, 2, 3):
+        (store.path(step) / "state.npz").write_bytes(b"spoiled")
+    with pytest.raises(UserError, match="damaged.*--restart") as info:
+        store.restore(make_model())
+    assert "step-00000003" in str(info.value)
+    assert "before it" not in str(info.value) and "\n" not in str(info.value)
+    assert not list(recwarn)
+
+
+def test_the_best_one_is_no_checkpoint_to_go_on_from(saved, tmp_path):
+    model, store = saved
+    store.save_best(model, 3, "val_bleu", 27.5)
+    best = store.best()
+    assert (best.step, best.metric, best.value) == (3, "val_bleu", 27.5)
+    weights = model.get_weights()
+    train(model, 3, 1)
+    for step in (4, 5, 6):
+        store.save(model, step)
+    assert store.steps() == [4, 5, 6] and store.latest() == 6
+    assert store.average(tmp_path / "mean.weights.h5", last=3) == [4, 5, 6]
+    again = make_model()
+    read_checkpoint(best.path, again)
+    for expected, weight in zip(weights, again.get_weights(), strict=True):
+        np.testing.assert_array_equal(expected, weight)
+
+
+def test_the_best_up_to_each_checkpoint_stays(saved):
+    model, store = saved
+    for step, value in ((1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)):
+        store.save_best(model, step, "val_bleu", value)
+    store.save(model, 5)
+    store.save(model, 6)
+    # The checkpoints are 3, 5 and 6.
+    store.delete_best_after(3)
+    assert store.best().value == 3.0
+    store.delete_best_after(2)
+    assert store.best() is None
 
 
 def test_a_partial_checkpoint_is_never_seen(saved):

@@ -3,6 +3,7 @@
 * a loss that is no number breaks training off at once
 * a loss too far above its mean does after so many updates, and not before;
   the loss of an update is taken out of the mean of the epoch
+* losses are read every so many updates, which changes nothing that is found
 * another detector goes on from its state
 * the rate is lowered for good
 """
@@ -31,16 +32,27 @@ def watch(detector, losses, tokens=None, start=0):
     tokens = np.ones(len(losses)) if tokens is None else np.array(tokens)
     detector.on_train_begin()
     detector.on_epoch_begin(0)
-    for update in range(len(losses)):
-        seen = slice(update + 1)
-        count = tokens[seen].sum()
-        mean = (np.array(losses)[seen] * tokens[seen]).sum() / count
-        try:
+    try:
+        for update in range(len(losses)):
+            seen = slice(update + 1)
+            count = tokens[seen].sum()
+            mean = (np.array(losses)[seen] * tokens[seen]).sum() / count
             logs = {"loss": np.float32(mean), "tokens": np.float32(count)}
             detector.on_train_batch_end(update, logs)
-        except Diverged as trouble:
-            return trouble
+        detector.on_epoch_end(0)
+    except Diverged as trouble:
+        return trouble
     return None
+
+
+class Unread:
+    """A loss on a device, which counts how often it is read."""
+
+    num_read = 0
+
+    def __float__(self):
+        Unread.num_read += 1
+        return 3.0
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
@@ -75,6 +87,29 @@ def test_the_loss_of_an_update_is_that_of_its_own_tokens():
     assert trouble.loss == pytest.approx(7.0, rel=1e-2)
 
 
+@pytest.mark.parametrize("check_every", [1, 2, 3, 100])
+def test_how_often_losses_are_read_changes_nothing_that_is_found(check_every):
+    losses = [4.0, 2.0, 7.0, 7.0, 3.0, 7.0, 7.0, 7.0, 7.0, 2.0, math.nan]
+    detector = DivergenceDetector(2.0, 3, 0.5, check_every=check_every)
+    trouble = watch(detector, losses, start=40)
+    assert (trouble.step, trouble.first_bad_step) == (48, 46)
+    assert trouble.loss == pytest.approx(7.0, rel=1e-5)
+    assert detector.state == [pytest.approx(3.0, rel=1e-5), 3]
+
+
+@pytest.mark.parametrize("before", ["on_test_begin", "check"])
+def test_losses_are_read_every_so_many_updates_and_before_they_count(before):
+    detector = DivergenceDetector(check_every=4)
+    watch(detector, [])
+    Unread.num_read, found = 0, []
+    for update in range(9):
+        detector.on_train_batch_end(update, {"loss": Unread()})
+        found.append(Unread.num_read)
+    assert found == [0, 0, 0, 4, 4, 4, 4, 8, 8]
+    getattr(detector, before)()
+    assert Unread.num_read == 9
+
+
 def test_another_detector_goes_on_from_the_state():
     def detector(state=()):
         made = DivergenceDetector(threshold=2.0, patience=3, decay=0.5)
@@ -100,7 +135,8 @@ def test_the_rate_is_lowered_again_and_again():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"threshold": 1.0}, {"patience": 0}, {"decay": 1.0}]
+    "wrong",
+    [{"threshold": 1.0}, {"patience": 0}, {"decay": 1.0}, {"check_every": 0}],
 )
 def test_an_argument_out_of_range_is_refused(wrong):
     with pytest.raises(ValueError, match=f"`{list(wrong)[0]}` must"):

@@ -6,6 +6,7 @@
 * AdamW's decay spares vectors
 """
 
+import math
 from pathlib import Path
 
 import keras
@@ -23,6 +24,20 @@ def test_the_factor_multiplies_the_rate(rate):
     assert float(optimizer.learning_rate) == 0.5
     optimizer.rate_factor.assign(0.125)
     assert float(optimizer.learning_rate) == 0.0625
+
+
+@pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
+def test_numbers_that_are_not_finite_or_negative_are_refused(wrong):
+    calls = {
+        "learning_rate": lambda: Nesterov(wrong),
+        "beta_2": lambda: Adam(0.1, beta_2=wrong),
+        "weight_decay": lambda: AdamW(0.1, weight_decay=wrong),
+        "global_clipnorm": lambda: Adam(0.1, global_clipnorm=wrong),
+    }
+    for name, call in calls.items():
+        message = f"`{name}` must be finite and not negative. .*{name}={wrong}"
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_the_rate_itself_can_still_be_set():

@@ -107,8 +107,9 @@ def test_a_run_that_had_stopped_says_so(model):
 def test_refuses_what_cannot_work(model):
     with pytest.raises(ValueError, match="divide_by=1"):
         DivideOnPlateau(1)
-    with pytest.raises(ValueError, match="minimum=-1"):
-        DivideOnPlateau(minimum=-1)
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"minimum={wrong}"):
+            DivideOnPlateau(minimum=wrong)
     callback = DivideOnPlateau(monitor="val_bleu")
     with pytest.raises(ValueError, match="'val_bleu', logged: .'val_loss'"):
         rates(model, callback, [1.0])

@@ -7,6 +7,8 @@
 * they survive serialization, alone and inside an optimizer
 """
 
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -49,10 +51,25 @@ def test_survives_serialization_inside_an_optimizer():
     np.testing.assert_allclose(float(again.learning_rate), 0.05 / 7, rtol=1e-5)
 
 
-@pytest.mark.parametrize("peak, warmup", [(0.0, 7), (-1.0, 7), (0.1, 0)])
-def test_refuses_rates_and_lengths_of_zero(peak, warmup):
-    with pytest.raises(ValueError, match="Received"):
-        InverseSquareRoot(peak, warmup)
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+def test_refuses_numbers_that_are_not_finite_and_above_zero(wrong):
+    calls = {
+        "peak_learning_rate": lambda: InverseSquareRoot(wrong, 7),
+        "learning_rate": lambda: Constant(wrong),
+        "hidden_dim": lambda: InverseSquareRoot.noam(wrong, 7),
+        "scale": lambda: InverseSquareRoot.noam(512, 7, wrong),
+    }
+    for name, call in calls.items():
+        message = f"`{name}` must be finite and above zero. .*{name}={wrong}"
+        with pytest.raises(ValueError, match=message):
+            call()
+    for call in (
+        lambda: InverseSquareRoot(0.1, wrong),
+        lambda: InverseSquareRoot.noam(512, wrong),
+        lambda: WarmUp(Constant(0.1), wrong),
+    ):
+        with pytest.raises(ValueError, match=f"warmup_steps={wrong}"):
+            call()
 
 
 @pytest.mark.parametrize(

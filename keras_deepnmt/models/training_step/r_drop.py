@@ -1,5 +1,7 @@
 """R-Drop: two forwards with different dropout must agree."""
 
+import math
+
 from keras_deepnmt.losses import symmetric_kl_divergence
 from keras_deepnmt.models.training_step.objective_term import ObjectiveTerm
 
@@ -22,9 +24,10 @@ class RDrop(ObjectiveTerm):
     needs_second_forward = True
 
     def __init__(self, alpha):
-        if not alpha >= 0.0:
+        if not 0.0 <= alpha < math.inf:
             raise ValueError(
-                f"`r_drop` must not be negative. Received: r_drop={alpha}."
+                "`r_drop` must be finite and not negative. Received: "
+                f"r_drop={alpha}."
             )
         self.alpha = alpha
 

@@ -10,6 +10,9 @@ from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
 )
+from keras_deepnmt.models.training_step.keras_arguments import (
+    refuse_weights,
+)
 from keras_deepnmt.models.training_step.shared_batches import (
     ArrayBatches,
     filled_batches,
@@ -50,9 +53,15 @@ class StatelessStep:
     def _keras_jit_compile(self):
         return self.step_jit_compile
 
-    def _batches(self, x, y, batch_size, steps, shuffle=False):
+    def _row_multiple(self):
+        """Returns what the rows of a batch must divide by."""
         with self._devices():
-            multiple = num_devices() * self.gradient_accumulation_steps
+            return num_devices() * self.gradient_accumulation_steps
+
+    def _batches(
+        self, x, y, batch_size, steps, shuffle=False, is_training=False
+    ):
+        multiple = self._row_multiple()
         if x is None or multiple == 1:
             return x, y
         if y is None:
@@ -84,7 +93,8 @@ class StatelessStep:
         try:
             if parts == 1:
                 return super().train_step(state, data)
-            inputs, labels, *_ = data
+            inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+            refuse_weights(sample_weight=weights)
             self._batch_counts = _count_tokens(inputs["source_ids"], labels)
             return accumulated_step(self, state, data, parts)
         finally:
@@ -122,12 +132,7 @@ class StatelessStep:
         a batch, all sums are divided by the token counts of the whole batch.
         Raises a `ValueError` if `sample_weight` is given.
         """
-        if sample_weight is not None:
-            raise ValueError(
-                "`sample_weight` is not supported: label 0 marks what does "
-                "not count. Received: sample_weight of shape "
-                f"{sample_weight.shape}."
-            )
+        refuse_weights(sample_weight=sample_weight)
         self._note_shape(x, y, training)
         if not training:
             loss, tokens = self.sum_token_losses(y, y_pred, False)

@@ -1,6 +1,10 @@
 """Batches of different shapes as a `tf.data.Dataset` of known length."""
 
+import itertools
+
 import tensorflow as tf
+
+from keras_deepnmt.models.training_step.keras_arguments import check_batch
 
 
 def open_shape_dataset(batches, num_batches=None):
@@ -83,12 +87,13 @@ def pad_rows(dataset, multiple):
     return padded.with_options(options)
 
 
-def countable_dataset(batches, steps_per_epoch=None):
+def countable_dataset(batches, steps_per_epoch=None, is_training=True):
     """Makes a dataset for `fit` with open shapes and a known cardinality.
 
     A `tf.data.Dataset` is returned unchanged; a Grain dataset or another
     iterable is wrapped. `steps_per_epoch` is the argument of `fit`. Raises a
-    `ValueError` without it if the number of batches is unknown.
+    `ValueError` if a batch is not a pair, or if the number of batches is
+    unknown without it; a `tf.data.Dataset` needs it only in training.
 
     Example:
     >>> ids = np.ones((2, 5), "int32")
@@ -97,7 +102,17 @@ def countable_dataset(batches, steps_per_epoch=None):
     3
     """
     if isinstance(batches, tf.data.Dataset):
+        check_batch(batches.element_spec)
+        unknown = batches.cardinality() == tf.data.UNKNOWN_CARDINALITY
+        if is_training and unknown and steps_per_epoch is None:
+            raise ValueError(
+                "`steps_per_epoch` is needed for a tf.data.Dataset of unknown "
+                "cardinality: `fit` would count one update too many an epoch. "
+                "Received: x of unknown cardinality. Pass it, or "
+                "`x.apply(tf.data.experimental.assert_cardinality(n))`."
+            )
         return batches
+    batches = _with_first_checked(batches)
     if steps_per_epoch is not None:
         return open_shape_dataset(batches)
     if not hasattr(batches, "__len__"):
@@ -107,3 +122,17 @@ def countable_dataset(batches, steps_per_epoch=None):
             f"Received: x of type {type(batches).__name__}."
         )
     return open_shape_dataset(batches, len(batches))
+
+
+def _with_first_checked(batches):
+    """Checks the first batch before training, where it can be read alone."""
+    if hasattr(batches, "__next__"):
+        first = next(batches, None)
+        if first is None:
+            return batches
+        check_batch(first)
+        return itertools.chain([first], batches)
+    kinds = hasattr(batches, "__getitem__"), hasattr(batches, "__len__")
+    if all(kinds) and len(batches):
+        check_batch(batches[0])
+    return batches

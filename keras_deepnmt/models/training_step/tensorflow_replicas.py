@@ -2,6 +2,7 @@
 
 import contextlib
 
+import keras
 import tensorflow as tf
 
 from keras_deepnmt.models.training_step.training_state import seed_variables
@@ -54,9 +55,24 @@ def function_of_batches(model, step):
     def run(iterator):
         if isinstance(iterator, distributed):
             return on_iterator(iterator)
-        return on_batch(next(iterator))
+        return on_batch(_rows_of_replicas(model, next(iterator)))
 
     return run
+
+
+def _rows_of_replicas(model, batch):
+    """Splits arrays of a global batch into equal parts, one per replica."""
+    strategy = model.distribute_strategy
+    inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(batch)
+    count = strategy.num_replicas_in_sync
+
+    def rows(context):
+        replica = context.replica_id_in_sync_group
+        return tf.nest.map_structure(
+            lambda ids: tf.split(ids, count)[replica], (inputs, labels)
+        )
+
+    return strategy.experimental_distribute_values_from_function(rows)
 
 
 def spread_seeds(model):

@@ -82,16 +82,28 @@ class TensorFlowStep:
         # Keras' own compilation would wrap `strategy.run`.
         return False
 
-    def _batches(self, x, y, batch_size, steps, shuffle=False):
-        """Makes a dataset whose batches divide by replicas and parts."""
-        if x is None:
-            return x, y
-        multiple = (
+    def _row_multiple(self):
+        """Returns what the rows of a batch must divide by."""
+        return (
             self.distribute_strategy.num_replicas_in_sync
             * self.gradient_accumulation_steps
         )
+
+    def predict_on_batch(self, x):
+        if self.distribute_strategy.num_replicas_in_sync == 1:
+            return super().predict_on_batch(x)
+        # Keras would pass the whole batch to each replica.
+        return self.predict(x, len(x["source_ids"]), verbose=0)
+
+    def _batches(
+        self, x, y, batch_size, steps, shuffle=False, is_training=False
+    ):
+        """Makes a dataset whose batches divide by replicas and parts."""
+        if x is None:
+            return x, y
+        multiple = self._row_multiple()
         if y is None:
-            dataset = countable_dataset(x, steps)
+            dataset = countable_dataset(x, steps, is_training)
         else:
             rows = batch_size or 32
             dataset = array_dataset(x, y, rows, shuffle)
@@ -133,7 +145,7 @@ class TensorFlowStep:
         `data` is `({"source_ids", "target_ids"}, labels)`. Returns the `loss`
         so far (nats per real token) and `tokens`.
         """
-        inputs, labels = data
+        inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
         self._note_shape(inputs, self.training_shapes)
         counts = self._global_counts(inputs["source_ids"], labels)
         loss, tokens, gradients = self._accumulate(inputs, labels, counts)
@@ -147,7 +159,7 @@ class TensorFlowStep:
 
         Takes and returns the same as `train_step`.
         """
-        inputs, labels = data
+        inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
         self._note_shape(inputs, self.evaluation_shapes)
         return self._update_metrics(*self._evaluation_function(inputs, labels))
 

@@ -7,15 +7,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras_deepnmt
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.run_folder import RunFolder
 
 DOES_NOT_FIT = 77
 # Other processes may grow, and the peak may fall between two measurements.
@@ -135,11 +135,13 @@ def find_parts(
 
 def find_batch(
     recipe: Recipe,
-    run: RunFolder,
+    recorded: Mapping[str, Any] | None,
     data: PreparedData,
     say: Callable[[str], None],
 ) -> dict[str, int] | None:
-    """Finds the batch of `batch_tokens: auto`, or reads it on a resume.
+    """Finds the batch of `batch_tokens: auto`.
+
+    On a resume it is in `recorded`, what `recipe.yaml` holds as `resolved`.
 
     Returns:
         Dict of `batch_tokens` and `gradient_accumulation_steps`; `None` if
@@ -148,8 +150,8 @@ def find_batch(
     training = recipe.training
     if training.batch_tokens != "auto":
         return None
-    if run.recipe_file.is_file():
-        return run.recipe().resolved["batch"]
+    if recorded is not None:
+        return recorded["batch"]
     tokens = training.effective_batch_tokens
     longest = int(data.store("train").lengths.max())
     rows = tokens // longest // (training.replicas or 1)

@@ -11,9 +11,10 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_model, compile_model
-from keras_deepnmt.runs.checkpoints.choice import choose_step
+from keras_deepnmt.runs.checkpoints.choice import BEST, choose_step
 from keras_deepnmt.runs.finish import describe_speed
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.checkpoints import checkpoint_fault
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.trained_run import check_run_folder
@@ -27,17 +28,22 @@ class SavedCheckpoint:
         run: the run folder.
         recipe: the run's recipe.
         step: number of updates made until the checkpoint.
+        folder: the folder of the checkpoint.
     """
 
     run: RunFolder
     recipe: Recipe
     step: int
+    folder: Path
 
     @classmethod
     def open(
         cls, run_dir: str | Path, checkpoint: str | int
     ) -> "SavedCheckpoint":
-        """Opens the checkpoint that `choice.choose_step` chooses.
+        """Opens a checkpoint: `"latest"`, `"best"` or that of a step.
+
+        The best one is that which training kept. A run without one, such as an
+        older run, has the best of the others, see `choice.best_step`.
 
         Raises:
             UserError: if this is no run folder, or there is no such
@@ -49,11 +55,18 @@ class SavedCheckpoint:
         """
         run = RunFolder(run_dir)
         check_run_folder(run.directory)
-        return cls(run, run.recipe(), choose_step(run, checkpoint))
+        recipe, store = run.recipe(), run.checkpoints()
+        best = store.best() if checkpoint == BEST else None
+        if best is not None:
+            if fault := checkpoint_fault(best.path):
+                raise UserError(f"{fault} Use another checkpoint.")
+            return cls(run, recipe, best.step, best.path)
+        step = choose_step(run, checkpoint)
+        return cls(run, recipe, step, store.path(step))
 
     @property
     def weights_file(self) -> Path:
-        return self.run.checkpoints().path(self.step) / WEIGHTS_FILE
+        return self.folder / WEIGHTS_FILE
 
     def load_translator(self, **options: Any) -> Translator:
         """Loads a translator with the weights that validation used.

@@ -1,5 +1,6 @@
 """Does what a run does before its first update, and measures some updates."""
 
+import dataclasses
 import sys
 import tempfile
 from pathlib import Path
@@ -23,7 +24,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     copy_initial_weights,
     open_data,
-    record_recipe,
+    resolve,
     take_prepared_data,
 )
 from keras_deepnmt.runs.train import (
@@ -79,9 +80,10 @@ def dry_run(
         recipe = take_prepared_data(recipe, prepared_dir, say)
     check_objective(recipe)
     existing = RunFolder(run_dir)
+    recipe = existing.with_max_shapes(recipe)
     if existing.directory.is_dir():
         has_prepared = prepared_dir is not None
-        existing.check_resumable(recipe, True, has_prepared=has_prepared)
+        existing.check_startable(recipe, has_prepared=has_prepared)
     is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
     with tempfile.TemporaryDirectory() as folder:
         run = RunFolder(folder)
@@ -110,8 +112,9 @@ def _rehearse(recipe, run, open_prepared, say):
     if training.batch_tokens != "auto":  # in the order of `train`
         strategy = make_strategy(training.strategy, training.replicas)
     data = open_prepared()
-    batch = find_batch(recipe, run, data, say)
-    record_recipe(recipe, run, data, batch)
+    batch = find_batch(recipe, None, data, say)
+    resolved = resolve(recipe, run, data, batch, None)
+    recipe = dataclasses.replace(recipe, resolved=resolved)
     if strategy is None:
         strategy = make_strategy(training.strategy, training.replicas)
     if batch is not None:
@@ -121,7 +124,9 @@ def _rehearse(recipe, run, open_prepared, say):
     # Checks what the training loop checks, and trains nothing.
     TrainingLoop(recipe, run, data, model, plan, Workers(strategy), quiet=True)
     if training.initialize_from is not None:
-        report = copy_initial_weights(recipe, run, data, model)
+        report = copy_initial_weights(
+            recipe, run, data, model, resolved["initialize_from"]
+        )
         say(f"Initialized: {report.describe()}")
     trained = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
     measured = measure_updates(recipe, data, plan, model, say)

@@ -1,0 +1,64 @@
+"""Checks of the values of recipe keys."""
+
+import math
+
+
+def check_above_zero(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and not above zero."""
+    _check(recipe, names, lambda value: value > 0, "be above zero")
+
+
+def check_above_one(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and not above one."""
+    _check(recipe, names, lambda value: value > 1, "be above 1")
+
+
+def check_not_negative(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and below zero."""
+    _check(recipe, names, lambda value: value >= 0, "not be negative")
+
+
+def check_fractions(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and not in [0, 1)."""
+    _check(recipe, names, lambda value: 0 <= value < 1, "lie in [0, 1)")
+
+
+def check_shares(recipe, *names: str) -> None:
+    """Raises a `ValueError` if one of the keys is given and not in [0, 1]."""
+    _check(recipe, names, lambda value: 0 <= value <= 1, "lie in [0, 1]")
+
+
+def _check(recipe, names, is_allowed, rule):
+    for name in names:
+        value = getattr(recipe, name)
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            rule = "be finite"
+        elif is_allowed(value):
+            continue
+        raise ValueError(f"`{name}` must {rule}. Received: {value}")
+
+
+def take_keys(recipe, choice, keys):
+    """Fills in the defaults of a choice and refuses the keys of other choices.
+
+    `choice` is the key that chooses. `keys` maps each of its values to the
+    keys that belong to it and their defaults. Raises a `ValueError` if a key
+    of another choice is given.
+    """
+    chosen = getattr(recipe, choice)
+    for name in {name for names in keys.values() for name in names}:
+        value = getattr(recipe, name)
+        if name in keys[chosen]:
+            if value is None:
+                # The run folder's copy of the recipe holds every value.
+                object.__setattr__(recipe, name, keys[chosen][name])
+        elif value is not None:
+            owners = " or ".join(
+                k for k, names in keys.items() if name in names
+            )
+            raise ValueError(
+                f"`{name}` belongs to `{choice}: {owners}`. Received: "
+                f"{value} with `{choice}: {chosen}`. Leave it out."
+            )

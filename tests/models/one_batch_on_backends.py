@@ -1,0 +1,85 @@
+"""Trains, tests and predicts one batch; prints what came of it.
+
+Run as a program, with a strategy as its argument (`one_device` or `mirrored`)
+and `KERAS_BACKEND` set, since devices and backend are fixed at the start. Rows
+do not divide by the devices.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import catalog  # noqa: E402
+
+from keras_deepnmt.training import make_strategy  # noqa: E402
+
+ENTRY = catalog.MODELS[1]
+BATCH = ENTRY.example(rows=5)
+WEIGHTS = np.ones(5)
+
+
+def compiled(strategy, weights=None):
+    with strategy.scope():
+        model = ENTRY.make(dropout=0.0)
+        model.compile(
+            keras.optimizers.SGD(0.5),
+            loss="sparse_categorical_crossentropy",
+            jit_compile=keras.config.backend() == "jax",
+        )
+    if weights is not None:
+        model.set_weights(weights)
+    return model
+
+
+def count_refused(model):
+    calls = [
+        lambda: model.fit(*BATCH, class_weight={1: 2.0}),
+        lambda: model.fit(*BATCH, sample_weight=WEIGHTS),
+        lambda: model.fit(*BATCH, validation_data=(*BATCH, WEIGHTS)),
+        lambda: model.train_on_batch(*BATCH, class_weight={1: 2.0}),
+        lambda: model.test_on_batch(*BATCH, sample_weight=WEIGHTS),
+    ]
+    refused = 0
+    for call in calls:
+        try:
+            call()
+        except ValueError as error:
+            refused += "is not supported: every real target" in str(error)
+    return refused
+
+
+def main(kind):
+    strategy = make_strategy(kind, 2 if kind == "mirrored" else None)
+    one = compiled(strategy)
+    other = compiled(strategy, one.get_weights())
+    found = {"refused": count_refused(one)}
+    found["predicted"] = list(one.predict_on_batch(BATCH[0]).shape)
+    history = one.fit(*BATCH, batch_size=5, verbose=0).history
+    evaluated = one.evaluate(*BATCH, batch_size=5, verbose=0)
+    trained, tested = other.train_on_batch(*BATCH), other.test_on_batch(*BATCH)
+    found["losses"] = history["loss"][0], trained[0]
+    found["plain losses"] = evaluated[0], tested[0]
+    found["tokens"] = [
+        float(tokens)
+        for tokens in (
+            history["tokens"][0],
+            evaluated[1],
+            trained[1],
+            tested[1],
+        )
+    ]
+    found["weights"] = max(
+        float(np.abs(mine - theirs).max())
+        for mine, theirs in zip(
+            one.get_weights(), other.get_weights(), strict=True
+        )
+    )
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

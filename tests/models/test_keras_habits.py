@@ -1,0 +1,176 @@
+"""What a Keras user may expect of `compile`, `fit` and their relatives.
+
+* Keras' cross-entropy, by name or as an object, is this package's
+* a loss may be a function; one that misreads log-probabilities is refused
+* one batch trains, is tested and predicted as in `fit` and `evaluate`, on
+  every backend and number of devices
+* weights, missing labels and an unknown number of batches are refused in one
+  sentence
+"""
+
+import backend_program
+import catalog
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from test_training_step import dataset_of
+
+from keras_deepnmt.losses import negative_log_likelihood
+
+ENTRY = catalog.MODELS[1]
+INPUTS, LABELS = BATCH = ENTRY.example(rows=4)
+WEIGHTS = np.ones(len(LABELS))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ENTRY.make(dropout=0.0)
+
+
+def compiled(model, **options):
+    model.compile(keras.optimizers.SGD(0.5), jit_compile=False, **options)
+    return model
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "sparse_categorical_crossentropy",
+        "cross_entropy",
+        keras.losses.sparse_categorical_crossentropy,
+        keras.losses.SparseCategoricalCrossentropy(),
+        keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True, ignore_class=0
+        ),
+        negative_log_likelihood,
+    ],
+)
+def test_cross_entropy_in_any_form_is_the_plain_loss_of_a_token(model, loss):
+    compiled(model, loss=loss)
+    found, tokens = model.sum_token_losses(LABELS, model(INPUTS), True)
+    expected, _ = model.sum_token_losses(LABELS, model(INPUTS), False)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert tokens == np.count_nonzero(LABELS)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "kl_divergence",
+        "mse",
+        keras.losses.MeanSquaredError(),
+        keras.losses.CategoricalCrossentropy(from_logits=True),
+        lambda labels, log_probs: keras.ops.mean(log_probs),
+    ],
+)
+def test_a_loss_that_is_not_of_tokens_is_refused(model, loss):
+    with pytest.raises(ValueError, match="`loss` must compute one value per"):
+        compiled(model, loss=loss)
+
+
+def test_another_class_than_padding_cannot_be_ignored(model):
+    loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=3)
+    with pytest.raises(ValueError, match="Received: ignore_class=3. Leave"):
+        compiled(model, loss=loss)
+
+
+def test_a_misspelt_loss_names_the_nearest(model):
+    with pytest.raises(ValueError, match='Did you mean "cross_entropy"'):
+        compiled(model, loss="cross_entropi")
+
+
+@keras.saving.register_keras_serializable(package="test_keras_habits")
+def doubled(labels, log_probs):
+    return 2.0 * negative_log_likelihood(labels, log_probs)
+
+
+def test_a_loss_that_is_a_function_is_saved_with_the_model(model, tmp_path):
+    compiled(model, loss=doubled).save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.token_loss.function is doubled
+
+
+def test_one_batch_is_trained_and_tested_as_in_fit_and_evaluate(model):
+    before = model.get_weights()
+    history = compiled(model).fit(dataset_of(BATCH), verbose=0).history
+    trained, tested = model.get_weights(), model.evaluate(*BATCH, verbose=0)
+    model.set_weights(before)
+    found = compiled(model).train_on_batch(*BATCH)
+    np.testing.assert_allclose(found, [history["loss"][0], *tested[1:]])
+    for one, other in zip(trained, model.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    as_dict = model.test_on_batch(*BATCH, return_dict=True)
+    np.testing.assert_allclose(as_dict["loss"], tested[0], rtol=1e-5)
+    assert as_dict["tokens"] == np.count_nonzero(LABELS)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "class_weight"])
+def test_weights_are_refused_in_one_sentence(model, name):
+    weights = {name: WEIGHTS if name == "sample_weight" else {3: 2.0}}
+    compiled(model)
+    calls = [model.fit, model.train_on_batch]
+    if name == "sample_weight":
+        calls += [model.evaluate, model.test_on_batch]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"`{name}` is not supported"):
+            call(*BATCH, **weights)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [(*BATCH, WEIGHTS)],
+        (batch for batch in [(*BATCH, WEIGHTS)]),
+        tf.data.Dataset.from_tensors((*BATCH, WEIGHTS)),
+    ],
+)
+def test_weights_in_batches_are_refused(model, data):
+    with pytest.raises(ValueError, match="`sample_weight` is not supported"):
+        compiled(model).fit(data, steps_per_epoch=1, verbose=0)
+
+
+def test_weights_of_validation_data_are_refused_not_dropped(model):
+    with pytest.raises(ValueError, match="`sample_weight` is not supported"):
+        compiled(model).fit(*BATCH, validation_data=(*BATCH, WEIGHTS))
+
+
+def test_other_inputs_than_the_two_ids_are_refused(model):
+    compiled(model)
+    for wrong in ([list(INPUTS.values()), LABELS], [INPUTS, None]):
+        for call in (model.fit, model.evaluate, model.test_on_batch):
+            with pytest.raises(ValueError, match="`x` must be a dict"):
+                call(*wrong)
+    with pytest.raises(ValueError, match="Received: 1 elements"):
+        model.fit([(INPUTS,)])
+
+
+def test_a_model_that_is_not_compiled_says_so():
+    with pytest.raises(ValueError, match="`compile` must be called before `fi"):
+        ENTRY.make().fit(*BATCH)
+
+
+# Keras says so of every dataset whose length it does not know.
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
+    unknown = dataset_of(BATCH, BATCH).filter(lambda *batch: True)
+    compiled(model)
+    with pytest.raises(ValueError, match="Received: x of unknown cardinality"):
+        model.fit(unknown, verbose=0)
+    model.fit(unknown.repeat(), steps_per_epoch=3, verbose=0)
+    assert int(model.optimizer.iterations) == 3
+    tokens = model.evaluate(unknown, verbose=0)[1]
+    assert tokens == 2 * np.count_nonzero(LABELS)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_one_batch_on_two_devices_is_that_of_fit(backend):
+    script = str(backend_program.FOLDER / "models" / "one_batch_on_backends.py")
+    found = backend_program.found_by(script, "mirrored", backend)
+    assert found["refused"] == 5
+    assert found["predicted"] == [5, 5, 13]
+    assert found["tokens"] == [19.0] * 4
+    np.testing.assert_allclose(*found["losses"], rtol=1e-5)
+    np.testing.assert_allclose(*found["plain losses"], rtol=1e-5)
+    assert found["weights"] < 1e-6
