@@ -33,6 +33,7 @@ def speed_tables():
         *_joeynmt(),
         *_input_pipeline(),
         *_compilation_cache(),
+        *_translation_start(),
         *_layers(),
     ]
 
@@ -184,6 +185,27 @@ def _compilation_cache():
                 row["second_seconds_median"], 1
             ),
             "ratio": lambda row: ratio(row["ratio_median"]),
+        },
+    )
+
+
+def _translation_start():
+    return table_section(
+        "First translations of a command",
+        read_rows(RESULTS / "translation_start.csv"),
+        {
+            "recipe": lambda row: f"`{row['recipe']}`",
+            "lines": lambda row: row["lines"],
+            "source tokens": lambda row: row["tokens"],
+            "plain graphs (s)": lambda row: decimals(
+                row["plain_seconds_median"], 1
+            ),
+            "compiled, empty cache (s)": lambda row: decimals(
+                row["compiled_seconds_median"], 1
+            ),
+            "compiled, cache of the command before (s)": lambda row: decimals(
+                row["cached_seconds_median"], 1
+            ),
         },
     )
 

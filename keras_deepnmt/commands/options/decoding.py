@@ -68,8 +68,8 @@ def add_checkpoint(parser: VerbParser) -> None:
         type=_checkpoint,
         metavar="latest|best|STEP",
         help="Checkpoint to use instead of the final model, also of an "
-        "unfinished run: latest, best (the one with the best validation of "
-        "those kept) or the number of an update. Default: the final model.",
+        "unfinished run: latest, best (that of the best validation) or "
+        "the number of an update. Default: the final model.",
     )
 
 
