@@ -300,9 +300,8 @@ class TrainingRecipe:
             back from the last update. Defaults to 1000.
         average_checkpoints: number of last checkpoints that are averaged into
             the final model; 1 takes the last one. Defaults to 1.
-        early_stopping_patience: number of validations without a better value
-            before the run stops; the final model is then the best checkpoint.
-            Null never stops early.
+        early_stopping_patience: validations without a better value before the
+            run stops, with the best checkpoint as final model; null: never.
         early_stopping_metric: the value that must improve: `val_bleu` or
             `val_loss`; the best checkpoint has it. Defaults to `val_bleu`.
         divergence: when a run has diverged and goes back to an earlier

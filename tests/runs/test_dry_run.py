@@ -18,7 +18,7 @@ from keras_deepnmt.runs.training_loop import TrainingLoop
 
 
 def stop(loop):
-    raise InterruptedError
+    raise KeyboardInterrupt
 
 
 def content(folder):
@@ -97,7 +97,7 @@ def test_it_leaves_a_run_that_was_begun_as_it_is(
 ):
     run_dir = tmp_path / "run"
     monkeypatch.setattr(TrainingLoop, "run", stop)
-    with pytest.raises(InterruptedError):
+    with pytest.raises(KeyboardInterrupt):
         train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     before = content(run_dir)
     assert before

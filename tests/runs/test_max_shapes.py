@@ -35,6 +35,7 @@ def data(prepared_dir):
 def start(run, recipe):
     """Records a run as `train` does, without training."""
     recipe = run.with_max_shapes(recipe)
+    run.check_startable(recipe)
     run.directory.mkdir(parents=True, exist_ok=True)
     if run.recipe_file.is_file():
         run.begin(recipe, {}, run.directory)
