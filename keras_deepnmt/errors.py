@@ -43,7 +43,10 @@ def refused_values(place: str) -> Iterator[None]:
     """Raises what an object refuses about its arguments as a `UserError`.
 
     For the places where the values of a file become objects: what is refused
-    there is a mistake in the file. `place` names it in the message.
+    there is a mistake in the file.
+
+    Args:
+        place: names the file or key in the message.
 
     Example:
     >>> with refused_values("recipe mine, `model`"):

@@ -54,8 +54,11 @@ NO_VERB |= {"--porcelain", "--tf_xla_persistent_cache_directory"}
 
 
 def options_of(verb):
-    entries = r"^  (?:-\w(?: [^-\s]+)?, )?(--[\w-]+)"
-    return set(re.findall(entries, help_of(verb), re.MULTILINE))
+    # The names of an option, before two spaces and its description.
+    entries = re.findall(r"^  (-.*?)(?:  |$)", help_of(verb), re.MULTILINE)
+    return {
+        name for entry in entries for name in re.findall(r"--[\w-]+", entry)
+    }
 
 
 def help_of(verb):
@@ -131,6 +134,12 @@ def test_every_option_is_read_by_its_verb(verb):
             for side in ("source", "target")
         }
     destinations = {o[2:].replace("-", "_") for o in options_of(verb)}
+    # `--no-compile` is the same option as `--compile`.
+    destinations = {
+        name
+        for name in destinations
+        if name.removeprefix("no_") not in destinations - {name}
+    }
     # `cli` reads the option that all verbs have.
     offenders = destinations - {"help", "quiet"} - read
     refuse(sorted(offenders), f"Remove these options of deepnmt {verb}.")
