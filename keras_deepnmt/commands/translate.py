@@ -1,6 +1,5 @@
 """`deepnmt translate`: translates lines as they are read."""
 
-import sys
 from functools import partial
 from typing import Literal
 
@@ -21,6 +20,7 @@ from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import (
     decode_windows,
     input_name,
+    is_typed,
     read_windows,
 )
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
@@ -119,7 +119,7 @@ def _translate(translators, windows, output, warnings, advance, num_hypotheses):
         output.writelines(f"{line}\n" for line in outputs)
         output.flush()
         number += len(texts)
-        if sys.stdin.isatty():
+        if is_typed():
             warnings.print()  # at once, to the person who typed the line
 
 

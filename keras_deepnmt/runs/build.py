@@ -257,7 +257,7 @@ def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:
             longest = max(longest, int(longer_side.max()))
         if long_pairs:
             lines.append(
-                f"Warning: {long_pairs:,} of {len(lengths):,} pairs of "
+                f"{long_pairs:,} of {len(lengths):,} pairs of "
                 f"`{split}` are longer than the model's `max_length` of "
                 f"{model.max_length:,} tokens (the longest has {longest:,}). "
                 "Learned positions end there, so all tokens beyond have the "

@@ -132,7 +132,7 @@ def describe_constant_temperature(
         return None
     value = float(keras.ops.convert_to_numpy(weights[0]))
     return (
-        f"Warning: the temperature of relaxed samples stays {value:g}, because "
+        f"the temperature of relaxed samples stays {value:g}, because "
         "the recipe has no `training.temperature`, so that one-hot roles are "
         "never nearly one-hot in training. For the schedule of Weissenborn et "
         "al. (2019), from 5 down to 0.5, add `training.temperature: {}`, or "

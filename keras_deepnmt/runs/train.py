@@ -1,6 +1,7 @@
 """Trains a recipe into a run folder."""
 
 import dataclasses
+import logging
 import math
 import sys
 from collections.abc import Callable
@@ -39,6 +40,8 @@ from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.zoo.registry import get_preset
 
+_logger = logging.getLogger(__name__)
+
 
 def train(
     recipe: Recipe | str | Path,
@@ -70,7 +73,7 @@ def train(
             and scores of the run are deleted; its finished model, if it has
             one, is replaced when the new one is complete. Data prepared in
             the run folder are kept if they are those of the recipe.
-        quiet: whether nothing is shown.
+        quiet: whether only warnings are shown.
 
     Returns:
         The content of `run.json`: preset, vocabularies, hashes, steps, the
@@ -214,7 +217,7 @@ def build_for_training(
 ) -> keras.Model:
     """Builds and compiles the model of a recipe in the strategy's scope.
 
-    `say` prints what does not train, and warnings.
+    `say` prints what does not train. Warnings are logged.
 
     Raises:
         UserError: if the model or the objective refuses an option.
@@ -226,7 +229,7 @@ def build_for_training(
     if frozen:
         say(_describe_frozen(model, frozen))
     for warning in describe_long_pairs(model, data):
-        say(warning)
+        _logger.warning(warning)
     return model
 
 

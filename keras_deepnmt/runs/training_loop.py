@@ -1,6 +1,7 @@
 """Trains a compiled model by `fit`, from its last checkpoint to the end."""
 
 import contextlib
+import logging
 import signal
 import sys
 import threading
@@ -38,6 +39,8 @@ from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.weight_average import averaged_weights
+
+_logger = logging.getLogger(__name__)
 
 
 class TrainingLoop:
@@ -152,7 +155,7 @@ class TrainingLoop:
             self.rollbacks.restore_state(self.model, start)
         warning = describe_constant_temperature(self.recipe, self.model)
         if warning is not None:
-            self._print(warning)
+            _logger.warning(warning)
         while not self._train_from(start):
             start = self.step
 

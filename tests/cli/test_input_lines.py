@@ -4,8 +4,16 @@ A byte order mark is no part of the first line, and stays in all others.
 """
 
 import os
+import sys
 
-from keras_deepnmt.commands.terminal.input_lines import stream_lines
+import pytest
+
+from keras_deepnmt.commands.terminal.input_lines import (
+    is_typed,
+    read_windows,
+    stream_lines,
+)
+from keras_deepnmt.errors import UserError
 
 MARK = b"\xef\xbb\xbf"
 
@@ -16,7 +24,11 @@ def read_lines(*writes, size=2):
         os.write(writing, content)
     os.close(writing)
     try:
-        return [line for lines in stream_lines(reading, size) for line in lines]
+        return [
+            line.decode()
+            for lines in stream_lines(reading, size)
+            for line in lines
+        ]
     finally:
         os.close(reading)
 
@@ -26,9 +38,17 @@ def test_a_byte_order_mark_on_standard_input_is_dropped():
         "ein Hund",
         "eine Katze",
     ]
-    assert read_lines(MARK) == [""]
+    assert read_lines(MARK) == []
 
 
 def test_a_byte_order_mark_in_a_later_line_is_text():
     lines = read_lines(b"a\nb\nc\n" + MARK + b"d")
     assert lines == ["a", "b", "c", "\ufeffd"]
+
+
+def test_a_closed_standard_input_is_refused(monkeypatch):
+    """As in `deepnmt translate RUN <&-`."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert not is_typed()
+    with pytest.raises(UserError, match="standard input is closed"):
+        next(read_windows(None, 4))

@@ -78,19 +78,18 @@ def test_a_model_without_a_temperature_is_refused(train_in, tmp_path):
 
 
 def test_a_temperature_that_does_not_fall_is_warned_of_once(
-    with_temperature, train_in, without_search, tmp_path, capsys
+    with_temperature, train_in, without_search, tmp_path, caplog
 ):
     short = {"training.steps": 2, "training.validate_every": 1}
-    train_in(short, quiet=False)
-    said = capsys.readouterr().err
-    assert (
-        said.count("Warning: the temperature of relaxed samples stays 1") == 1
-    )
+    train_in(short)
+    said = caplog.text
+    assert said.count("the temperature of relaxed samples stays 1") == 1
     assert "add `training.temperature: {}`" in said
     # The remedy, as it is written there.
     (tmp_path / "run").rename(tmp_path / "constant")
-    train_in({**short, "training.temperature": {}}, quiet=False)
-    assert "Warning" not in capsys.readouterr().err
+    caplog.clear()
+    train_in({**short, "training.temperature": {}})
+    assert "temperature" not in caplog.text
     assert temperature(tmp_path / "run", 2) == pytest.approx(5 * 0.9995)
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs import train as training
 from keras_deepnmt.runs.build import build_model, describe_long_pairs
-from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.strategies import Workers, make_strategy
+from keras_deepnmt.runs.train import build_for_training
+from keras_deepnmt.training.strategies import make_strategy
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def test_pairs_longer_than_the_positions_of_the_model_are_counted(
     longest = data.store("train").lengths.max(axis=1)
     train, valid = warnings_of(6)
     count = int((longest > 6).sum())
-    assert train.startswith(f"Warning: {count} of {len(longest)} pairs of `tr")
+    assert train.startswith(f"{count} of {len(longest)} pairs of `tr")
     assert f"(the longest has {longest.max()})" in train
     assert "pairs of `valid` are longer than the model" in valid
 
@@ -47,18 +46,14 @@ def test_nothing_is_said_of_pairs_that_fit(warnings_of, data):
     assert warnings_of(longest) == []
 
 
-def test_training_begins_with_the_warning(
-    recipe_file, data, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(training.TrainingLoop, "run", lambda loop: None)
-    strategy = make_strategy("one_device", None)
-    training._run_loop(
+def test_training_begins_with_the_warning(recipe_file, data, caplog):
+    """Also with --quiet."""
+    build_for_training(
         load_recipe(recipe_file, {"model.overrides.max_length": 6}),
-        RunFolder(tmp_path),
         data,
-        strategy,
-        Workers(strategy),
-        quiet=False,
+        make_strategy("one_device", None),
+        say=lambda text: None,
     )
-    error = capsys.readouterr().err
-    assert error.count("are longer than the model's `max_length` of 6") == 2
+    warned = [record.levelname for record in caplog.records]
+    assert warned == ["WARNING", "WARNING"]
+    assert "are longer than the model's `max_length` of 6" in caplog.text

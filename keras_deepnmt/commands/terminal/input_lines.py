@@ -35,13 +35,27 @@ def read_windows(path: str | None, batch_size: int) -> Iterator[list[bytes]]:
     up to 16 batches.
     """
     if path in (None, "-"):
-        yield from stream_lines(sys.stdin.fileno(), batch_size)
+        yield from stream_lines(standard_input(), batch_size)
     elif _is_text_file(path):
         yield from windows_of(LineReader(path), batch_size)
     else:
         # A named pipe, whose lines come one by one, or an empty file.
         with open(path, "rb") as file:
             yield from stream_lines(file.fileno(), batch_size)
+
+
+def standard_input() -> int:
+    """Returns the descriptor of standard input; refuses a closed one."""
+    if sys.stdin is None:
+        raise UserError(
+            "standard input is closed. Give a file, or redirect standard input."
+        )
+    return sys.stdin.fileno()
+
+
+def is_typed() -> bool:
+    """Whether standard input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def windows_of(items: Iterable[T], batch_size: int) -> Iterator[list[T]]:

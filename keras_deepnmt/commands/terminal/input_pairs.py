@@ -1,6 +1,5 @@
 """Reads sources with their translations, a window at a time."""
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from keras_deepnmt.commands.terminal.input_lines import (
     STANDARD_INPUT,
+    standard_input,
     stream_lines,
     windows_of,
 )
@@ -44,7 +44,7 @@ def read_pairs(
             numbers of lines; the pairs before were yielded then.
     """
     if source is None:
-        for lines in stream_lines(sys.stdin.fileno(), batch_size):
+        for lines in stream_lines(standard_input(), batch_size):
             yield [_split(line) for line in lines]
         return
     if "-" in (source, target):
@@ -81,7 +81,7 @@ def _windows_with_standard_input(source, target, batch_size):
     file = Path(target if is_source else source)
     others = iter(LineReader(file))
     number = 0
-    for lines in stream_lines(sys.stdin.fileno(), batch_size):
+    for lines in stream_lines(standard_input(), batch_size):
         beside = list(islice(others, len(lines)))
         sides = (lines, beside) if is_source else (beside, lines)
         yield list(zip(*sides, strict=False))
