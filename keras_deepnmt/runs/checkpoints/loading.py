@@ -10,11 +10,10 @@ from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.build import build_model, compile_model
+from keras_deepnmt.runs.build import load_checkpoint
 from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
 from keras_deepnmt.runs.finish import describe_speed
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.trained_run import check_run_folder
 
@@ -112,13 +111,4 @@ class SavedCheckpoint:
             f"{side}_vocabulary_size": tokenizer.vocabulary_size
             for side, tokenizer in tokenizers.items()
         }
-        model = build_model(self.recipe, sizes)
-        if self.recipe.training.optimizer.average_momentum is None:
-            model.load_weights(self.weights_file)
-            return model
-        trained = build_model(self.recipe, sizes)
-        compile_model(self.recipe, trained)
-        trained.load_weights(self.weights_file)
-        take_averages(trained)
-        model.set_weights(trained.get_weights())
-        return model
+        return load_checkpoint(self.recipe, sizes, self.folder)
