@@ -93,6 +93,9 @@ def _preset(model, slots, arguments_of, earlier):
             for name in tuple(given)
             if known is not None and name not in known
         }
+        if given.get("tie_output_embedding") is False:
+            # One matrix for all embeddings would be that of the output too.
+            given.setdefault("share_embeddings", False)
         size_arguments = {**arguments_of(*vocabulary_sizes), **given}
         layers = slots(size_arguments)
         _check_options(options, layers, known, preset.__name__)

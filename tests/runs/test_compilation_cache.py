@@ -168,8 +168,8 @@ def test_the_next_start_takes_up_what_was_compiled(recipe_file, tmp_path):
 
     first = start("a first")
     before = entries("a first")
-    # Training, validation of two shapes, and two searches.
-    assert len(before) >= 5
+    # Training, validation, and two searches, of one shape each.
+    assert len(before) >= 4
     (tmp_path / "second").mkdir()
     caches = [tmp_path / name / "xla_cache" for name in ("a first", "second")]
     caches[0].rename(caches[1])

@@ -7,7 +7,7 @@ from tiny_translator import make_translator
 @pytest.fixture(scope="session")
 def translator(tmp_path_factory):
     folder = tmp_path_factory.mktemp("translator")
-    return make_translator(folder, steps=60, num_beams=3, compiled=False)
+    return make_translator(folder, steps=150, num_beams=3, compiled=False)
 
 
 @pytest.fixture(scope="session")
