@@ -116,7 +116,7 @@ def run(options: Namespace) -> None:
 
 def _dry_run(recipe, run_dir, options):
     import_backend()
-    from keras_deepnmt.runs.dry_run.rehearsal import dry_run
+    from keras_deepnmt.runs.dry_run.measured_start import dry_run
 
     result = dry_run(
         recipe,

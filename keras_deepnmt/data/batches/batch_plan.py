@@ -159,7 +159,9 @@ class BatchPlan:
             f"expected padding {100 * self.padding_fraction:.1f}% "
             f"(target side {100 * self.target_padding_fraction:.1f}%)",
             f"{self.target_tokens_per_batch:,.0f} real target tokens a batch",
-            f"{len(self.batch_shapes)} compilations",
+            "1 compilation"
+            if len(self.batch_shapes) == 1
+            else f"{len(self.batch_shapes)} compilations",
         ]
         return "\n".join(lines)
 

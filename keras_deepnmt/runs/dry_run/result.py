@@ -90,8 +90,8 @@ class DryRun:
                 *shapes,
                 f"time in all: about {_duration(updates)} for {self.steps:,} "
                 f"updates and {_duration(self.compile_seconds)} to compile "
-                f"{self.num_shapes} batch shapes; validation and checkpoints "
-                "are not counted",
+                f"all batch shapes ({self.num_shapes}); validation and "
+                "checkpoints are not counted",
             ]
         )
 

@@ -93,7 +93,7 @@ def dry_run(
             place = existing if is_prepared else run
             return open_data(recipe, place, data_dir, prepared_dir, quiet)
 
-        return _rehearse(recipe, run, open_prepared, say)
+        return _start_and_measure(recipe, run, open_prepared, say)
 
 
 def _check_strategy(recipe):
@@ -105,7 +105,7 @@ def _check_strategy(recipe):
         )
 
 
-def _rehearse(recipe, run, open_prepared, say):
+def _start_and_measure(recipe, run, open_prepared, say):
     """Makes the dry run in a temporary run folder."""
     training = recipe.training
     strategy = None
