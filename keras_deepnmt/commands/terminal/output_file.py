@@ -53,7 +53,6 @@ def open_output(path: str | None) -> Iterator[TextIO]:
             open(temporary, "w", encoding="utf-8") as output,
         ):
             yield output
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"interrupted. {path} was not written."
-        ) from None
+    except KeyboardInterrupt as stop:
+        # SIGTERM keeps its exit code.
+        raise type(stop)(f"interrupted. {path} was not written.") from None
