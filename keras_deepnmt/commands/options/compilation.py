@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
 # About the first batch of sentences. For 488 tokens the quickstart's model took
-# 9.3 s of processor time by plain graphs from the start to the end of the
-# command, 11.5 s compiled, and 8.9 s with the cache of the command before
-# (`benchmarks/speed/translation_start.py`).
+# 7.1 s of processor time by plain graphs from the start to the end of the
+# command, 8.8 s compiled, and 7.0 s with the cache of the command before
+# (`benchmarks/speed/translation_start.py`). For 1,456 tokens, too, plain
+# graphs took less than compiling.
 FEW_TOKENS = 500
 
 
