@@ -23,7 +23,7 @@ class PipeCopy:
     """
 
     def __init__(self, pipe: Path):
-        self._file = tempfile.NamedTemporaryFile(prefix="deepnmt-pipe-")  # noqa: SIM115
+        self._file = tempfile.NamedTemporaryFile(prefix="deepnmt-pipe-")
         self.path = Path(self._file.name)
         with open(pipe, "rb") as content:
             try:

@@ -11,18 +11,23 @@ from digit_run import environment
 from keras_deepnmt.commands import VERBS
 
 
+def run_script(script):
+    """Runs Python code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+
+
 def test_help_comes_at_once_and_without_tensorflow():
     script = (
         "import sys; from keras_deepnmt.cli import main; main(['--help']);"
         "print(sorted({'tensorflow', 'keras', 'jax'} & set(sys.modules)))"
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    done = run_script(script)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Computing time: what else runs on the machine does not count.
     seconds = after.ru_utime - before.ru_utime
@@ -36,12 +41,7 @@ def test_help_of_a_command_comes_without_tensorflow():
         "[main([verb, '--help']) for verb in VERBS];"
         "print(sorted({'tensorflow', 'keras', 'jax'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    done = run_script(script)
     assert done.stdout.endswith("[]\n"), done.stderr
 
 
@@ -134,12 +134,7 @@ def test_no_library_adds_its_own_lines_where_jax_is_missing():
         "import sys; sys.modules['jax'] = None;"
         "from keras_deepnmt.cli import main; main(['verify', 'nowhere'])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    done = run_script(script)
     assert done.stderr.startswith("deepnmt verify: error: nowhere")
     assert done.stderr.count("\n") == 1, done.stderr
 
@@ -151,12 +146,7 @@ def test_recipes_are_listed_without_tensorflow():
         "main(words); main([*words, '--json']);"
         "print(sorted({'tensorflow', 'keras', 'jax'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    done = run_script(script)
     assert done.stdout.startswith("conv_seq2seq_tiny.multi30k_en_de\n")
     assert done.stdout.endswith("[]\n"), done.stderr
 

@@ -65,6 +65,7 @@ def test_parts_have_the_scores_of_single_rows(model, rows, length, jit_compile):
         assert not found[row, end:].any()
 
 
+# `test_jax.py` runs this file on JAX, where no such graph is made.
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="Only TensorFlow exports.")
 def test_a_graph_of_open_shapes_gives_the_same(model):
     import tensorflow as tf
