@@ -1,18 +1,25 @@
 """Finds the files of a corpus: given by path, found by name, or downloaded."""
 
-import contextlib
 import difflib
 import os
-import sys
 from pathlib import Path
 
 from keras_deepnmt.data.corpora import CorpusFiles, CorpusOptions, LineReader
-from keras_deepnmt.data.corpus_registry import (
-    NAMED_CORPORA,
+from keras_deepnmt.data.known_corpora.archives import build_text
+from keras_deepnmt.data.known_corpora.downloads import (
+    download,
+    download_archive,
+)
+from keras_deepnmt.data.known_corpora.registry import NAMED_CORPORA
+from keras_deepnmt.data.known_corpora.sources import (
+    BuiltFile,
+    CorpusFile,
+    DemoFile,
     NamedCorpus,
     NamedFile,
 )
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_lock, file_sha256, write_text
 
 
 def list_named_corpora() -> list[str]:
@@ -46,7 +53,7 @@ def find_named_corpus(name: str) -> NamedCorpus:
     if name in reversed_names:
         corpus = NAMED_CORPORA[reversed_names[name]]
         splits = {s: sides[::-1] for s, sides in corpus.splits.items()}
-        return NamedCorpus(name, splits)
+        return NamedCorpus(name, splits, corpus.notes)
     near = difflib.get_close_matches(
         name, [*NAMED_CORPORA, *reversed_names], 1, 0.4
     )
@@ -88,42 +95,78 @@ def find_corpus_files(
             copies=tuple(reader.copy for reader in readers),
         )
     named = find_named_corpus(corpus.name)
-    splits = named.splits
-    sides = splits[split] if len(splits) > 1 else next(iter(splits.values()))
     paths = [
-        _local_file(file, Path(data_dir))
+        _local_file(file, Path(data_dir), cache_dir, progress)
         if data_dir is not None
         else fetch_file(file, cache_dir, progress)
-        for file in sides
+        for file in _sides(named, split)
     ]
     return CorpusFiles(named.name, *paths, corpus.weight)
 
 
+def _sides(corpus, split):
+    splits = corpus.splits
+    if len(splits) == 1:
+        return next(iter(splits.values()))
+    if split in splits:
+        return splits[split]
+    raise UserError(
+        f"{corpus.name}: has no part for `{split}`, only for "
+        f"{' and '.join(splits)}. Name another corpus, or take pairs out of "
+        f"the training text (`{split}_pairs`)."
+    )
+
+
 def fetch_file(
-    file: NamedFile,
+    file: CorpusFile,
     cache_dir: str | Path | None = None,
     progress: bool = True,
 ) -> Path:
-    """Downloads a file unless the cache has it, and verifies its SHA-256.
+    """Gets a file unless the cache has it, and verifies it.
 
-    `cache_dir` defaults to Keras' folder. A failed download or another SHA-256
-    raises a `UserError`.
+    It is downloaded, built from archives that are downloaded, or written by
+    the package. `cache_dir` defaults to Keras' folder. A failed download or
+    another SHA-256 raises a `UserError`.
 
     Example:
     >>> corpus = find_named_corpus("newstest2014_en_de")
     >>> path = fetch_file(corpus.splits["test"][0])  # doctest: +SKIP
     """
-    if cache_dir is None:
-        cache_dir = os.environ.get("KERAS_HOME", Path.home() / ".keras")
-    folder = Path(cache_dir) / "keras_deepnmt"
-    folder = (folder / file.local_names[0]).parent
+    cache = _cache_folder(cache_dir)
+    if isinstance(file, DemoFile):
+        return _demo_file(file, cache)
+    if isinstance(file, BuiltFile):
+        return _built_file(file, cache, cache / "archives", progress)
+    if file.address is None:
+        raise UserError(
+            f"{file.local_names[0]}: is at no public address. Give the folder "
+            "that has it (`--data-dir`)."
+        )
+    folder = _made((cache / file.local_names[0]).parent)
     path = folder / file.address.rsplit("/", 1)[-1]
     if path.exists():
         _check_sha256(path, file, "Delete it to have it fetched again.")
         return path
-    # Downloaded under a temporary name until it is verified: get_file accepts
-    # any file that already has the final name, even an incomplete one.
-    fetched = folder / f"{path.name}.fetching-{os.getpid()}"
+    remedy = (
+        f"It came from {file.address} and was not kept; take the file from a "
+        "folder (`--data-dir`)."
+    )
+    download(
+        file.address,
+        path,
+        lambda part: _check_sha256(part, file, remedy),
+        progress=progress,
+    )
+    return path
+
+
+def _cache_folder(cache_dir):
+    if cache_dir is None:
+        cache_dir = os.environ.get("KERAS_HOME", Path.home() / ".keras")
+    return Path(cache_dir) / "keras_deepnmt"
+
+
+def _made(folder):
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -131,55 +174,60 @@ def fetch_file(
             f"{folder}: the folder for downloaded files cannot be created "
             f"({error.strerror}). Set KERAS_HOME to another folder."
         ) from error
-    try:
-        _get_file(file.address, fetched, progress)
-        _check_sha256(
-            fetched,
-            file,
-            f"It came from {file.address} and was not kept; take the file "
-            "from a folder (`--data-dir`).",
-        )
-        os.replace(fetched, path)
-    finally:
-        fetched.unlink(missing_ok=True)
+    return folder
+
+
+def _built_file(file, cache, archives_dir, progress):
+    """Builds a text in the cache; its SHA-256 is recorded beside it."""
+    path = cache / file.local_name
+    record = path.with_name(f"{path.name}.sha256")
+    _made(path.parent)
+    with file_lock(path):
+        if path.exists() and record.exists():
+            recorded = NamedFile(None, record.read_text().split()[0], ())
+            remedy = f"Delete it and {record.name} to have it built again."
+            _check_sha256(path, recorded, remedy)
+            return path
+        archives = {}
+        for archive in dict.fromkeys(m.archive for m in file.members):
+            # A folder of the user is left as it is.
+            known = _made(cache / "archives") / f"{archive.name}.sha256"
+            archives[archive.name] = archives_dir / archive.name
+            download_archive(archive, archives[archive.name], known, progress)
+        build_text(file, archives, path)
+        write_text(record, f"{file_sha256(path)}  {path.name}\n")
     return path
 
 
-def _get_file(address: str, path: Path, progress: bool):
-    import keras
+def _demo_file(file, cache):
+    from keras_deepnmt.data.demo import write_demo_corpus
 
-    with contextlib.ExitStack() as stack:
-        # Keras reports progress on stdout, which is for the command's results.
-        stderr = (
-            sys.stderr if progress else stack.enter_context(_open_devnull())
-        )
-        stack.enter_context(contextlib.redirect_stdout(stderr))
-        try:
-            keras.utils.get_file(
-                path.name,
-                address,
-                cache_dir=str(path.parent.parent),
-                cache_subdir=path.parent.name,
-            )
-        except Exception as error:  # get_file raises plain `Exception`
-            raise UserError(
-                f"{address} could not be fetched ({error}). Try again, or take "
-                "the file from a folder (`--data-dir`)."
-            ) from error
+    path = cache / file.local_name
+    _made(path.parent)
+    with file_lock(path.parent / "demo"):
+        if not path.exists():
+            write_demo_corpus(path.parent, num_train=40_000, num_test=500)
+    _check_sha256(path, file, "Delete its folder to have it written again.")
+    return path
 
 
-def _open_devnull():
-    return open(os.devnull, "w")
-
-
-def _local_file(file: NamedFile, data_dir: Path) -> Path:
+def _local_file(
+    file: CorpusFile, data_dir: Path, cache_dir, progress: bool
+) -> Path:
     for name in file.local_names:
         for path in (data_dir / name, data_dir / f"{name}.gz"):
             if path.exists():
-                _check_sha256(path, file, "It was left as it is.")
+                if not isinstance(file, BuiltFile):
+                    _check_sha256(path, file, "It was left as it is.")
                 return path
+    if isinstance(file, DemoFile):
+        return fetch_file(file, cache_dir, progress)
+    archives = {member.archive.name for member in getattr(file, "members", ())}
+    if archives and all((data_dir / name).exists() for name in archives):
+        return _built_file(file, _cache_folder(cache_dir), data_dir, progress)
+    also = f" or of {', '.join(sorted(archives))}" if archives else ""
     raise UserError(
-        f"{data_dir / file.local_names[0]}: no such file. Give another "
+        f"{data_dir / file.local_names[0]}: no such file{also}. Give another "
         "`--data-dir`, or none to have it fetched."
     )
 
