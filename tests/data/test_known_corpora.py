@@ -206,6 +206,11 @@ def test_a_part_that_a_corpus_lacks_is_refused():
         finding.find_corpus_files(options, "test")
 
 
+def test_training_text_is_no_test_set():
+    with pytest.raises(UserError, match="has no part for `test`, only for"):
+        finding.find_corpus_files(CorpusOptions(name="setimes_tr_en"), "test")
+
+
 def test_a_corpus_without_an_address_needs_a_folder(tmp_path):
     options = CorpusOptions(name="iwslt14_47k_de_en")
     with pytest.raises(UserError, match="no public address. .*--data-dir"):

@@ -44,7 +44,7 @@ def test_recipes_with_a_file_load(name):
     recipe = load_recipe_once(name)
     assert recipe.name == name
     assert recipe.model.preset in list_models()
-    assert name.startswith(recipe.model.preset)
+    assert name.split(".")[0] == recipe.model.preset
 
 
 def test_other_recipes_change_the_preset_alone():

@@ -73,8 +73,8 @@ def find_corpus_files(
 ) -> CorpusFiles:
     """Finds the two files of a corpus, and downloads them if necessary.
 
-    `split` chooses the split of a named corpus; a corpus with a single split
-    (`newstest2014_en_de`) always gives that one. Named corpora are taken from
+    `split` chooses the split of a named corpus; a corpus that is a test set
+    (`newstest2014_en_de`) gives it for any split. Named corpora are taken from
     `data_dir` if it is given, and are otherwise downloaded to `cache_dir`
     (default: Keras' folder). A file that is missing, cannot be downloaded or
     has another SHA-256 raises a `UserError`.
@@ -106,10 +106,10 @@ def find_corpus_files(
 
 def _sides(corpus, split):
     splits = corpus.splits
-    if len(splits) == 1:
-        return next(iter(splits.values()))
     if split in splits:
         return splits[split]
+    if list(splits) == ["test"]:  # test sets of other years serve as training
+        return splits["test"]
     raise UserError(
         f"{corpus.name}: has no part for `{split}`, only for "
         f"{' and '.join(splits)}. Name another corpus, or take pairs out of "

@@ -114,8 +114,8 @@ class NamedCorpus:
 
     Attributes:
         name: The name.
-        splits: The source and target file of each split. A corpus with a
-            single split can be used for any split.
+        splits: The source and target file of each split. A corpus with
+            nothing but `test` can be used for any split.
         notes: What a user must know about it, in a few sentences.
     """
 
