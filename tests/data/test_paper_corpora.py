@@ -32,11 +32,8 @@ def sentences(path, language):
 def content(member, language):
     lines = sentences(member.path, language)
     if member.form == "sgm":
-        lines = [
-            "<doc>",
-            *(f'<seg id="1"> {s} </seg>' for s in lines),
-            "</doc>",
-        ]
+        segments = (f'<seg id="1"> {line} </seg>' for line in lines)
+        lines = ["<doc>", *segments, "</doc>"]
     if member.form == "talks":
         lines = ["<url>http://talks</url>", *lines]
     return "\n".join(lines) + "\n"
