@@ -1,7 +1,8 @@
 """The corpora of the papers, put together from the archives of their makers.
 
-Hashes and lengths of the WMT and OPUS archives are those that TensorFlow
-Datasets publishes, and the one of the WMT15 test sets that sacreBLEU publishes.
+Hashes of the WMT and OPUS archives are those that TensorFlow Datasets publishes
+(of SETimes for an earlier address of the same file), and the one of the WMT15
+test sets that sacreBLEU publishes.
 """
 
 from keras_deepnmt.data.known_corpora.small_corpora import SMALL_CORPORA
@@ -39,7 +40,7 @@ _SETIMES = Archive(
     "setimes-v2-en-tr.tmx.gz",
 )
 _IWSLT14_DE = Archive(
-    "http://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz",
+    "https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz",
     file_name="iwslt14-de-en.tgz",
 )
 _IWSLT14_TR = Archive(
