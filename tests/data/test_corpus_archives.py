@@ -90,6 +90,7 @@ PAGES = {
     "talks.zip": packed_zip({"x/last": "c\r\n"}),
     "memory.tmx.gz": gzip.compress(MEMORY.encode()),
     "text.gz": gzip.compress(b"no memory"),
+    "login.tgz": b"<html>Log in</html>",
     "broken.tgz": tar({"x": "text" * 999})[:-40],
 }
 
@@ -195,6 +196,13 @@ def test_without_a_published_hash_the_first_is_recorded(
     path.unlink()
     with pytest.raises(UserError, match=f"must have SHA256 {digest}"):
         lines_of(file, tmp_path)
+
+
+def test_a_page_instead_of_an_archive_is_not_kept(server, tmp_path):
+    file = built(server, ("x/last",), page="login.tgz")
+    with pytest.raises(UserError, match="sent no archive.*login.tgz and give"):
+        lines_of(file, tmp_path)
+    assert files_below(tmp_path) == []
 
 
 def test_a_changed_text_is_refused(server, tmp_path):

@@ -79,11 +79,7 @@ def download_archive(
         download(
             archive.address,
             path,
-            lambda part: check_archive(
-                archive,
-                part,
-                f"It came from {archive.address} and was not kept.",
-            ),
+            lambda part: _check_download(archive, part),
             can_continue=archive.digest is not None,
             progress=progress,
         )
@@ -105,6 +101,21 @@ def download_archive(
             archive.address,
             digest,
             record,
+        )
+
+
+def _check_download(archive, part):
+    if archive.digest is not None:
+        remedy = f"It came from {archive.address} and was not kept."
+        check_archive(archive, part, remedy)
+        return
+    with open(part, "rb") as file:
+        start = file.read(2)
+    if start not in (b"\x1f\x8b", b"PK"):
+        raise UserError(
+            f"{archive.address}: sent no archive; it may have sent a page that "
+            f"asks for a login. Download the archive by hand as {archive.name} "
+            "and give its folder (`--data-dir`)."
         )
 
 
