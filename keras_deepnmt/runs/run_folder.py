@@ -72,9 +72,15 @@ class RunFolder:
         self.data_dir = self.directory / "data"
         self.training_began = False
 
-    def checkpoints(self, keep: int | None = None) -> CheckpointStore:
-        """Opens the checkpoints; `keep` of them stay, or all if `None`."""
-        return CheckpointStore(self.directory / _CHECKPOINTS_DIR, keep=keep)
+    def checkpoints(
+        self, keep: int | None = None, keep_best: int = 1
+    ) -> CheckpointStore:
+        """Opens the checkpoints; `keep` of them stay, or all if `None`.
+
+        `keep_best` is the number of those of the best validations that stay.
+        """
+        folder = self.directory / _CHECKPOINTS_DIR
+        return CheckpointStore(folder, keep, keep_best)
 
     def recipe(self) -> Recipe:
         """Reads the recipe that this run was started with.
