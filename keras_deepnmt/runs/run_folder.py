@@ -32,6 +32,7 @@ from keras_deepnmt.translator.trained_run import (
     MODEL_DIR,
     RUN_FILE,
     TOKENIZER_DIR,
+    is_preset_folder,
     read_summary,
 )
 
@@ -132,6 +133,12 @@ class RunFolder:
                 that differs is named), is not a run folder, has more updates
                 than `recipe`, or has checkpoints and `resume` is false.
         """
+        if is_preset_folder(self.directory):
+            raise UserError(
+                f"{self.directory}: is a preset folder, which `deepnmt export` "
+                "wrote. Train in another folder; `--from-preset "
+                f"{self.directory}` starts with its weights."
+            )
         steps = self.checkpoints().steps()
         if not self.recipe_file.is_file():
             if steps:
