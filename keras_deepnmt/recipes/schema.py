@@ -68,7 +68,7 @@ class Recipe:
         name: name of the recipe and of its run folder; for a bundled recipe
             `<preset>.<corpus>_<source>_<target>`. A recipe file that gives
             none has the name of the file.
-        model: the model.
+        model: the model. With `--from-preset` it may be left out.
         data: the corpora and how they are prepared. With a prepared folder
             (`--prepared`) they are those of the folder.
         training: how the model is trained.
@@ -84,7 +84,12 @@ class Recipe:
     """
 
     name: str = field(metadata={"when_left_out": "the file's name"})
-    model: ModelRecipe
+    model: ModelRecipe = field(
+        metadata={
+            "remedy": ". Name a preset, or a preset folder to fine-tune "
+            "(`--from-preset DIR`)."
+        }
+    )
     data: PrepareOptions = field(
         metadata={
             "remedy": ". Name the corpora, or a folder that was prepared "

@@ -245,10 +245,10 @@ class TrainingRecipe:
             of a run, rounded down, from 1 to 8.
         optimizer: the optimizer.
         learning_rate: the learning rate schedule.
-        initialize_from: folder of another run on the same prepared data.
-            Weights that are the same part of both models and have the same
-            shape start with its values, and a report lists them; null starts
-            from random weights.
+        initialize_from: folder of another run on the same prepared data, or a
+            preset folder with the tokenizers of the data. Weights that are the
+            same part of both models and have the same shape start with its
+            values, and a report lists them; null starts from random weights.
         freeze: patterns of weight paths, such as `encoder*`; matching weights
             are not trained.
         temperature: how the temperature of one-hot roles decreases; `{}` is the

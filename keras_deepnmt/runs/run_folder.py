@@ -22,6 +22,7 @@ from keras_deepnmt.files import (
     write_json,
 )
 from keras_deepnmt.recipes.loading import (
+    RECIPE_FILE,
     flatten_recipe,
     load_recipe,
     save_recipe,
@@ -61,7 +62,7 @@ class RunFolder:
 
     def __init__(self, directory: str | Path):
         self.directory = Path(directory)
-        self.recipe_file = self.directory / "recipe.yaml"
+        self.recipe_file = self.directory / RECIPE_FILE
         self.run_file = self.directory / RUN_FILE
         self.scores_file = self.directory / "scores.json"
         self.log_file = self.directory / "log.csv"

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256, read_json
+from keras_deepnmt.files import (
+    PRESET_FILE,
+    WEIGHTS_FILE,
+    file_sha256,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
     from keras_deepnmt.models.seq2seq import Seq2Seq
 
 RUN_FILE = "run.json"
-# In a preset folder, in place of `run.json`.
-PRESET_FILE = "translator.json"
 MODEL_DIR = "model"
 TOKENIZER_DIR = "tokenizer"
 DECODING_OPTIONS = (
@@ -94,7 +97,7 @@ class Run:
         weights_file = self.weights_file
         received = _readable_sha256(weights_file)
         _check_hash(weights_file, received, self.weights_sha256, self.file)
-        model = self._build_model()
+        model = self.build_model()
         try:
             with warnings.catch_warnings():
                 # Keras only warns when a layer keeps its initial weights.
@@ -107,8 +110,12 @@ class Run:
             ) from error
         return model
 
-    def _build_model(self):
-        """Builds the model without its weights."""
+    def build_model(self) -> "Seq2Seq":
+        """Builds the model with newly initialized weights.
+
+        Raises:
+            UserError: if the folder describes no model.
+        """
         from keras_deepnmt.models.seq2seq import Seq2Seq
         from keras_deepnmt.zoo import create_model
 

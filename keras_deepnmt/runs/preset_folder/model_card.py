@@ -12,7 +12,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.zoo.registry import get_preset
 
 # Title and address of each paper that a preset can name.
-PAPERS = {
+PUBLICATIONS = {
     "Vaswani et al. (2017)": (
         "Attention Is All You Need",
         "https://arxiv.org/abs/1706.03762",
@@ -66,7 +66,7 @@ def model_card(
         folder: name of the preset folder.
 
     Example:
-    >>> card = model_card(recipe, {"name": "demo", ...}, "Transformer", "demo")
+    >>> card = model_card(recipe, summary, "Transformer", "demo")
     >>> card.splitlines()[0]
     '---'
     """
@@ -90,8 +90,10 @@ def _papers(preset):
         paper = getattr(get_preset(preset), "paper", None)
     except ValueError:  # a preset that is no longer registered
         return []
-    names = list(PAPERS) if paper == "all papers" else [paper]
-    return [(name, *PAPERS[name]) for name in names if name in PAPERS]
+    names = list(PUBLICATIONS) if paper == "all papers" else [paper]
+    return [
+        (name, *PUBLICATIONS[name]) for name in names if name in PUBLICATIONS
+    ]
 
 
 def _languages(recipe):
@@ -231,11 +233,11 @@ def _training(recipe, summary):
     steps = summary.get("averaged_steps", [])
     weights = "one checkpoint" if len(steps) == 1 else "the mean of checkpoints"
     used = f"{weights} ({', '.join(map(str, steps))})"
-    started = recipe.resolved.get("from_preset", {}).get("name")
+    started = recipe.resolved.get("initialize_from", {}).get("run")
     rows = [
         ("recipe", f"`recipe.yaml`, named `{recipe.name}`"),
         ("updates", f"{summary['steps']:,}"),
-        ("started from", f"the preset folder `{started}`" if started else None),
+        ("started from", f"the weights of `{started}`" if started else None),
         ("weights", used if steps else None),
         ("target tokens", _number(speed.get("target_tokens"))),
         ("minutes", _minutes(speed.get("seconds"))),

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
+    PRESET_FILE,
     WEIGHTS_FILE,
     StagedFolder,
     file_sha256,
@@ -23,7 +24,7 @@ from keras_deepnmt.runs.preset_folder.model_card import model_card
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.serving.golden import default_sources
 from keras_deepnmt.translator import Translator
-from keras_deepnmt.translator.trained_run import PRESET_FILE, is_preset_folder
+from keras_deepnmt.translator.trained_run import is_preset_folder
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3
@@ -130,12 +131,13 @@ def _load(run, checkpoint, search_options):
 
 def _portable(resolved):
     """Leaves out the paths of the machine that the run was trained on."""
-    portable = {k: v for k, v in resolved.items() if k != "prepared"}
-    for name in ("initialize_from", "from_preset"):
-        if name in portable:
-            portable[name] = {
-                k: v for k, v in portable[name].items() if k != "weights"
-            }
+    paths = ("prepared", "from_preset")
+    portable = {k: v for k, v in resolved.items() if k not in paths}
+    if "initialize_from" in portable:
+        source = portable["initialize_from"]
+        portable["initialize_from"] = {
+            k: v for k, v in source.items() if k != "weights"
+        }
     return portable
 
 
