@@ -3,7 +3,7 @@
 * it begins with the folder's weights: its first validation loss is theirs
 * its data are prepared with the folder's tokenizers, or have them already
 * the recipe need not name the model, or must name the same one, but for dropout
-* it is recorded in run.json, and is resumed without the option and the folder
+* it is recorded in run.json, and the run is resumed without the option
 * other models, tokenizers and folders are refused in one line
 """
 
@@ -88,28 +88,31 @@ def test_the_first_validation_loss_is_that_of_the_preset(
     assert Translator.load(tmp_path / "run").num_beams == 2
 
 
-def test_it_is_resumed_without_the_option_and_the_folder(
+def test_it_is_resumed_without_the_option(
     preset_dir, new_recipe, without_search, tmp_path, monkeypatch, capsys
 ):
     copy = tmp_path / "copy"
     shutil.copytree(preset_dir, copy)
     recipe = new_recipe({"learning_rate": {"peak": 0.01, "warmup_steps": 1}})
     whole = train(recipe, tmp_path / "whole", from_preset=copy, quiet=True)
-    command = ["train", str(recipe), "--run-dir", str(tmp_path / "run"), "-q"]
-    fails_at(monkeypatch, 1, KeyboardInterrupt())
-    assert cli.main([*command, "--from-preset", str(copy)]) == 130
-    fails_at(monkeypatch, 2, KeyboardInterrupt())
-    assert cli.main(command) == 130
-    # The tokenizers are compared with those of the prepared data.
-    (copy / "model.weights.h5").unlink()
-    (copy / "translator.json").unlink()
+    # Killed before any checkpoint: the weights are read again.
+    fails_at(monkeypatch, 1, RuntimeError("killed"))
+    with pytest.raises(RuntimeError, match="killed"):
+        train(recipe, tmp_path / "run", from_preset=copy, quiet=True)
+    command = ["train", str(recipe), "--run-dir", str(tmp_path / "run")]
+    capsys.readouterr()
     assert cli.main(command) == 0
+    assert "Initialized: shared 40 weights" in capsys.readouterr().err
     received = RunFolder(tmp_path / "run").read_summary()
     assert received["weights_sha256"] == whole["weights_sha256"]
     assert received["initialize_from"] == whole["initialize_from"]
     before = arrays(preset_dir / "model.weights.h5")
     after = arrays(tmp_path / "run" / "model" / "model.weights.h5")
     assert any(np.any(before[name] != after[name]) for name in before)
+    # A finished run needs the folder no more.
+    shutil.rmtree(copy)
+    assert cli.main(command) == 0
+    assert "this run is finished" in capsys.readouterr().err
 
 
 def test_the_recipe_may_name_the_same_model_with_other_dropout(

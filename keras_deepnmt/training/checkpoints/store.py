@@ -1,7 +1,6 @@
 """Checkpoints that are complete or absent, and the mean of several."""
 
 import errno
-import json
 import math
 import os
 import shutil
@@ -14,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE
+from keras_deepnmt.files import WEIGHTS_FILE, read_json
 from keras_deepnmt.training.checkpoints.checkpoint_files import (
     SEAL_FILE,
     checkpoint_fault,
@@ -173,7 +172,7 @@ class CheckpointStore:
         found = []
         for step in _sealed_steps(self.directory, "best"):
             folder = self.directory / f"best-{step:08d}"
-            seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+            seal = read_json(folder / SEAL_FILE)
             metric = seal["metric"]
             # Older versions did not record the mode.
             mode = seal.get("mode", mode_of(metric))
