@@ -3,9 +3,11 @@
 * it is the mean, computed in NumPy, of the checkpoints that the choice names
 * early stopping ends with the best ones, never with the mean of the last
 * a run that is killed and resumed ends with the same weights
-* a finished run can be given another final model by `deepnmt average`
+* a finished run can be given another final model by `deepnmt average`; a
+  damaged checkpoint is named
 """
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -144,6 +146,21 @@ def test_a_finished_run_gets_another_final_model(stopped, tmp_path, capsys):
     assert cli.main(command) == 2
     assert "needs --last or --best" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
+
+
+def test_a_damaged_best_checkpoint_is_named_and_the_next_one_replaces_it(
+    stopped, tmp_path
+):
+    run_dir = tmp_path / "run"
+    shutil.copytree(stopped, run_dir)
+    best = run_dir / "checkpoints" / "best-00000004"
+    with open(best / "model.weights.h5", "ab") as file:
+        file.write(b"more")
+    with pytest.raises(UserError, match="damaged.*Delete .*best-00000004"):
+        average(run_dir, tmp_path / "best", best=1)
+    shutil.rmtree(best)
+    summary = average(run_dir, tmp_path / "best", best=1)
+    assert summary["averaged_steps"] == [6]
 
 
 def test_the_default_depends_on_early_stopping(recipe_file):

@@ -325,7 +325,10 @@ class CheckpointStore:
             chosen = dict(sorted(chosen.items()))
         for folder in chosen.values():
             if fault := checkpoint_fault(folder):
-                raise UserError(fault)
+                raise UserError(
+                    f"{fault} Delete {folder}, so that another checkpoint "
+                    "takes its place, and run again."
+                )
         write_mean([path / WEIGHTS_FILE for path in chosen.values()], output)
         return list(chosen)
 
