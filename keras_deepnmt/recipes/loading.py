@@ -10,11 +10,14 @@ import yaml
 
 from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
-from keras_deepnmt.files import write_text
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import PRESET_FILE, read_json, write_text
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker
 from keras_deepnmt.recipes.extending import read_content
 from keras_deepnmt.recipes.schema import Recipe
+
+RECIPE_FILE = "recipe.yaml"  # in a run folder
 
 
 def list_recipes(pattern: str = "*") -> list[str]:
@@ -39,6 +42,7 @@ def load_recipe(
     recipe: str | Path,
     overrides: Mapping[str, Any] | None = None,
     prepared_dir: str | Path | None = None,
+    model: Mapping[str, Any] | None = None,
 ) -> Recipe:
     """Reads a bundled recipe or a recipe file.
 
@@ -52,6 +56,8 @@ def load_recipe(
             `{"training.steps": 100}`.
         prepared_dir: a prepared folder. If the recipe has no section `data`,
             it is that of this folder.
+        model: what `fine_tuned_model` returned: the section `model` of a
+            recipe that names no preset.
 
     Returns:
         The recipe, with all defaults filled in.
@@ -66,10 +72,9 @@ def load_recipe(
     >>> load_recipe("transformer_tiny.multi30k_en_de", {"seed": 7}).seed
     7
     """
-    name = str(recipe)
-    place = f"{name}.yaml" if name in bundled_names() else name
+    place = _place(recipe)
     checker = RecipeChecker(place)
-    content = read_content(name, checker)
+    content = read_content(str(recipe), checker)
     if isinstance(content, dict):
         for key, value in (overrides or {}).items():
             if key == "extends":
@@ -79,9 +84,80 @@ def load_recipe(
         content.setdefault("name", Path(place).stem)
         if "data" not in content and prepared_dir is not None:
             content["data"] = _prepared_content(prepared_dir)
+        if model is not None:
+            _add_model(content, model)
     made = checker.check(Recipe, content)
     checker.raise_mistakes()
     return made
+
+
+def recipe_name(recipe: str | Path) -> str:
+    """Returns the name of a recipe, whose content is not checked.
+
+    Raises:
+        UserError: as in `load_recipe`, if a file is missing or no YAML.
+
+    Example:
+    >>> recipe_name("transformer_tiny.demo_de_en")
+    'transformer_tiny.demo_de_en'
+    """
+    place = _place(recipe)
+    content = read_content(str(recipe), RecipeChecker(place))
+    name = content.get("name") if isinstance(content, dict) else None
+    return name if isinstance(name, str) else Path(place).stem
+
+
+def _place(recipe):
+    """Returns the file name of a recipe, as errors give it."""
+    name = str(recipe)
+    return f"{name}.yaml" if name in bundled_names() else name
+
+
+def fine_tuned_model(
+    run_dir: str | Path, preset_dir: str | Path | None, restart: bool = False
+) -> dict[str, Any] | None:
+    """Returns the section `model` of a run that fine-tunes a preset folder.
+
+    It is that of `preset_dir`; without one that of the run that is resumed in
+    `run_dir`, if a preset folder was given at its start, and otherwise `None`.
+
+    Raises:
+        UserError: if `preset_dir` is no preset folder.
+
+    Example:
+    >>> fine_tuned_model("runs/new", None) is None
+    True
+    """
+    if preset_dir is None:
+        started = None if restart else started_from_preset(run_dir)
+        return started and dataclasses.asdict(started.model)
+    file = Path(preset_dir, PRESET_FILE)
+    if not file.is_file():
+        raise UserError(
+            f"{preset_dir}: is no preset folder (it holds no {file.name}). "
+            "Write one with `deepnmt export RUN DIR --format preset`."
+        )
+    content = read_json(file)
+    try:
+        return {key: content[key] for key in ("preset", "overrides")}
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{file}: lacks preset or overrides.") from error
+
+
+def started_from_preset(run_dir: str | Path) -> Recipe | None:
+    """Returns the recipe of a run that fine-tunes a preset folder.
+
+    Without such a run in the folder it is `None`.
+
+    Example:
+    >>> started_from_preset("runs/new") is None
+    True
+    """
+    file = Path(run_dir, RECIPE_FILE)
+    started = load_recipe(file) if file.is_file() else None
+    if started is None or "from_preset" not in started.resolved:
+        return None
+    return started
 
 
 def prepared_data_options(prepared_dir: str | Path) -> PrepareOptions:
@@ -174,6 +250,17 @@ def _override(content, key, value, checker):
             checker.add(key, rule)
             return
     content[name] = value
+
+
+def _add_model(content, model):
+    """Names the preset in a recipe that names none; its overrides stay."""
+    section = content.setdefault("model", {})
+    if not isinstance(section, dict) or "preset" in section:
+        return
+    section["preset"] = model["preset"]
+    overrides = section.setdefault("overrides", {})
+    if isinstance(overrides, dict):
+        section["overrides"] = {**model["overrides"], **overrides}
 
 
 def _plain(value):

@@ -274,8 +274,9 @@ def _object_schema(kind):
         "properties": {key.name: _key_schema(key) for key in keys},
     }
     required = [key.name for key in keys if key.is_required]
-    # With a prepared folder no corpora need to be named.
-    required = [name for name in required if (kind, name) != (Recipe, "data")]
+    # A prepared folder gives the data, and a preset folder the model.
+    given = ((Recipe, "data"), (Recipe, "model"))
+    required = [name for name in required if (kind, name) not in given]
     return schema | ({"required": required} if required else {})
 
 

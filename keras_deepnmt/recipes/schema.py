@@ -73,7 +73,7 @@ class Recipe:
             by key, also `model.overrides`; lists, corpora and single values
             are replaced. With another optimizer, schedule or loss its options
             are not taken over. Null extends none.
-        model: the model.
+        model: the model. With `--from-preset` it may be left out.
         data: the corpora and how they are prepared. With a prepared folder
             (`--prepared`) they are those of the folder.
         training: how the model is trained.
@@ -89,7 +89,12 @@ class Recipe:
     """
 
     name: str = field(metadata={"when_left_out": "the file's name"})
-    model: ModelRecipe
+    model: ModelRecipe = field(
+        metadata={
+            "remedy": ". Name a preset, or a preset folder to fine-tune "
+            "(`--from-preset DIR`)."
+        }
+    )
     data: PrepareOptions = field(
         metadata={
             "remedy": ". Name the corpora, or a folder that was prepared "

@@ -24,6 +24,7 @@ from keras_deepnmt.runs.dry_run.measuring import (
 )
 from keras_deepnmt.runs.dry_run.result import DryRun
 from keras_deepnmt.runs.objective_options import check_objective
+from keras_deepnmt.runs.preset_folder.fine_tuning import fine_tune
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     copy_initial_weights,
@@ -46,6 +47,7 @@ def dry_run(
     *,
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
+    from_preset: str | Path | None = None,
     quiet: bool = False,
 ) -> DryRun:
     """Does what `train` does before its first update, and measures updates.
@@ -59,6 +61,7 @@ def dry_run(
             that it may be continued with this recipe.
         data_dir: folder with copies of named corpora.
         prepared_dir: a prepared folder to use.
+        from_preset: a preset folder to fine-tune.
         quiet: whether no progress is shown.
 
     Returns:
@@ -82,11 +85,12 @@ def dry_run(
     check_preset(recipe)
     if prepared_dir is not None:
         recipe = take_prepared_data(recipe, prepared_dir, say)
+    has_prepared = prepared_dir is not None
+    recipe = fine_tune(recipe, run_dir, from_preset, has_prepared)
     check_objective(recipe)
     existing = RunFolder(run_dir)
     recipe = existing.with_max_shapes(recipe)
     if existing.directory.is_dir():
-        has_prepared = prepared_dir is not None
         existing.check_startable(recipe, has_prepared=has_prepared)
     is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
     with tempfile.TemporaryDirectory() as folder:
