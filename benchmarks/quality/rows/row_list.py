@@ -1,0 +1,157 @@
+"""The rows of `table.py`: which presets are trained on which corpus."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A corpus of the table.
+
+    Args:
+        title: heading of its table.
+        recipes: last part of the names of its recipes, `<preset>.<recipes>`.
+        has_paper_column: whether results of papers may stand beside its rows.
+        most_pairs: number of training pairs that a row may have at most.
+    """
+
+    title: str
+    recipes: str
+    has_paper_column: bool = True
+    most_pairs: int | None = None
+
+
+CORPORA = {
+    "multi30k": Corpus("Multi30k, English to German", "multi30k_en_de"),
+    "demo": Corpus("Embedded corpus, German to English", "demo_de_en"),
+    # The papers train on all of its 160,239 pairs: their scores are those of
+    # another task.
+    "iwslt14": Corpus(
+        "IWSLT14, German to English, with 47,047 training pairs",
+        "iwslt14_de_en",
+        has_paper_column=False,
+        most_pairs=60_000,
+    ),
+}
+# Each preset with the plain model that it is compared with; the plain ones
+# come first, since the others are tested against their translations.
+_MULTI30K = {
+    "transformer_tiny": None,
+    "conv_seq2seq_tiny": None,
+    "transformer_tiny_matched": "transformer_tiny",
+    "layer_aggregation_hierarchical_tiny": "transformer_tiny",
+    "layer_aggregation_hierarchical_diversity_tiny": "transformer_tiny",
+    "multi_layer_attention_k2_tiny": "transformer_tiny",
+    "hybrid_self_attention_sum_tiny": "transformer_tiny",
+    "hybrid_self_attention_gated_tiny": "transformer_tiny",
+    "fine_grained_layer_attention_tiny": "transformer_tiny",
+    "surface_fusion_hard_tiny": "transformer_tiny",
+    "surface_fusion_soft_tiny": "transformer_tiny",
+    "role_interaction_softmax_tiny": "transformer_tiny",
+    "role_interaction_onehot_tiny": "transformer_tiny",
+    "everything_tiny": "transformer_tiny",
+    "dense_nmt_1_tiny": "conv_seq2seq_tiny",
+    "dense_nmt_2_tiny": "conv_seq2seq_tiny",
+}
+_IWSLT14 = {
+    "transformer_small": None,
+    "hybrid_self_attention_gated_small": "transformer_small",
+    "role_interaction_softmax_small": "transformer_small",
+    "dense_nmt_1_4l": None,
+    "dense_nmt_2_4l": None,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TableRow:
+    """One model of the table, trained once.
+
+    Args:
+        corpus: key of `CORPORA`.
+        preset: preset of the model.
+        plain: preset that it is compared with, or `None`.
+        seed: seed of the training.
+    """
+
+    corpus: str
+    preset: str
+    plain: str | None
+    seed: int
+
+    @property
+    def recipe(self) -> str:
+        """Name of the bundled recipe."""
+        return f"{self.preset}.{CORPORA[self.corpus].recipes}"
+
+    @property
+    def plain_recipe(self) -> str | None:
+        """Name of the bundled recipe of the plain model."""
+        if self.plain is None:
+            return None
+        return f"{self.plain}.{CORPORA[self.corpus].recipes}"
+
+    def __str__(self):
+        return f"{self.recipe}, seed {self.seed}"
+
+
+def presets_of(corpus: str) -> dict[str, str | None]:
+    """Maps each preset of a corpus' table to its plain model, or `None`."""
+    if corpus == "multi30k":
+        return dict(_MULTI30K)
+    if corpus == "iwslt14":
+        return dict(_IWSLT14)
+    from keras_deepnmt import list_models
+
+    plain_of = dict.fromkeys(["transformer_tiny", "conv_seq2seq_tiny"])
+    for name in list_models("*_tiny"):
+        dense = name.startswith("dense_")
+        plain = "conv_seq2seq_tiny" if dense else "transformer_tiny"
+        plain_of.setdefault(name, plain)
+    return plain_of
+
+
+def table_rows(
+    corpus: str, presets: list[str] | None, seeds: int
+) -> list[TableRow]:
+    """Returns the rows of some presets, or of all, with the seeds 1 to `seeds`.
+
+    All presets are trained with the first seed before the second one.
+    """
+    plain_of = presets_of(corpus)
+    chosen = [name for name in plain_of if presets is None or name in presets]
+    return [
+        TableRow(corpus, preset, plain_of[preset], seed)
+        for seed in range(1, seeds + 1)
+        for preset in chosen
+    ]
+
+
+def recipe_sha256(name: str, changes: Mapping[str, Any]) -> str | None:
+    """Returns a hash of what a bundled recipe says, besides its seed.
+
+    `changes` are values that replace the recipe's, by dotted key. Values that
+    are their defaults do not count, so that a new key with a default changes no
+    hash. There is no hash, but `None`, if there is no such recipe.
+    """
+    from keras_deepnmt.recipes import list_recipes, load_recipe
+
+    if name not in list_recipes():
+        return None
+    recipe = load_recipe(name, {**changes, "seed": 0})
+    text = json.dumps(recipe, sort_keys=True, default=_changed_values)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _changed_values(made):
+    """The values of a dataclass instance that are not their defaults."""
+    changed = {}
+    for field in dataclasses.fields(made):
+        value, default = getattr(made, field.name), field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        if value != default:
+            changed[field.name] = value
+    return changed
