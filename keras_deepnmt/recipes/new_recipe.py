@@ -49,6 +49,7 @@ training:
   validate_every: 1000  # updates
   checkpoint_every: 1000  # updates
   average_checkpoints: 5  # the last ones, into the final model
+  # final_model: best  # the checkpoint of the best validation instead
   # early_stopping_patience: 10  # validations
 
 decoding:

@@ -1,6 +1,7 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 import inspect
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
+
+_logger = logging.getLogger(__name__)
 
 _ROWS_AT_A_TIME = 1_000_000
 # Types of arguments with the words of an error; True is an int in Python.
@@ -272,20 +275,21 @@ def average_checkpoints(
     recipe: Recipe,
     run: RunFolder,
     sizes: Mapping[str, Any],
-    last: int,
     folder: Path,
+    **chosen: int,
 ) -> tuple[keras.Model, list[int]]:
-    """Builds the model whose weights are the mean of the last checkpoints.
+    """Builds the model whose weights are the mean of several checkpoints.
 
     The mean is written to a temporary file in `folder`, to which no other
-    process may write.
+    process may write. `chosen` is `last=N` or `best=N`, see
+    `CheckpointStore.average`.
 
     Returns:
         The model and the steps averaged.
     """
     file = folder / ".average.weights.h5"
     try:
-        steps = run.checkpoints().average(file, last=last)
+        steps = run.checkpoints().average(file, **chosen)
         model = build_model(recipe, sizes)
         model.load_weights(file)
     finally:
@@ -318,24 +322,32 @@ def load_checkpoint(
 def final_model(
     recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
 ) -> tuple[keras.Model, list[int]]:
-    """Builds the final model of a run.
+    """Builds the final model of a run, as `training.final_model` chooses it.
 
-    With early stopping it is the checkpoint of the best validation: the last
-    ones come after it and are worse. Otherwise it is the mean of the last
-    checkpoints, or the moving average of the last one if the recipe keeps it.
+    If the recipe keeps a moving average of the weights, it is that of the
+    chosen checkpoint.
 
     Returns:
         The model and the steps of the checkpoints used.
     """
     training, store = recipe.training, run.checkpoints()
-    best = store.best()
-    if training.early_stopping_patience is not None and best is not None:
-        return load_checkpoint(recipe, sizes, best.path), [best.step]
+    number, bests = training.average_checkpoints, []
+    if training.final_model != "average_last":
+        number = 1 if training.final_model == "best" else number
+        bests = store.bests()[:number]
+        if not bests:
+            _logger.warning(
+                "%s: no validation gave a value, so the last checkpoints "
+                "become the final model.",
+                run.directory,
+            )
     if training.optimizer.average_momentum is None:
         # A short run may have fewer checkpoints than it should average.
-        last = min(training.average_checkpoints, len(store.steps()))
-        return average_checkpoints(recipe, run, sizes, last, run.directory)
-    step = store.latest()
+        last = min(number, len(store.steps()))
+        chosen = {"best": len(bests)} if bests else {"last": last}
+        return average_checkpoints(recipe, run, sizes, run.directory, **chosen)
+    step = bests[0].step if bests else store.latest()
     if step is None:
         raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
-    return load_checkpoint(recipe, sizes, store.path(step)), [step]
+    path = bests[0].path if bests else store.path(step)
+    return load_checkpoint(recipe, sizes, path), [step]
