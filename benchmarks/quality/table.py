@@ -11,11 +11,12 @@ After an interrupt or a kill the same command continues where it was: a run at
 its last checkpoint, and a trained model is only scored.
 
 The work folder (`--folder`) has the prepared corpora, one for all rows with
-the same data and segmentation, and a folder for each row with its run, its
-translations and a claim, so that several processes, also on several machines
-that share the folder, never train the same row. To train elsewhere, prepare the
-corpora here (`--prepare`), copy the work folder there, and later copy it back:
-`--no-train` adds the rows of finished runs.
+the same data and segmentation. Each row has a folder with its run, its
+translations, a preset folder with a model card, and a claim, so that several
+processes, also on several machines that share the work folder, never train the
+same row. To train elsewhere, prepare the corpora here (`--prepare`), copy the
+work folder there, and later copy it back: `--no-train` adds the rows of
+finished runs.
 
 A row has sacreBLEU's 95 % bootstrap interval and, when the plain model's row of
 the same seed is there, the p-value of sacreBLEU's paired bootstrap test against

@@ -185,18 +185,8 @@ def _notes(corpus, models, rows):
         "`compared with`, trained by the same recipe with the same seed.",
         *_settings(models),
         _differences(corpus, models),
+        CORPORA[corpus].note,
     ]
-    if CORPORA[corpus].has_paper_column:
-        notes.append(
-            "The papers' data, model sizes and tokenization are others: only "
-            "the differences from their plain models can be compared with "
-            "those here. Their ± is the standard deviation over several runs."
-        )
-    else:
-        notes.append(
-            "The papers train on all pairs of this corpus; their scores are "
-            "not comparable and not shown."
-        )
     return " ".join(notes)
 
 

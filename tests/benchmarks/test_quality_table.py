@@ -29,9 +29,11 @@ from benchmarks.quality.rows.row_list import (
 )
 from benchmarks.quality.rows.significance import paired_bootstrap
 from benchmarks.shared.result_rows import read_rows
+from keras_deepnmt.data import CorpusOptions, PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import corpus_scores
 from keras_deepnmt.files import lines_sha256
+from keras_deepnmt.translator import Translator
 
 REPOSITORY = Path(__file__).parents[2]
 REFERENCES = [
@@ -43,7 +45,7 @@ REFERENCES = [
 
 
 class Deepnmt:
-    """Writes what `deepnmt train` and `deepnmt evaluate` would write.
+    """Writes what the commands of `deepnmt` would write.
 
     `dies_at` is the verb at which the process is killed, after half its work.
     """
@@ -55,7 +57,8 @@ class Deepnmt:
 
     def __call__(self, arguments, claim=None):
         verb, *words = arguments
-        options = dict(zip(words[1::2], words[2::2], strict=True))
+        places = [n for n, word in enumerate(words) if word.startswith("--")]
+        options = {words[n]: words[n + 1] for n in places}
         run = Path(options.get("--run-dir", words[0]))
         self.calls.append((verb, run.parent.parent.name.split(".")[0]))
         run.mkdir(exist_ok=True)
@@ -63,6 +66,10 @@ class Deepnmt:
             self.dies_at = None
             raise KeyboardInterrupt
         getattr(self, f"_{verb}")(run, options)
+
+    def _export(self, run, options):
+        assert options == {"--format": "preset"}
+        (run.parent / run.parent.parent.name).mkdir()
 
     def _train(self, run, options):
         summary = {
@@ -145,7 +152,9 @@ def test_a_row_is_trained_and_scored_once(work_folder):
     folders = [folder_of(work_folder, seed=seed) for seed in (1, 2)]
     failed, rows = measure(work_folder, folders, deepnmt)
     assert failed == []
-    assert [verb for verb, _ in deepnmt.calls] == ["train", "evaluate"] * 2
+    assert [verb for verb, _ in deepnmt.calls] == [
+        *("train", "evaluate", "export"),
+    ] * 2
     assert [row["seed"] for row in rows] == ["1", "2"]
     row = rows[0]
     expected = {
@@ -167,10 +176,10 @@ def test_a_row_is_trained_and_scored_once(work_folder):
     assert {name: row[name] for name in expected} == expected
     assert "bs:1000|seed:12345" in row["bleu_signature"]
     measure(work_folder, folders, deepnmt)
-    assert len(deepnmt.calls) == 4
+    assert len(deepnmt.calls) == 6
 
 
-@pytest.mark.parametrize("verb", ["train", "evaluate"])
+@pytest.mark.parametrize("verb", ["train", "evaluate", "export"])
 def test_a_killed_row_continues_in_its_run_folder(work_folder, verb):
     deepnmt = Deepnmt()
     deepnmt.dies_at = verb
@@ -182,7 +191,8 @@ def test_a_killed_row_continues_in_its_run_folder(work_folder, verb):
     assert len(rows) == 1
     verbs = [verb for verb, _ in deepnmt.calls]
     # A model that is trained is only scored.
-    assert verbs.count("train") == (2 if verb == "train" else 1)
+    done = dict.fromkeys(["train", "evaluate", "export"], 1) | {verb: 2}
+    assert {name: verbs.count(name) for name in done} == done
     assert len(list((work_folder / "rows").glob("*/*/run"))) == 1
 
 
@@ -194,7 +204,7 @@ def test_a_trained_and_scored_run_whose_row_is_missing_runs_nothing(
     (work_folder / "table.csv").unlink()
     _, rows = measure(work_folder, [folder_of(work_folder)], deepnmt)
     assert len(rows) == 1
-    assert len(deepnmt.calls) == 2
+    assert len(deepnmt.calls) == 3
 
 
 def test_without_training_only_finished_runs_are_added(work_folder):
@@ -253,6 +263,24 @@ def test_a_corpus_of_another_size_than_the_heading_says_is_refused(
     monkeypatch.setitem(table.CORPORA, "demo", few)
     with pytest.raises(UserError, match="at most 100 training pairs"):
         folder.prepared()
+
+
+def test_files_are_those_of_the_folder_of_corpora(monkeypatch, tmp_path):
+    """For IWSLT14, of which a part is at hand."""
+    options = RowFolder(
+        TableRow("iwslt14", "dense_nmt_2_4l", None, 1), tmp_path
+    )._changes
+    options = PrepareOptions(
+        train=[CorpusOptions(**options["data.train"][0])],
+        test=CorpusOptions(**options["data.test"]),
+    )
+    monkeypatch.setenv("DEEPNMT_DATA", str(tmp_path))
+    placed = corpora._with_files(options, tmp_path / "demo", "full")
+    assert placed.train[0].source == f"{tmp_path}/iwslt14-de-en/train.de"
+    assert placed.test.target == f"{tmp_path}/iwslt14-de-en/valid.en"
+    monkeypatch.setenv("DEEPNMT_DATA", str(tmp_path / "nothing"))
+    with pytest.raises(UserError, match="Set DEEPNMT_DATA"):
+        corpora._with_files(options, tmp_path / "demo", "full")
 
 
 def test_rows_with_the_same_data_share_one_prepared_corpus(
@@ -357,7 +385,7 @@ def test_every_row_is_a_preset_and_compared_with_a_row(corpus):
     assert set(plain_of) <= set(list_models())
     assert set(plain_of.values()) - {None} <= set(plain_of)
     if corpus == "demo":
-        assert set(plain_of) == set(list_models("*_tiny"))
+        assert set(plain_of) == set(list_models("*_tiny*"))
 
 
 def test_a_recipe_that_says_something_else_is_another_row():
@@ -462,3 +490,5 @@ def test_a_killed_table_is_finished_by_the_same_command(tmp_path):
     (row,) = read_rows(tmp_path / "table.csv")
     assert row["updates"] == "4"
     assert "seed 1: BLEU" in done.stdout
+    (card,) = tmp_path.glob("rows/*/*/transformer_tiny.demo_de_en/README.md")
+    assert Translator.load(card.parent).translate(["Wir lachen."]) != []

@@ -122,6 +122,7 @@ def test_papers_stand_beside_their_models_but_not_beside_a_part_of_their_data(
     assert "with 47,047 training pairs" in blocks[0]
     assert len(scores["model"]) == 4
     assert "32.28" not in "".join(blocks)
+    assert "not comparable" in blocks[2]
 
 
 def test_only_an_interval_over_seeds_makes_a_model_better(results):

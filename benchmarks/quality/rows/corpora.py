@@ -11,6 +11,7 @@ from keras_deepnmt.data.demo import write_demo_corpus
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_lock
 
 DEMO_FOLDER = "quickstart/corpus"  # of the paths in recipes
@@ -38,7 +39,7 @@ def prepared_corpus(
     with file_lock(prepared):
         if not prepared.is_dir():
             prepare_corpus(
-                _with_demo_text(options, folder / f"demo_{scale}", scale),
+                _with_files(options, folder / f"demo_{scale}", scale),
                 prepared,
                 data_dir=_data_dir(),
                 progress=False,
@@ -47,33 +48,43 @@ def prepared_corpus(
 
 
 def _data_dir():
-    """The folder with copies of named corpora; without it, they are fetched."""
+    """The folder with copies of corpora; without it, named ones are fetched."""
     default = REPOSITORY.parent / "shared" / "data"
     folder = Path(os.environ.get("DEEPNMT_DATA", default))
     return folder if folder.is_dir() else None
 
 
-def _with_demo_text(options, folder, scale):
-    """Writes the embedded corpus and names its files, if the recipe uses it."""
-    corpora = [*options.train, options.valid, options.test]
-    if not any(map(_is_demo, corpora)):
-        return options
-    write_demo_corpus(folder, **NUM_PAIRS[scale])
+def _with_files(options, demo_folder, scale):
+    """Names the files of corpora that are given by relative paths.
 
-    def at_folder(corpus):
-        if not _is_demo(corpus):
+    They are files of the embedded corpus, which is written to `demo_folder`, or
+    in the folder with copies of corpora.
+    """
+    corpora = [*options.train, options.valid, options.test]
+    if any(map(_is_demo, corpora)):
+        write_demo_corpus(demo_folder, **NUM_PAIRS[scale])
+
+    def with_files(corpus):
+        if corpus is None or corpus.source is None:
             return corpus
-        return dataclasses.replace(
-            corpus,
-            source=str(folder / Path(corpus.source).name),
-            target=str(folder / Path(corpus.target).name),
-        )
+        sides = Path(corpus.source), Path(corpus.target)
+        if _is_demo(corpus):
+            sides = [demo_folder / side.name for side in sides]
+        elif _data_dir() is None:
+            raise UserError(
+                f"{corpus.source}: no folder with this corpus. Set "
+                "DEEPNMT_DATA to the folder that contains it."
+            )
+        else:
+            sides = [_data_dir() / side for side in sides]
+        source, target = map(str, sides)
+        return dataclasses.replace(corpus, source=source, target=target)
 
     return dataclasses.replace(
         options,
-        train=[at_folder(corpus) for corpus in options.train],
-        valid=at_folder(options.valid),
-        test=at_folder(options.test),
+        train=[with_files(corpus) for corpus in options.train],
+        valid=with_files(options.valid),
+        test=with_files(options.test),
     )
 
 

@@ -61,6 +61,7 @@ class RowFolder:
         work_folder: the work folder.
         directory: the folder of this row, in the work folder.
         run: its run folder.
+        preset_folder: the trained model as a preset, with a model card.
         recipe_sha256: hash of what the recipe says, or `None` without one. A
             recipe that changes gets new folders.
     """
@@ -69,11 +70,14 @@ class RowFolder:
         self.row = row
         self.work_folder = folder
         self._scale = scale
-        self.recipe_sha256 = recipe_sha256(row.recipe, CHANGES[scale])
+        self._changes = {**CORPORA[row.corpus].changes, **CHANGES[scale]}
+        self.recipe_sha256 = recipe_sha256(row.recipe, self._changes)
         self.directory = row_directory(
             folder, row.recipe, row.seed, self.recipe_sha256
         )
         self.run = self.directory / "run"
+        # Its name stands in the model card.
+        self.preset_folder = self.directory / row.recipe
         self._claim = self.directory / "claim"
 
     @property
@@ -98,7 +102,7 @@ class RowFolder:
 
     def recipe(self):
         """Loads the recipe, with the row's seed."""
-        changes = {**CHANGES[self._scale], "seed": self.row.seed}
+        changes = {**self._changes, "seed": self.row.seed}
         return load_recipe(self.row.recipe, changes)
 
     def prepared(self) -> PreparedData:
@@ -116,7 +120,7 @@ class RowFolder:
         return data
 
     def measure(self, run_command: Callable[[list[str]], None]) -> dict:
-        """Trains and scores the row, or what is left of it.
+        """Trains, scores and exports the row, or does what is left of it.
 
         `run_command` runs `deepnmt` with a list of arguments. The caller has
         claimed the row.
@@ -150,6 +154,13 @@ class RowFolder:
             self.directory / "test.references",
             "".join(f"{line}\n" for line in references),
         )
+        if not self.preset_folder.is_dir():
+            run_command(
+                [
+                    *("export", str(self.run), str(self.preset_folder)),
+                    *("--format", "preset"),
+                ]
+            )
         return self._columns(scores, data)
 
     def _scores(self):
@@ -221,7 +232,7 @@ class RowFolder:
         if plain is None or recipe_sha256(plain, {}) is None:
             return ""
         own, others = (
-            flatten_recipe(load_recipe(name, CHANGES[self._scale]))
+            flatten_recipe(load_recipe(name, self._changes))
             for name in (self.row.recipe, plain)
         )
         keys = [
