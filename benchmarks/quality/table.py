@@ -221,6 +221,11 @@ def parse():
     return options
 
 
+def stop(number, frame):
+    """Ends on a signal, after the training has saved a checkpoint."""
+    sys.exit(128 + number)
+
+
 def main():
     """Measures what is missing, or lists it."""
     options = parse()
@@ -236,8 +241,7 @@ def main():
             if folder.recipe_sha256 is not None:
                 print(f"{folder.row}: {folder.prepared().directory}")
         return
-    # A training that is stopped by SIGTERM saves a checkpoint.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, stop)
     failed = measure_missing(
         folders, options.output, not options.no_train, deepnmt
     )

@@ -230,11 +230,16 @@ def _differences(corpus, models):
 
 def _paired(rows, plain_rows):
     """Differences in BLEU from the plain model's rows of the same seeds."""
-    plain = {row["seed"]: float(row["bleu"]) for row in plain_rows}
-    return [
-        float(row["bleu"]) - plain[row["seed"]]
+    plain = {
+        (row["recipe_sha256"], row["seed"]): float(row["bleu"])
+        for row in plain_rows
+    }
+    pairs = [
+        (row, plain.get((row["plain_recipe_sha256"], row["seed"])))
         for row in rows
-        if row["seed"] in plain
+    ]
+    return [
+        float(row["bleu"]) - bleu for row, bleu in pairs if bleu is not None
     ]
 
 

@@ -20,7 +20,7 @@ from benchmarks.quality import table
 from benchmarks.quality.rows import corpora
 from benchmarks.quality.rows.claim import claim_owner, claimed
 from benchmarks.quality.rows.row_file import add_row, compare_with_plain
-from benchmarks.quality.rows.row_folder import RowFolder, row_directory
+from benchmarks.quality.rows.row_folder import RowFolder, deepnmt, row_directory
 from benchmarks.quality.rows.row_list import (
     TableRow,
     presets_of,
@@ -28,7 +28,7 @@ from benchmarks.quality.rows.row_list import (
     table_rows,
 )
 from benchmarks.quality.rows.significance import paired_bootstrap
-from benchmarks.shared.result_rows import read_rows
+from benchmarks.shared.result_rows import read_rows, write_rows
 from keras_deepnmt.data import CorpusOptions, PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import corpus_scores
@@ -141,18 +141,18 @@ def folder_of(work_folder, preset="transformer_tiny", seed=1, plain=None):
     return RowFolder(row, work_folder, "smoke")
 
 
-def measure(work_folder, folders, deepnmt, train=True):
+def measure(work_folder, folders, command, train=True):
     output = work_folder / "table.csv"
-    failed = table.measure_missing(folders, output, train, deepnmt)
+    failed = table.measure_missing(folders, output, train, command)
     return failed, read_rows(output)
 
 
 def test_a_row_is_trained_and_scored_once(work_folder):
-    deepnmt = Deepnmt()
+    command = Deepnmt()
     folders = [folder_of(work_folder, seed=seed) for seed in (1, 2)]
-    failed, rows = measure(work_folder, folders, deepnmt)
+    failed, rows = measure(work_folder, folders, command)
     assert failed == []
-    assert [verb for verb, _ in deepnmt.calls] == [
+    assert [verb for verb, _ in command.calls] == [
         *("train", "evaluate", "export"),
     ] * 2
     assert [row["seed"] for row in rows] == ["1", "2"]
@@ -175,21 +175,21 @@ def test_a_row_is_trained_and_scored_once(work_folder):
     }
     assert {name: row[name] for name in expected} == expected
     assert "bs:1000|seed:12345" in row["bleu_signature"]
-    measure(work_folder, folders, deepnmt)
-    assert len(deepnmt.calls) == 6
+    measure(work_folder, folders, command)
+    assert len(command.calls) == 6
 
 
 @pytest.mark.parametrize("verb", ["train", "evaluate", "export"])
 def test_a_killed_row_continues_in_its_run_folder(work_folder, verb):
-    deepnmt = Deepnmt()
-    deepnmt.dies_at = verb
+    command = Deepnmt()
+    command.dies_at = verb
     folder = folder_of(work_folder)
     with pytest.raises(KeyboardInterrupt):
-        measure(work_folder, [folder], deepnmt)
+        measure(work_folder, [folder], command)
     assert folder.state() == ("begun" if verb == "train" else "trained")
-    _, rows = measure(work_folder, [folder_of(work_folder)], deepnmt)
+    _, rows = measure(work_folder, [folder_of(work_folder)], command)
     assert len(rows) == 1
-    verbs = [verb for verb, _ in deepnmt.calls]
+    verbs = [verb for verb, _ in command.calls]
     # A model that is trained is only scored.
     done = dict.fromkeys(["train", "evaluate", "export"], 1) | {verb: 2}
     assert {name: verbs.count(name) for name in done} == done
@@ -199,38 +199,38 @@ def test_a_killed_row_continues_in_its_run_folder(work_folder, verb):
 def test_a_trained_and_scored_run_whose_row_is_missing_runs_nothing(
     work_folder,
 ):
-    deepnmt = Deepnmt()
-    measure(work_folder, [folder_of(work_folder)], deepnmt)
+    command = Deepnmt()
+    measure(work_folder, [folder_of(work_folder)], command)
     (work_folder / "table.csv").unlink()
-    _, rows = measure(work_folder, [folder_of(work_folder)], deepnmt)
+    _, rows = measure(work_folder, [folder_of(work_folder)], command)
     assert len(rows) == 1
-    assert len(deepnmt.calls) == 3
+    assert len(command.calls) == 3
 
 
 def test_without_training_only_finished_runs_are_added(work_folder):
-    deepnmt = Deepnmt()
+    command = Deepnmt()
     folders = [folder_of(work_folder, seed=seed) for seed in (1, 2)]
     folders[0].run.mkdir(parents=True)
-    deepnmt._train(folders[0].run, {})
-    _, rows = measure(work_folder, folders, deepnmt, train=False)
+    command._train(folders[0].run, {})
+    _, rows = measure(work_folder, folders, command, train=False)
     assert [row["seed"] for row in rows] == ["1"]
 
 
 def test_translations_that_are_not_those_of_the_scores_are_refused(
     work_folder,
 ):
-    deepnmt, folder = Deepnmt(), folder_of(work_folder)
-    measure(work_folder, [folder], deepnmt)
+    command, folder = Deepnmt(), folder_of(work_folder)
+    measure(work_folder, [folder], command)
     (work_folder / "table.csv").unlink()
     file = folder.directory / "test.translations"
     file.write_text(file.read_text().replace("e", "a"))
-    (failed,), rows = measure(work_folder, [folder], deepnmt)
+    (failed,), rows = measure(work_folder, [folder], command)
     assert "Delete test.translations" in failed
     assert rows == []
 
 
 def test_a_row_that_fails_does_not_stop_the_others(work_folder):
-    def deepnmt(arguments, claim):
+    def command(arguments, claim):
         if "conv" in arguments[1]:
             raise subprocess.CalledProcessError(2, "deepnmt train")
         Deepnmt()(arguments, claim)
@@ -241,9 +241,21 @@ def test_a_row_that_fails_does_not_stop_the_others(work_folder):
     ]
     folders[0].recipe_sha256 = "as if there were a recipe"
     folders[0].recipe = folders[1].recipe
-    failed, rows = measure(work_folder, folders, deepnmt)
+    failed, rows = measure(work_folder, folders, command)
     assert [row["preset"] for row in rows] == ["transformer_tiny"]
     assert "exit status 2" in failed[0]
+
+
+def test_a_row_says_in_what_its_recipe_is_not_the_plain_models(work_folder):
+    row = TableRow("multi30k", "conv_seq2seq_tiny", "transformer_tiny", 1)
+    folder = RowFolder(row, work_folder, "smoke")
+    _, (row,) = measure(work_folder, [folder], Deepnmt())
+    keys = row["other_settings"].split("; ")
+    assert "training.optimizer.name" in keys
+    assert not {"name", "model.preset", "training.steps"} & set(keys)
+    assert row["plain_recipe_sha256"] == recipe_sha256(
+        "transformer_tiny.multi30k_en_de", folder._changes
+    )
 
 
 def test_a_row_without_a_recipe_is_only_listed(work_folder):
@@ -339,12 +351,59 @@ def test_a_row_is_claimed_until_all_its_processes_have_ended(tmp_path):
 
 
 def test_a_row_that_another_process_trains_is_left_to_it(work_folder):
-    deepnmt, folders = Deepnmt(), [folder_of(work_folder)]
+    command, folders = Deepnmt(), [folder_of(work_folder)]
     with folders[0].claimed():
-        _, rows = measure(work_folder, folders, deepnmt)
-        assert rows == deepnmt.calls == []
+        _, rows = measure(work_folder, folders, command)
+        assert rows == command.calls == []
         (line,) = table.describe_rows(folders, work_folder / "table.csv")
         assert f"in work: process {os.getpid()}" in line
+
+
+COMMAND = """
+import signal, sys, time
+from pathlib import Path
+
+def stop(*signal_and_frame):
+    Path("stopped").touch()
+    sys.exit(143)
+
+if "fail" in sys.argv:
+    sys.exit(2)
+signal.signal(signal.SIGTERM, stop)
+Path("started").touch()
+time.sleep(100)
+"""
+
+
+@pytest.fixture
+def command_folder(tmp_path, monkeypatch):
+    """A folder with a stand-in for the program of the package."""
+    (tmp_path / "keras_deepnmt").mkdir()
+    (tmp_path / "keras_deepnmt" / "__main__.py").write_text(COMMAND)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_sigterm_lets_the_training_save_its_checkpoint(command_folder):
+    def stop_when_started():
+        while not (command_folder / "started").exists():
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    previous = signal.signal(signal.SIGTERM, table.stop)
+    try:
+        with ThreadPoolExecutor() as pool:
+            pool.submit(stop_when_started)
+            with pytest.raises(SystemExit, match="143"):
+                deepnmt(["train"], PYTHONPATH=str(command_folder))
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert (command_folder / "stopped").exists()
+
+
+def test_a_command_that_fails_is_told(command_folder):
+    with pytest.raises(subprocess.CalledProcessError, match="deepnmt train"):
+        deepnmt(["train", "fail"], PYTHONPATH=str(command_folder))
 
 
 def test_rows_of_several_processes_are_added_once_each(tmp_path):
@@ -442,6 +501,7 @@ def csv_row(work_folder, preset, lines, plain="", sha256="new"):
         "tokenize": "none",
         "lowercase": False,
         "plain": plain,
+        "plain_recipe_sha256": "new" if plain else "",
         "translations_sha256": lines_sha256(lines)[:12],
         "plain_translations_sha256": "",
         "bleu_difference": "",
@@ -463,11 +523,22 @@ def test_rows_are_tested_once_the_plain_model_has_a_row(tmp_path):
     assert float(new["p_value"]) < 0.01
     assert float(new["bleu_difference"]) > 10
     assert old["p_value"] == ""
-    # The plain model of a better recipe.
-    again = csv_row(tmp_path, "old", worse(REFERENCES, 6), sha256="better")
-    add_row(file, again)
+    # The plain model is trained again.
+    again = csv_row(tmp_path, "old", worse(REFERENCES, 6))
+    write_rows(file, [new, again])
     compare_with_plain(file, tmp_path)
     assert 0 < float(read_rows(file)[0]["bleu_difference"]) < 2
+
+
+def test_rows_are_not_tested_against_another_version_of_the_plain_recipe(
+    tmp_path,
+):
+    file = tmp_path / "table.csv"
+    add_row(file, csv_row(tmp_path, "new", worse(REFERENCES, 5), "old"))
+    other = csv_row(tmp_path, "old", worse(REFERENCES, 40), sha256="other")
+    add_row(file, other)
+    compare_with_plain(file, tmp_path)
+    assert read_rows(file)[0]["p_value"] == ""
 
 
 @pytest.mark.thorough

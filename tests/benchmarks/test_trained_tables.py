@@ -40,6 +40,7 @@ def row(preset, seed, bleu, corpus="multi30k", **columns):
         "bleu": bleu,
         "bleu_interval": 1.25,
         "bleu_signature": "nrefs:1|tok:none",
+        "plain_recipe_sha256": "new",
         "other_settings": "",
         "p_value": "",
     } | columns
@@ -151,6 +152,19 @@ def test_only_an_interval_over_seeds_makes_a_model_better(results):
         "seeds); `dense_nmt_1_tiny` is worse than `conv_seq2seq_tiny` (-3.1 "
         "over 2 seeds). No other difference"
     ) in blocks[2]
+
+
+def test_models_of_other_versions_of_the_plain_recipe_are_not_compared(
+    results,
+):
+    rows = [row("transformer_tiny", seed, 40.0 + seed) for seed in (1, 2)]
+    rows += [
+        row(GATED, seed, 44.0 + seed, plain_recipe_sha256="old")
+        for seed in (1, 2)
+    ]
+    results(rows)
+    blocks, _ = section("Multi30k")
+    assert " better " not in blocks[2]
 
 
 def test_only_rows_of_the_last_version_of_a_recipe_count(results):

@@ -29,9 +29,10 @@ def add_row(file: Path, row: dict) -> bool:
 def compare_with_plain(file: Path, folder: Path) -> None:
     """Tests each row against its plain model's row of the same seed.
 
-    Rows get the columns of the test as soon as there is a row of the plain
-    model and `folder` has the translations of both. They are tested again when
-    the plain model was trained anew.
+    The plain model's recipe must be the version that was there when the row was
+    made. Rows get the columns of the test as soon as there is a row of the
+    plain model and `folder` has the translations of both. They are tested again
+    when the plain model was trained anew.
     """
     rows = read_rows(file)
     found = {}
@@ -53,12 +54,13 @@ def compare_with_plain(file: Path, folder: Path) -> None:
 
 
 def _plain_row(row, rows):
-    """The last row of the plain model with this seed, `None` without one."""
+    """The row of the plain model with this seed, `None` without one."""
     plain_rows = [
         other
         for other in rows
         if other["preset"] == row["plain"]
         and other["corpus"] == row["corpus"]
+        and other["recipe_sha256"] == row["plain_recipe_sha256"]
         and other["seed"] == row["seed"]
     ]
     return plain_rows[-1] if plain_rows else None

@@ -220,20 +220,25 @@ class RowFolder:
             "lowercase": evaluation["lowercase"],
             "translations_sha256": lines_sha256(hypotheses)[:12],
             "plain": self.row.plain or "",
+            "plain_recipe_sha256": self._plain_recipe_sha256() or "",
             "other_settings": self._other_settings(),
             "plain_translations_sha256": "",
             "bleu_difference": "",
             "p_value": "",
         }
 
+    def _plain_recipe_sha256(self):
+        """The hash of the plain model's recipe, `None` if there is none."""
+        plain = self.row.plain_recipe
+        return plain and recipe_sha256(plain, self._changes)
+
     def _other_settings(self):
         """The keys in which the recipe differs from the plain model's."""
-        plain = self.row.plain_recipe
-        if plain is None or recipe_sha256(plain, {}) is None:
+        if self._plain_recipe_sha256() is None:
             return ""
         own, others = (
             flatten_recipe(load_recipe(name, self._changes))
-            for name in (self.row.recipe, plain)
+            for name in (self.row.recipe, self.row.plain_recipe)
         )
         keys = [
             key
