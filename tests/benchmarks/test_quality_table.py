@@ -29,10 +29,12 @@ from benchmarks.quality.rows.row_list import (
 )
 from benchmarks.quality.rows.significance import paired_bootstrap
 from benchmarks.shared.result_rows import read_rows, write_rows
+from keras_deepnmt import list_models
 from keras_deepnmt.data import CorpusOptions, PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import corpus_scores
 from keras_deepnmt.files import lines_sha256
+from keras_deepnmt.recipes import list_recipes
 from keras_deepnmt.translator import Translator
 
 REPOSITORY = Path(__file__).parents[2]
@@ -287,12 +289,12 @@ def test_files_are_those_of_the_folder_of_corpora(monkeypatch, tmp_path):
         test=CorpusOptions(**options["data.test"]),
     )
     monkeypatch.setenv("DEEPNMT_DATA", str(tmp_path))
-    placed = corpora._with_files(options, tmp_path / "demo", "full")
+    placed = corpora._with_files(options, tmp_path)
     assert placed.train[0].source == f"{tmp_path}/iwslt14-de-en/train.de"
     assert placed.test.target == f"{tmp_path}/iwslt14-de-en/valid.en"
     monkeypatch.setenv("DEEPNMT_DATA", str(tmp_path / "nothing"))
     with pytest.raises(UserError, match="Set DEEPNMT_DATA"):
-        corpora._with_files(options, tmp_path / "demo", "full")
+        corpora._with_files(options, tmp_path)
 
 
 def test_rows_with_the_same_data_share_one_prepared_corpus(
@@ -437,14 +439,14 @@ def test_seeds_come_after_each_other_and_plain_models_first():
 
 
 @pytest.mark.parametrize("corpus", ["multi30k", "demo", "iwslt14"])
-def test_every_row_is_a_preset_and_compared_with_a_row(corpus):
-    from keras_deepnmt import list_models
-
+def test_every_row_has_a_recipe_and_is_compared_with_a_row(corpus):
     plain_of = presets_of(corpus)
     assert set(plain_of) <= set(list_models())
     assert set(plain_of.values()) - {None} <= set(plain_of)
     if corpus == "demo":
         assert set(plain_of) == set(list_models("*_tiny*"))
+    names = set(list_recipes())
+    assert {row.recipe for row in table_rows(corpus, None, 1)} <= names
 
 
 def test_a_recipe_that_says_something_else_is_another_row():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.rows.claim import claim_owner, claimed
-from benchmarks.quality.rows.corpora import prepared_corpus
+from benchmarks.quality.rows.corpora import SMOKE_CORPUS, prepared_corpus
 from benchmarks.quality.rows.row_list import CORPORA, TableRow, recipe_sha256
 from benchmarks.quality.rows.significance import NUM_RESAMPLES
 from benchmarks.shared.result_rows import REPOSITORY
@@ -23,19 +23,8 @@ from keras_deepnmt.recipes.loading import flatten_recipe, save_recipe
 # A tiny corpus and a few updates, to try the script.
 SMOKE = {
     "data": {
-        "train": [
-            {
-                "source": "quickstart/corpus/train.de",
-                "target": "quickstart/corpus/train.en",
-            }
-        ],
-        **{
-            split: {
-                "source": f"quickstart/corpus/{split}.de",
-                "target": f"quickstart/corpus/{split}.en",
-            }
-            for split in ("valid", "test")
-        },
+        **SMOKE_CORPUS,
+        "train": [SMOKE_CORPUS["train"]],
         "vocabulary_size": 300,
     },
     "training.steps": 4,
@@ -69,7 +58,6 @@ class RowFolder:
     def __init__(self, row: TableRow, folder: Path, scale: str = "full"):
         self.row = row
         self.work_folder = folder
-        self._scale = scale
         self._changes = {**CORPORA[row.corpus].changes, **CHANGES[scale]}
         self.recipe_sha256 = recipe_sha256(row.recipe, self._changes)
         self.directory = row_directory(
@@ -107,9 +95,7 @@ class RowFolder:
 
     def prepared(self) -> PreparedData:
         """Opens the prepared corpus, which is made if there is none."""
-        data = prepared_corpus(
-            self.recipe().data, self.work_folder, self._scale
-        )
+        data = prepared_corpus(self.recipe().data, self.work_folder)
         most = CORPORA[self.row.corpus].most_pairs
         pairs = data.manifest["splits"]["train"]["pairs"]
         if most is not None and pairs > most:

@@ -67,37 +67,35 @@ CORPORA = {
         most_pairs=47_047,
     ),
 }
-# Each preset with the plain model that it is compared with; the plain ones
-# come first, since the others are tested against their translations.
-_MULTI30K = {
-    "transformer_tiny": None,
-    "conv_seq2seq_tiny": None,
-    "transformer_tiny_matched": "transformer_tiny",
-    "layer_aggregation_hierarchical_tiny": "transformer_tiny",
-    "layer_aggregation_hierarchical_diversity_tiny": "transformer_tiny",
-    "multi_layer_attention_k2_tiny": "transformer_tiny",
-    "hybrid_self_attention_sum_tiny": "transformer_tiny",
-    "hybrid_self_attention_gated_tiny": "transformer_tiny",
-    "fine_grained_layer_attention_tiny": "transformer_tiny",
-    "surface_fusion_hard_tiny": "transformer_tiny",
-    "surface_fusion_soft_tiny": "transformer_tiny",
-    "role_interaction_softmax_tiny": "transformer_tiny",
-    "role_interaction_onehot_tiny": "transformer_tiny",
-    "everything_tiny": "transformer_tiny",
-    "dense_nmt_1_tiny": "conv_seq2seq_tiny",
-    "dense_nmt_2_tiny": "conv_seq2seq_tiny",
-}
-_IWSLT14 = {
-    "transformer_small": None,
+_MULTI30K = (
+    "transformer_tiny",
+    "conv_seq2seq_tiny",
+    "transformer_tiny_matched",
+    "layer_aggregation_hierarchical_tiny",
+    "layer_aggregation_hierarchical_diversity_tiny",
+    "multi_layer_attention_k2_tiny",
+    "hybrid_self_attention_sum_tiny",
+    "hybrid_self_attention_gated_tiny",
+    "fine_grained_layer_attention_tiny",
+    "surface_fusion_hard_tiny",
+    "surface_fusion_soft_tiny",
+    "role_interaction_softmax_tiny",
+    "role_interaction_onehot_tiny",
+    "everything_tiny",
+    "dense_nmt_1_tiny",
+    "dense_nmt_2_tiny",
+)
+_IWSLT14 = (
+    "transformer_small",
     # The plain models of the papers.
-    "hybrid_self_attention_baseline_small": None,
-    "role_interaction_baseline_small": None,
-    "conv_seq2seq_4l": None,
-    "hybrid_self_attention_gated_small": "hybrid_self_attention_baseline_small",
-    "role_interaction_softmax_small": "role_interaction_baseline_small",
-    "dense_nmt_1_4l": "conv_seq2seq_4l",
-    "dense_nmt_2_4l": "conv_seq2seq_4l",
-}
+    "hybrid_self_attention_baseline_small",
+    "role_interaction_baseline_small",
+    "conv_seq2seq_4l",
+    "hybrid_self_attention_gated_small",
+    "role_interaction_softmax_small",
+    "dense_nmt_1_4l",
+    "dense_nmt_2_4l",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,19 +131,24 @@ class TableRow:
 
 
 def presets_of(corpus: str) -> dict[str, str | None]:
-    """Maps each preset of a corpus' table to its plain model, or `None`."""
-    if corpus == "multi30k":
-        return dict(_MULTI30K)
-    if corpus == "iwslt14":
-        return dict(_IWSLT14)
-    from keras_deepnmt import list_models
+    """Maps each preset of a corpus' table to its plain model, or `None`.
 
-    plain_of = dict.fromkeys(["transformer_tiny", "conv_seq2seq_tiny"])
-    for name in list_models("*_tiny*"):
-        dense = name.startswith("dense_")
-        plain = "conv_seq2seq_tiny" if dense else "transformer_tiny"
-        plain_of.setdefault(name, plain)
-    return plain_of
+    The plain ones come first, since the others are tested against their
+    translations.
+    """
+    from keras_deepnmt import list_models
+    from keras_deepnmt.recipes.bundled import plain_presets
+
+    plain_of = plain_presets()
+    presets = {
+        "multi30k": _MULTI30K,
+        "demo": list_models("*_tiny*"),
+        "iwslt14": _IWSLT14,
+    }[corpus]
+    return {
+        name: plain_of.get(name)
+        for name in sorted(presets, key=lambda name: name in plain_of)
+    }
 
 
 def table_rows(
