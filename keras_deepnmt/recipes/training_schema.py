@@ -246,7 +246,7 @@ class TrainingRecipe:
             `batch_tokens: auto`, refused otherwise.
         max_shapes: maximum number of batch shapes; the step is compiled once
             per shape. Null takes the square root of `steps / 100` at the start
-            of a run, rounded down, from 1 to 8.
+            of a run, rounded down, from 1 to 16.
         optimizer: the optimizer.
         learning_rate: the learning rate schedule.
         initialize_from: folder of another run on the same prepared data.
