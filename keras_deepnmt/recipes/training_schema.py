@@ -41,6 +41,12 @@ _LOSS_KEYS: dict[str, dict[str, Any]] = {
 }
 
 
+def _keys_of_all(choices):
+    return tuple(
+        dict.fromkeys(key for keys in choices.values() for key in keys)
+    )
+
+
 @dataclass(frozen=True)
 class OptimizerRecipe:
     """The optimizer.
@@ -66,7 +72,10 @@ class OptimizerRecipe:
             average.
     """
 
-    name: Literal["adam", "adamw", "nesterov"] = "adam"
+    # The metadata say which keys belong to a choice, see `recipes.extending`.
+    name: Literal["adam", "adamw", "nesterov"] = field(
+        default="adam", metadata={"keys": _keys_of_all(_OPTIMIZER_KEYS)}
+    )
     beta_1: float | None = None
     beta_2: float | None = None
     epsilon: float | None = None
@@ -113,7 +122,10 @@ class LearningRateRecipe:
 
     schedule: Literal[
         "inverse_square_root", "noam", "linear", "cosine", "constant", "plateau"
-    ] = "inverse_square_root"
+    ] = field(
+        default="inverse_square_root",
+        metadata={"keys": _keys_of_all(_SCHEDULE_KEYS)},
+    )
     peak: float | None = None
     scale: float | None = None
     warmup_steps: int | None = None
@@ -323,7 +335,10 @@ class TrainingRecipe:
     initialize_from: str | None = None
     freeze: tuple[str, ...] = ()
     temperature: TemperatureRecipe | None = None
-    loss: str = "label_smoothed_cross_entropy"
+    loss: str = field(
+        default="label_smoothed_cross_entropy",
+        metadata={"keys": (*_keys_of_all(_LOSS_KEYS), "loss_options")},
+    )
     loss_options: dict[str, Any] = field(default_factory=dict)
     label_smoothing: float | None = None
     objective: dict[str, dict[str, Any]] = field(default_factory=dict)
