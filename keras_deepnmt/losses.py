@@ -226,6 +226,12 @@ def computes_from_scores(loss):
     It must have a method `from_scores(labels, scores)` that belongs to its
     `call`: a subclass that defines another `call` is computed by that one.
 
+    Args:
+        loss: `keras.losses.Loss` of each token.
+
+    Returns:
+        bool.
+
     Example:
     >>> class Doubled(LabelSmoothedCrossEntropy):
     ...     def call(self, labels, log_probs):

@@ -84,7 +84,8 @@ def train_and_score(name, changes, folder, scale):
     changes = {**CHANGES[scale], **changes}
     recipe = load_recipe(name, changes)
     data = prepared_corpus(recipe.data, folder)
-    directory = folder / "time_to_quality" / recipe_sha256(name, changes)[:12]
+    key = f"seed_{recipe.seed}_{recipe_sha256(name, changes)[:12]}"
+    directory = folder / "time_to_quality" / key
     directory.mkdir(parents=True, exist_ok=True)
     save_recipe(recipe, directory / "recipe.yaml", {})
     run = directory / "run"

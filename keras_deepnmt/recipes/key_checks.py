@@ -49,6 +49,13 @@ def check(recipe, names, is_allowed, rule: str) -> None:
         raise ValueError(f"`{name}` must {rule}. Received: {value}")
 
 
+def keys_of_all(choices):
+    """Returns the keys that belong to any of the choices, see `take_keys`."""
+    return tuple(
+        dict.fromkeys(key for keys in choices.values() for key in keys)
+    )
+
+
 def take_keys(recipe, choice, keys):
     """Fills in the defaults of a choice and refuses the keys of other choices.
 

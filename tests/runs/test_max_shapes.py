@@ -59,7 +59,7 @@ def test_a_short_run_compiles_few_shapes_and_keeps_them_when_extended(
                 longer.batch(step)[1], short.batch(step)[1]
             )
     afresh = start(RunFolder(tmp_path / "other"), recipe_of(100_000))
-    assert afresh.training.max_shapes == 8
+    assert afresh.training.max_shapes == 16
 
 
 def test_a_run_recorded_with_eight_shapes_keeps_them(recipe_of, tmp_path):

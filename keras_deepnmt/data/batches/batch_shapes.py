@@ -18,7 +18,7 @@ from keras_deepnmt.data.batches.batch_shape_search import (
 COMPILATION_BATCHES = 100
 # Version of the search. Runs record it, since they do not record the shapes.
 BATCH_SHAPES_VERSION = 2
-MOST_SHAPES = 8
+MOST_SHAPES = 16
 _ROWS_AT_A_TIME = 1_000_000
 
 
@@ -77,14 +77,14 @@ def rows_for(
 def shapes_for_updates(updates: int) -> int:
     """Returns how many batch shapes are worth compiling for some updates.
 
-    It is `sqrt(updates / 100)`, rounded down, from 1 to 8. With k shapes the
+    It is `sqrt(updates / 100)`, rounded down, from 1 to 16. With k shapes the
     share of padding is about proportional to 1 / k, so the time of compiling
     them and of computing the padding is shortest for a k proportional to
     `sqrt(updates)`; a compilation takes as long as some 100 updates.
 
     Example:
     >>> [shapes_for_updates(updates) for updates in (60, 1_000, 100_000)]
-    [1, 3, 8]
+    [1, 3, 16]
     """
     return min(MOST_SHAPES, max(1, math.isqrt(updates // COMPILATION_BATCHES)))
 

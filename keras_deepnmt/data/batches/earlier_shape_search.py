@@ -135,7 +135,7 @@ def choose_earlier_batch_shapes(
     Example:
     >>> lengths = np.array([[5, 6], [5, 5], [20, 22], [21, 20]])
     >>> choose_earlier_batch_shapes(lengths, 44, max_shapes=2)[0]
-    BatchShape(batch_size=7, source_length=5, target_length=6)
+    BatchShape(batch_size=2, source_length=5, target_length=20)
     """
     grid = LengthGrid(lengths, batch_tokens, batch_multiple)
     return tuple(
