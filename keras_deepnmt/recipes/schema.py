@@ -68,6 +68,11 @@ class Recipe:
         name: name of the recipe and of its run folder; for a bundled recipe
             `<preset>.<corpus>_<source>_<target>`. A recipe file that gives
             none has the name of the file.
+        extends: bundled recipe, or file relative to this one, whose values
+            this recipe takes over where it has none. Sections are merged key
+            by key, also `model.overrides`; lists, corpora and single values
+            are replaced. With another optimizer, schedule or loss its options
+            are not taken over. Null extends none.
         model: the model. With `--from-preset` it may be left out.
         data: the corpora and how they are prepared. With a prepared folder
             (`--prepared`) they are those of the folder.
@@ -100,6 +105,7 @@ class Recipe:
     decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)
     seed: int = 0
+    extends: str | None = field(default=None, compare=False)
     resolved: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self):

@@ -10,6 +10,7 @@ from keras_deepnmt.recipes.key_checks import (
     check_fractions,
     check_not_negative,
     check_shares,
+    choose_final_model,
     take_keys,
 )
 
@@ -41,6 +42,12 @@ _LOSS_KEYS: dict[str, dict[str, Any]] = {
 }
 
 
+def _keys_of_all(choices):
+    return tuple(
+        dict.fromkeys(key for keys in choices.values() for key in keys)
+    )
+
+
 @dataclass(frozen=True)
 class OptimizerRecipe:
     """The optimizer.
@@ -66,7 +73,10 @@ class OptimizerRecipe:
             average.
     """
 
-    name: Literal["adam", "adamw", "nesterov"] = "adam"
+    # The metadata say which keys belong to a choice, see `recipes.extending`.
+    name: Literal["adam", "adamw", "nesterov"] = field(
+        default="adam", metadata={"keys": _keys_of_all(_OPTIMIZER_KEYS)}
+    )
     beta_1: float | None = None
     beta_2: float | None = None
     epsilon: float | None = None
@@ -113,7 +123,10 @@ class LearningRateRecipe:
 
     schedule: Literal[
         "inverse_square_root", "noam", "linear", "cosine", "constant", "plateau"
-    ] = "inverse_square_root"
+    ] = field(
+        default="inverse_square_root",
+        metadata={"keys": _keys_of_all(_SCHEDULE_KEYS)},
+    )
     peak: float | None = None
     scale: float | None = None
     warmup_steps: int | None = None
@@ -332,7 +345,10 @@ class TrainingRecipe:
     initialize_from: str | None = None
     freeze: tuple[str, ...] = ()
     temperature: TemperatureRecipe | None = None
-    loss: str = "label_smoothed_cross_entropy"
+    loss: str = field(
+        default="label_smoothed_cross_entropy",
+        metadata={"keys": (*_keys_of_all(_LOSS_KEYS), "loss_options")},
+    )
     loss_options: dict[str, Any] = field(default_factory=dict)
     label_smoothing: float | None = None
     objective: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -383,26 +399,13 @@ class TrainingRecipe:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
         check_not_negative(self, "r_drop")
-        self._choose_final_model()
+        choose_final_model(self)
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
             raise ValueError(
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
-            )
-
-    def _choose_final_model(self):
-        stops_early = self.early_stopping_patience is not None
-        if self.final_model is None:
-            default = "best" if stops_early else "average_last"
-            # The run folder's copy of the recipe holds every value.
-            object.__setattr__(self, "final_model", default)
-        elif stops_early and self.final_model == "average_last":
-            raise ValueError(
-                "`final_model` must be best or average_best with "
-                "`early_stopping_patience`, since the last checkpoints come "
-                "after the best validation. Received: average_last"
             )
 
     def _check_objective(self):

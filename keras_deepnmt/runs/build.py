@@ -11,10 +11,14 @@ import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
+    BATCH_SHAPES_VERSION,
     choose_batch_shapes,
     shapes_for_updates,
 )
 from keras_deepnmt.data.batches.datasets import validation_plan
+from keras_deepnmt.data.batches.earlier_shape_search import (
+    choose_earlier_batch_shapes,
+)
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
@@ -116,6 +120,18 @@ def preset_version(recipe: Recipe) -> int:
     return recipe.resolved.get("preset_version", 1)
 
 
+def batch_shapes_version(recipe: Recipe) -> int:
+    """Returns the version of the search that chooses a recipe's batch shapes.
+
+    It is the newest one, unless the recipe is a run folder's copy: a run that
+    is resumed keeps the order of its batches.
+    """
+    if not recipe.resolved:
+        return BATCH_SHAPES_VERSION
+    # Runs of the first version did not record it.
+    return recipe.resolved.get("batch_shapes_version", 1)
+
+
 def compile_model(
     recipe: Recipe, model: keras.Model, **options: Any
 ) -> list[str]:
@@ -201,13 +217,17 @@ def plan_batches(
     """
     lengths = planned_lengths(recipe, data)
     training = recipe.training
-    batch_shapes = choose_batch_shapes(
+    weights = row_weights(data.manifest)
+    arguments = (
         lengths,
         training.batch_tokens,
         training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
-    weights = row_weights(data.manifest)
+    if batch_shapes_version(recipe) < 2:
+        batch_shapes = choose_earlier_batch_shapes(*arguments)
+    else:
+        batch_shapes = choose_batch_shapes(*arguments, weights)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 

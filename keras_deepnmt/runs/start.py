@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -119,6 +120,7 @@ def resolve(
         "tokenizer": dict(data.manifest["tokenizer"]),
         "corpora": data.manifest["corpora"],
         "preset_version": PRESET_VERSION,
+        "batch_shapes_version": BATCH_SHAPES_VERSION,
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }

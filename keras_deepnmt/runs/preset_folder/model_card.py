@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from keras_deepnmt.data.named_corpora import find_named_corpus
+from keras_deepnmt.data.known_corpora.finding import find_named_corpus
+from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.zoo.registry import get_preset
@@ -298,7 +299,12 @@ def _terms(name):
     except UserError:
         return "own text: those of its owner"
     file = next(iter(splits.values()))[0]
-    return f"those of its publisher, see {file.address.rpartition('/')[0]}"
+    if isinstance(file, DemoFile):
+        return "written by keras_deepnmt, Apache-2.0"
+    addresses = [part.archive.address for part in getattr(file, "members", ())]
+    addresses = addresses or [getattr(file, "address", None)]
+    folders = dict.fromkeys(a.rpartition("/")[0] for a in addresses if a)
+    return ", ".join(["those of its publisher", *folders])
 
 
 def _license():
