@@ -78,3 +78,22 @@ def take_keys(recipe, choice, keys):
                 f"`{name}` belongs to `{choice}: {owners}`. Received: "
                 f"{value} with `{choice}: {chosen}`. Leave it out."
             )
+
+
+def choose_final_model(recipe):
+    """Fills in the default of `final_model`, and refuses one without sense.
+
+    Raises a `ValueError` for the mean of the last checkpoints of a run that
+    stops early.
+    """
+    stops_early = recipe.early_stopping_patience is not None
+    if recipe.final_model is None:
+        default = "best" if stops_early else "average_last"
+        # The run folder's copy of the recipe holds every value.
+        object.__setattr__(recipe, "final_model", default)
+    elif stops_early and recipe.final_model == "average_last":
+        raise ValueError(
+            "`final_model` must be best or average_best with "
+            "`early_stopping_patience`, since the last checkpoints come after "
+            "the best validation. Received: average_last"
+        )

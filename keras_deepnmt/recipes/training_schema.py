@@ -10,6 +10,7 @@ from keras_deepnmt.recipes.key_checks import (
     check_fractions,
     check_not_negative,
     check_shares,
+    choose_final_model,
     keys_of_all,
     take_keys,
 )
@@ -284,26 +285,13 @@ class TrainingRecipe:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
         check_not_negative(self, "r_drop")
-        self._choose_final_model()
+        choose_final_model(self)
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
             raise ValueError(
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
-            )
-
-    def _choose_final_model(self):
-        stops_early = self.early_stopping_patience is not None
-        if self.final_model is None:
-            default = "best" if stops_early else "average_last"
-            # The run folder's copy of the recipe holds every value.
-            object.__setattr__(self, "final_model", default)
-        elif stops_early and self.final_model == "average_last":
-            raise ValueError(
-                "`final_model` must be best or average_best with "
-                "`early_stopping_patience`, since the last checkpoints come "
-                "after the best validation. Received: average_last"
             )
 
     def _check_objective(self):

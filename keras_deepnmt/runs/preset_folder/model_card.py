@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from keras_deepnmt.data.known_corpora.finding import find_named_corpus
-from keras_deepnmt.data.known_corpora.sources import BuiltFile, NamedFile
+from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.zoo.registry import get_preset
@@ -297,23 +297,19 @@ def terms_of_use(name):
 
     Example:
     >>> terms_of_use("demo_de_en")
-    'none, the sentences are generated'
+    'written by keras_deepnmt, Apache-2.0'
     """
     try:
         splits = find_named_corpus(name).splits
     except UserError:
         return "own text: those of its owner"
     file = next(iter(splits.values()))[0]
-    if isinstance(file, NamedFile):
-        if file.address is None:
-            return "those of its publisher"
-        addresses = [file.address]
-    elif isinstance(file, BuiltFile):
-        addresses = [member.archive.address for member in file.members]
-    else:  # made by this package
-        return "none, the sentences are generated"
-    folders = sorted({address.rpartition("/")[0] for address in addresses})
-    return f"those of its publisher, see {', '.join(folders)}"
+    if isinstance(file, DemoFile):
+        return "written by keras_deepnmt, Apache-2.0"
+    addresses = [part.archive.address for part in getattr(file, "members", ())]
+    addresses = addresses or [getattr(file, "address", None)]
+    folders = dict.fromkeys(a.rpartition("/")[0] for a in addresses if a)
+    return ", ".join(["those of its publisher", *folders])
 
 
 def _license():
