@@ -10,6 +10,9 @@ import contextlib
 import keras
 import tensorflow as tf
 
+from keras_deepnmt.models.compilation.tensorflow_programs import (
+    CompiledProgram,
+)
 from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
@@ -121,12 +124,10 @@ class TensorFlowStep:
         self._seeds_are_spread = True
 
     def _function(self, python_function):
-        return tf.function(
-            python_function,
-            jit_compile=self.step_jit_compile or None,
-            # No code here branches on tensors, so tracing needs no rewriting.
-            autograph=False,
-        )
+        if self.step_jit_compile:
+            return CompiledProgram(python_function)
+        # No code here branches on tensors, so tracing needs no rewriting.
+        return tf.function(python_function, autograph=False)
 
     @property
     def metrics(self):
