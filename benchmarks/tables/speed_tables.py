@@ -178,10 +178,10 @@ def _compilation_cache():
         {
             "recipe": lambda row: f"`{row['recipe']}`",
             "compiled programs": lambda row: row["executables"],
-            "compile time of the first start (s)": lambda row: decimals(
+            "compile time of the first run (s)": lambda row: decimals(
                 row["first_seconds_median"], 1
             ),
-            "compile time of the second start (s)": lambda row: decimals(
+            "compile time of the second run (s)": lambda row: decimals(
                 row["second_seconds_median"], 1
             ),
             "ratio": lambda row: ratio(row["ratio_median"]),

@@ -254,9 +254,10 @@ class TrainingLoop:
         if self.step != expected:
             raise UserError(
                 f"{self.run_folder.directory}: training stopped at update "
-                f"{self.step} of {expected}; the checkpoints are kept. Delete "
-                "the folder xla_cache in it, which may be damaged, and run "
-                "the same command to continue."
+                f"{self.step} of {expected}; the checkpoints are kept. Perhaps "
+                "the cache of compiled programs is damaged: run the same "
+                "command with the environment variable DEEPNMT_CACHE=off to "
+                "continue."
             )
 
     def _was_validated(self, history):
