@@ -98,5 +98,18 @@ def test_a_program_computes_what_its_function_does():
         tf.function(CompiledProgram(lambda x: fail("no power"), "f"))(1)
 
 
+def test_a_program_waits_for_control_dependencies():
+    count = tf.Variable(0)
+    program = CompiledProgram(lambda x: x + count.assign_add(1), "count")
+
+    @tf.function(autograph=False)
+    def in_turns():
+        first = program(tf.constant(0))
+        with tf.control_dependencies([first]):
+            return first, program(tf.constant(0))
+
+    assert [int(number) for number in in_turns()] == [1, 2]
+
+
 def fail(text):
     raise ValueError(text)

@@ -102,17 +102,22 @@ class _NamedCall:
             call.input.append(name)
 
     def __call__(self, tensors, captured):
+        """Calls it in the graph of the function that is being traced."""
         graph = tf.compat.v1.get_default_graph()
+        # Through them the call waits for the control dependencies around it,
+        # which importing cannot take up.
+        tensors = [tf.identity(tensor) for tensor in tensors]
         inputs = {
             f"{_INPUT}{index}": graph.capture(tensor)
             for index, tensor in enumerate([*tensors, *captured])
         }
-        outputs = tf.graph_util.import_graph_def(
-            self._graph_def,
-            inputs,
-            [f"{_CALL}:{index}" for index in range(len(self._outputs))],
-            name="program",
-        )
+        with graph.control_dependencies(None):
+            outputs = tf.graph_util.import_graph_def(
+                self._graph_def,
+                inputs,
+                [f"{_CALL}:{index}" for index in range(len(self._outputs))],
+                name="program",
+            )
         for output, traced in zip(outputs, self._outputs, strict=True):
             output.set_shape(traced.shape)
         return tf.nest.pack_sequence_as(self._structure, outputs)
