@@ -62,6 +62,40 @@ class CompiledProgram:
             self._calls[concrete] = _NamedCall(concrete, self._name)
         return self._calls[concrete](tensors, concrete.captured_inputs)
 
+    def stand_in(self, make_zeros):
+        """Makes a function that compiles the program and changes nothing.
+
+        It takes the arguments of a call as nests of `tf.TensorSpec`, and runs
+        the program with zeros in their place and in that of all variables. The
+        program must have been called in a `tf.function` before.
+
+        Args:
+            make_zeros: callable that takes a shape and a dtype and returns a
+                tensor of zeros.
+
+        Raises:
+            ValueError: if the program captures something else that can change.
+        """
+        concrete, call = list(self._calls.items())[-1]
+        traced, variables = call.with_zeros(concrete, make_zeros)
+
+        def run(args):
+            specs = tf.nest.flatten(args)
+            tf.nest.assert_same_structure(self._structure, args)
+            zeros = [make_zeros(spec.shape, spec.dtype) for spec in specs]
+            # A function that is called in the usual way would take a thread
+            # from the training step, of which TensorFlow has one per core.
+            tf.raw_ops.StatefulPartitionedCall(
+                args=[*zeros, *traced.captured_inputs],
+                Tout=[tensor.dtype for tensor in traced.outputs],
+                f=traced.function_def.signature.name,
+                executor_type="SINGLE_THREADED_EXECUTOR",
+            )
+
+        # The handles that it captures would not keep them.
+        run.variables = variables
+        return run
+
     def _call_flat(self, *tensors):
         args = tf.nest.pack_sequence_as(self._structure, tensors)
         return self._function(*args)
@@ -84,6 +118,34 @@ class _NamedCall:
             # In the outer function alone it would not be found when it runs.
             tf.graph_util.import_graph_def(self._graph_def, name="")
         self._add_nodes(concrete, program)
+
+    def with_zeros(self, concrete, make_zeros):
+        """Traces a function that calls the program on variables of zeros.
+
+        Returns it and the variables.
+        """
+        variables = {id(v.handle): v for v in concrete.graph.variables}
+        captured, stand_ins = [], []
+        for tensor in concrete.captured_inputs:
+            if tensor.dtype == tf.resource:
+                if id(tensor) not in variables:
+                    raise ValueError(f"{tensor} is not a variable.")
+                variable = variables[id(tensor)]
+                zeros = make_zeros(variable.shape, variable.dtype)
+                stand_ins.append(tf.Variable(zeros, trainable=False))
+                tensor = stand_ins[-1].handle
+            captured.append(tensor)
+        num_args = len(concrete.inputs) - len(captured)
+        traced = tf.function(
+            lambda *tensors: tf.nest.flatten(self(tensors, captured)),
+            autograph=False,
+        ).get_concrete_function(
+            *(
+                tf.TensorSpec(tensor.shape, tensor.dtype)
+                for tensor in concrete.inputs[:num_args]
+            )
+        )
+        return traced, stand_ins
 
     def _add_nodes(self, concrete, program):
         call = self._graph_def.node.add(
