@@ -21,7 +21,9 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         loss = -(1 - e) * log p(y) - e / V * sum_v log p(v)
 
     Here `label_smoothing` is e. No one-hot matrix is stored: the label's entry
-    is selected by a comparison inside the fused reduction.
+    is selected by a comparison inside the fused reduction. Training computes
+    the loss from the model's scores (`from_scores`), so that no
+    log-probabilities are stored either.
 
     Args:
         label_smoothing: float in [0, 1). Probability mass of the uniform
@@ -75,11 +77,73 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
             ) * loss + self.label_smoothing * uniform
         return ops.where(padding_mask(labels), loss, ops.zeros_like(loss))
 
+    def from_scores(self, labels, scores):
+        """Computes the loss of `call` from scores before the softmax.
+
+        With scores `z` and `q` the smoothed distribution of the label:
+            loss = log sum_v exp(z_v) - sum_v q_v z_v
+
+        Only one value per position is kept for the backward pass, and the
+        gradient `softmax(z) - q` is computed in one loop over the scores. From
+        log-probabilities it takes several loops and stores their results.
+
+        Args:
+            labels: int tensor `(B, T)`; 0 is padding.
+            scores: float tensor `(B, T, V)`.
+
+        Returns:
+            Float32 tensor `(B, T)` in nats, zero at padding.
+
+        Example:
+        >>> loss = LabelSmoothedCrossEntropy(label_smoothing=0.0)
+        >>> scores = np.full((1, 2, 4), 7.0, "float32")
+        >>> values = np.asarray(loss.from_scores(np.array([[3, 0]]), scores))
+        >>> bool(np.allclose(values, [[np.log(4), 0.0]]))
+        True
+        """
+        loss = cross_entropy_of_scores(labels, scores, self.label_smoothing)
+        return ops.where(padding_mask(labels), loss, ops.zeros_like(loss))
+
     def get_config(self):
         return {
             **super().get_config(),
             "label_smoothing": self.label_smoothing,
         }
+
+
+def cross_entropy_of_scores(labels, scores, label_smoothing=0.0):
+    """Computes the cross-entropy at each position from scores.
+
+    See `LabelSmoothedCrossEntropy.from_scores`; padding is not masked here.
+
+    Args:
+        labels: int tensor `(B, T)`.
+        scores: float tensor `(B, T, V)`, before the softmax.
+        label_smoothing: float in [0, 1). Probability mass of the uniform
+            distribution. Defaults to `0.0`.
+
+    Returns:
+        Float32 tensor `(B, T)` in nats.
+
+    Example:
+    >>> scores = np.full((1, 1, 4), 7.0, "float32")
+    >>> value = cross_entropy_of_scores(np.array([[2]]), scores)
+    >>> bool(np.allclose(value, np.log(4)))
+    True
+    """
+    scores = ops.cast(scores, "float32")
+    uniform = label_smoothing / scores.shape[-1]
+    # One sum for both terms: each loop over the scores takes about as long as
+    # reading them from memory.
+    expected = ops.sum(
+        ops.where(
+            _is_label(labels, scores),
+            (1.0 - label_smoothing + uniform) * scores,
+            uniform * scores if uniform else ops.zeros_like(scores),
+        ),
+        axis=-1,
+    )
+    return ops.logsumexp(scores, axis=-1) - expected
 
 
 def negative_log_likelihood(labels, log_probs):
@@ -98,13 +162,21 @@ def negative_log_likelihood(labels, log_probs):
     >>> bool(np.allclose(value, np.log(4)))
     True
     """
-    # Compare and sum instead of gather: the gradient of a gather is a scatter
-    # into a zeroed (B, T, V) tensor, the gradient of this is element-wise.
-    index = ops.arange(log_probs.shape[-1], dtype=labels.dtype)
-    is_label = ops.equal(labels[..., None], index)
+    is_label = _is_label(labels, log_probs)
     return -ops.sum(
         ops.where(is_label, log_probs, ops.zeros_like(log_probs)), axis=-1
     )
+
+
+def _is_label(labels, values):
+    """Compares labels `(B, T)` with the indices of the last axis `(B, T, V)`.
+
+    The selected entry is the sum over this mask instead of a gather: the
+    gradient of a gather is a scatter into a zeroed (B, T, V) tensor, that of
+    the sum is element-wise.
+    """
+    index = ops.arange(values.shape[-1], dtype=labels.dtype)
+    return ops.equal(labels[..., None], index)
 
 
 def kl_divergence(log_probs, other):
@@ -146,6 +218,29 @@ def symmetric_kl_divergence(log_probs, other):
     """
     difference = ops.exp(log_probs) - ops.exp(other)
     return ops.sum(difference * (log_probs - other), axis=-1) / 2.0
+
+
+def computes_from_scores(loss):
+    """Tells whether a token loss can be computed from a model's scores.
+
+    It must have a method `from_scores(labels, scores)` that belongs to its
+    `call`: a subclass that defines another `call` is computed by that one.
+
+    Example:
+    >>> class Doubled(LabelSmoothedCrossEntropy):
+    ...     def call(self, labels, log_probs):
+    ...         return 2.0 * super().call(labels, log_probs)
+    >>> computes_from_scores(LabelSmoothedCrossEntropy())
+    True
+    >>> computes_from_scores(Doubled())
+    False
+    """
+    for parent in type(loss).__mro__:
+        if "from_scores" in vars(parent):
+            return True
+        if "call" in vars(parent):
+            return False
+    return False
 
 
 def register_loss(name, make_loss):

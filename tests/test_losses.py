@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_deepnmt.losses import (
     LabelSmoothedCrossEntropy,
+    computes_from_scores,
     get_loss,
     list_losses,
     negative_log_likelihood,
@@ -82,6 +83,48 @@ def test_padding_gets_no_gradient_and_real_tokens_get_theirs(batch):
         np.where(real, -smoothed, 0.0),
         atol=1e-6,
     )
+
+
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.7])
+def test_from_scores_value_and_gradient_are_those_of_the_definition(
+    batch, label_smoothing
+):
+    labels, log_probs = batch
+    # Scores are log-probabilities plus anything that a row shares.
+    shift = np.random.default_rng(1).normal(size=(B, T, 1)) * 100
+    scores = tf.Variable((log_probs + shift).astype("float32"))
+    loss = LabelSmoothedCrossEntropy(label_smoothing)
+    with tf.GradientTape() as tape:
+        losses = loss.from_scores(labels, scores)
+        total = keras.ops.sum(losses)
+    np.testing.assert_allclose(
+        losses, reference(labels, log_probs, label_smoothing), atol=1e-4
+    )
+    smoothed = (1 - label_smoothing) * np.eye(V)[labels] + label_smoothing / V
+    real = (labels != 0)[..., None]
+    np.testing.assert_allclose(
+        tape.gradient(total, scores),
+        np.where(real, np.exp(log_probs) - smoothed, 0.0),
+        atol=1e-5,
+    )
+
+
+def test_a_subclass_with_its_own_call_is_not_computed_from_scores():
+    class Renamed(LabelSmoothedCrossEntropy):
+        pass
+
+    class OtherCall(Renamed):
+        def call(self, labels, log_probs):
+            return 2.0 * super().call(labels, log_probs)
+
+    class OtherScores(OtherCall):
+        def from_scores(self, labels, scores):
+            return 2.0 * super().from_scores(labels, scores)
+
+    assert computes_from_scores(Renamed())
+    assert not computes_from_scores(OtherCall())
+    assert computes_from_scores(OtherScores())
+    assert not computes_from_scores(keras.losses.MeanSquaredError())
 
 
 def test_the_likelihood_of_a_label_is_picked(batch):

@@ -4,7 +4,11 @@ import keras
 import keras_nlp
 from keras import ops
 
-from keras_deepnmt.losses import negative_log_likelihood
+from keras_deepnmt.losses import (
+    computes_from_scores,
+    cross_entropy_of_scores,
+    negative_log_likelihood,
+)
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.training_step.keras_arguments import (
     check_arrays,
@@ -374,11 +378,18 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         Returns:
             Tuple `(sum in nats, number of real tokens)`, float32 scalars.
         """
-        log_probs = self.log_probs(scores)
         real = padding_mask(labels)
-        if training:
-            losses = self.token_loss.call(labels, log_probs)
-        else:
-            losses = negative_log_likelihood(labels, log_probs)
+        losses = self._token_losses(labels, scores, training)
         losses = ops.where(real, losses, ops.zeros_like(losses))
         return ops.sum(losses), ops.sum(ops.cast(real, "float32"))
+
+    def _token_losses(self, labels, scores, training):
+        """Returns the losses `(B, T)` of scores `(B, T, V)`."""
+        has_log_probs = self.output_fusion is not None
+        if not training:
+            if has_log_probs:
+                return negative_log_likelihood(labels, self.log_probs(scores))
+            return cross_entropy_of_scores(labels, scores)
+        if has_log_probs or not computes_from_scores(self.token_loss):
+            return self.token_loss.call(labels, self.log_probs(scores))
+        return self.token_loss.from_scores(labels, scores)

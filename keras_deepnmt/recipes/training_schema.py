@@ -24,6 +24,8 @@ _OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
 _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
     "inverse_square_root": {"peak": 0.001, "warmup_steps": 4000},
     "noam": {"scale": 1.0, "warmup_steps": 4000},
+    "linear": {"peak": 0.001, "warmup_steps": 4000},
+    "cosine": {"peak": 0.001, "warmup_steps": 4000},
     "constant": {"peak": 0.001, "warmup_steps": 1},
     "plateau": {
         "peak": 0.001,
@@ -92,14 +94,16 @@ class LearningRateRecipe:
         schedule: `inverse_square_root`: after the warm-up the rate is
             proportional to `1 / sqrt(update)`; `noam`: the same, with the peak
             `scale / sqrt(hidden_dim * warmup_steps)` (Vaswani et al., 2017,
-            Equation 3); `constant`: the rate stays at `peak`; or `plateau`:
-            the rate is divided each time the validation loss increases.
+            Equation 3); `linear` and `cosine`: after the warm-up the rate
+            decays to zero at update `training.steps`, along a line or half a
+            cosine; `constant`: the rate stays at `peak`; or `plateau`: the
+            rate is divided each time the validation loss increases.
         peak: learning rate at the end of the warm-up, above 0; not for `noam`.
             Defaults to 0.001.
         scale: factor on the learning rate of `noam`, above 0. Defaults to 1.
         warmup_steps: number of updates over which the rate rises linearly,
-            above 0. Defaults to 4000 for `inverse_square_root` and `noam`, and
-            to 1, that is no warm-up, for the others.
+            above 0. Defaults to 1, that is no warm-up, for `constant` and
+            `plateau`, and to 4000 for the others.
         divide_by: divisor of `plateau`, above 1. Defaults to 10.
         minimum: `plateau` ends the run when the rate falls below this value.
             Defaults to 1e-4.
@@ -107,9 +111,9 @@ class LearningRateRecipe:
             every validation. Defaults to false.
     """
 
-    schedule: Literal["inverse_square_root", "noam", "constant", "plateau"] = (
-        "inverse_square_root"
-    )
+    schedule: Literal[
+        "inverse_square_root", "noam", "linear", "cosine", "constant", "plateau"
+    ] = "inverse_square_root"
     peak: float | None = None
     scale: float | None = None
     warmup_steps: int | None = None

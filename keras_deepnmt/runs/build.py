@@ -25,6 +25,7 @@ from keras_deepnmt.training.checkpoints import checkpoint_fault
 from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
+    DecayToZero,
     InverseSquareRoot,
     WarmUp,
 )
@@ -160,7 +161,7 @@ def _check_dtype(recipe):
 
 def _optimizer(training, model):
     rule = training.optimizer
-    rate = _schedule(training.learning_rate, model)
+    rate = _schedule(training.learning_rate, model, training.steps)
     options = {
         "global_clipnorm": rule.global_clipnorm,
         "average_momentum": rule.average_momentum,
@@ -177,12 +178,14 @@ def _optimizer(training, model):
     return Adam(rate, **options)
 
 
-def _schedule(rate, model):
+def _schedule(rate, model, steps):
     if rate.schedule == "noam":
         width = model.get_config()["hidden_dim"]
         return InverseSquareRoot.noam(width, rate.warmup_steps, rate.scale)
     if rate.schedule == "inverse_square_root":
         return InverseSquareRoot(rate.peak, rate.warmup_steps)
+    if rate.schedule in ("linear", "cosine"):
+        return DecayToZero(rate.peak, rate.warmup_steps, steps, rate.schedule)
     return WarmUp(Constant(rate.peak), rate.warmup_steps)
 
 

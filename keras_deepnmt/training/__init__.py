@@ -25,6 +25,9 @@ from keras_deepnmt.training.progress import (
 )
 from keras_deepnmt.training.schedules import Constant as Constant
 from keras_deepnmt.training.schedules import (
+    DecayToZero as DecayToZero,
+)
+from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
 from keras_deepnmt.training.schedules import WarmUp as WarmUp

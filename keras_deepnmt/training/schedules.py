@@ -88,6 +88,88 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
+class DecayToZero(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises linearly to a peak, then decays to zero at the end of training.
+
+    The last updates are then so small that the weights hardly move any more,
+    as in an average of many checkpoints; a run of a fixed length usually ends
+    with a better model than at a rate that stays high.
+
+    With `n` the number of the update, counted from one, and `f` the fraction
+    `(n - warmup_steps) / (total_steps + 1 - warmup_steps)` of the decay:
+        rate(n) = peak_learning_rate * n / warmup_steps    up to the peak
+        rate(n) = peak_learning_rate * (1 - f)             linear
+        rate(n) = peak_learning_rate * (1 + cos(pi f)) / 2 cosine
+
+    The cosine is that of Loshchilov and Hutter (2017), Equation 5, without
+    restarts. After update `total_steps` the rate is zero.
+
+    Args:
+        peak_learning_rate: float. The rate at update `warmup_steps`.
+        warmup_steps: int. Number of updates of the linear rise; 1 for none.
+        total_steps: int. Number of updates of the training.
+        shape: `"linear"` or `"cosine"`. Defaults to `"linear"`.
+
+    Raises:
+        ValueError: if a number is not finite and above zero, or `shape` is
+            another one.
+
+    Example:
+    >>> schedule = keras_deepnmt.training.DecayToZero(0.004, 2, 5)
+    >>> [round(float(schedule(step)), 3) for step in range(6)]
+    [0.002, 0.004, 0.003, 0.002, 0.001, 0.0]
+
+    Reference:
+        - [Loshchilov and Hutter, 2017](https://arxiv.org/abs/1608.03983).
+    """
+
+    def __init__(
+        self,
+        peak_learning_rate,
+        warmup_steps,
+        total_steps,
+        shape="linear",
+        name=None,
+    ):
+        _check_above_zero("peak_learning_rate", peak_learning_rate)
+        _check_above_zero("total_steps", total_steps)
+        _check_warmup(warmup_steps)
+        if shape not in ("linear", "cosine"):
+            raise ValueError(
+                "`shape` must be 'linear' or 'cosine'. "
+                f"Received: shape={shape!r}"
+            )
+        super().__init__()
+        self.peak_learning_rate = peak_learning_rate
+        self.warmup_steps = warmup_steps
+        self.total_steps = total_steps
+        self.shape = shape
+        self.name = name or "decay_to_zero"
+
+    def __call__(self, step):
+        update = ops.cast(step, "float32") + 1.0
+        rise = ops.minimum(update / float(self.warmup_steps), 1.0)
+        # A rise longer than the training has no decay.
+        length = max(self.total_steps + 1 - self.warmup_steps, 1)
+        fraction = (update - float(self.warmup_steps)) / float(length)
+        fraction = ops.clip(fraction, 0.0, 1.0)
+        if self.shape == "linear":
+            decay = 1.0 - fraction
+        else:
+            decay = (1.0 + ops.cos(math.pi * fraction)) / 2.0
+        return self.peak_learning_rate * rise * decay
+
+    def get_config(self):
+        return {
+            "peak_learning_rate": self.peak_learning_rate,
+            "warmup_steps": self.warmup_steps,
+            "total_steps": self.total_steps,
+            "shape": self.shape,
+            "name": self.name,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
 class Constant(keras.optimizers.schedules.LearningRateSchedule):
     """A constant rate, for example for fine-tuning.
 

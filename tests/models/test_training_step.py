@@ -160,6 +160,21 @@ def test_the_logged_loss_is_smoothed_and_a_mean_over_tokens():
     assert history["tokens"][0] == 2 * np.count_nonzero(labels)
 
 
+def test_a_loss_with_its_own_call_is_trained_on_as_it_says():
+    class Doubled(LabelSmoothedCrossEntropy):
+        def call(self, labels, log_probs):
+            return 2.0 * super().call(labels, log_probs)
+
+    inputs, labels = ENTRY.example()
+    model = small()
+    scores = model(inputs)
+    sums = []
+    for loss in (Doubled(0.1), LabelSmoothedCrossEntropy(0.1)):
+        model.compile("sgd", loss)
+        sums.append(float(model.sum_token_losses(labels, scores, True)[0]))
+    assert sums[0] == pytest.approx(2.0 * sums[1], rel=1e-5)
+
+
 def test_compilations_are_counted_by_shape():
     batch = ENTRY.example()
     model = compiled("sgd")

@@ -3,6 +3,7 @@
 * InverseSquareRoot rises linearly to the peak, then falls with the square root
 * the first update has a rate above zero
 * the Noam form is the same curve
+* DecayToZero rises alike, decays along a line or a cosine, and ends at zero
 * Constant is one rate; WarmUp lets any schedule rise and then follows it
 * they survive serialization, alone and inside an optimizer
 """
@@ -15,6 +16,7 @@ import pytest
 
 from keras_deepnmt.training.schedules import (
     Constant,
+    DecayToZero,
     InverseSquareRoot,
     WarmUp,
 )
@@ -42,6 +44,35 @@ def test_noam_form_is_equation_3_of_vaswani():
         )
 
 
+def decay_to_zero(update, peak, warmup, total, shape):
+    if update <= warmup:
+        return peak * update / warmup
+    fraction = min(1.0, (update - warmup) / max(1, total + 1 - warmup))
+    if shape == "linear":
+        return peak * (1 - fraction)
+    return peak * (1 + math.cos(math.pi * fraction)) / 2
+
+
+@pytest.mark.parametrize("shape", ["linear", "cosine"])
+@pytest.mark.parametrize("total", [5, 7, 8, 100])
+def test_decays_to_zero_at_the_end_of_training(shape, total):
+    schedule = DecayToZero(0.05, 7, total, shape)
+    config = keras.optimizers.schedules.serialize(schedule)
+    again = keras.optimizers.schedules.deserialize(config)
+    for update in (1, 6, 7, 8, 9, 50, 99, 100, 101, 1000):
+        expected = decay_to_zero(update, 0.05, 7, total, shape)
+        for rate in (schedule(update - 1), again(update - 1)):
+            np.testing.assert_allclose(float(rate), expected, atol=1e-8)
+    # Every update of the training moves the weights, none after it does.
+    assert float(schedule(total - 1)) > 0.0
+    assert total < 7 or float(schedule(total)) == pytest.approx(0, abs=1e-8)
+
+
+def test_refuses_an_unknown_shape_of_decay():
+    with pytest.raises(ValueError, match="linear.*Received: shape='square'"):
+        DecayToZero(0.05, 7, 100, "square")
+
+
 def test_survives_serialization_inside_an_optimizer():
     optimizer = keras.optimizers.Adam(InverseSquareRoot(0.05, 7))
     again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
@@ -56,6 +87,7 @@ def test_refuses_numbers_that_are_not_finite_and_above_zero(wrong):
     calls = {
         "peak_learning_rate": lambda: InverseSquareRoot(wrong, 7),
         "learning_rate": lambda: Constant(wrong),
+        "total_steps": lambda: DecayToZero(0.1, 7, wrong),
         "hidden_dim": lambda: InverseSquareRoot.noam(wrong, 7),
         "scale": lambda: InverseSquareRoot.noam(512, 7, wrong),
     }
@@ -65,6 +97,7 @@ def test_refuses_numbers_that_are_not_finite_and_above_zero(wrong):
             call()
     for call in (
         lambda: InverseSquareRoot(0.1, wrong),
+        lambda: DecayToZero(0.1, wrong, 100),
         lambda: InverseSquareRoot.noam(512, wrong),
         lambda: WarmUp(Constant(0.1), wrong),
     ):
