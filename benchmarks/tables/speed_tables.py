@@ -33,6 +33,7 @@ def speed_tables():
         *_joeynmt(),
         *_input_pipeline(),
         *_compilation_cache(),
+        *_first_updates(),
         *_translation_start(),
         *_layers(),
     ]
@@ -167,6 +168,28 @@ def _input_pipeline():
             ),
             "ratio": lambda row: ratio(row["ratio_median"]),
             "range over rounds": lambda row: ratio_range(row, "ratio"),
+        },
+    )
+
+
+def _first_updates():
+    return table_section(
+        "First updates",
+        read_rows(RESULTS / "first_updates.csv"),
+        {
+            "preset": lambda row: f"`{row['preset']}`",
+            "shapes": lambda row: row["shapes"],
+            "updates": lambda row: row["updates"],
+            "compiled at a time": lambda row: row["at_once"],
+            "one by one (s)": lambda row: decimals(
+                row["one_by_one_seconds_median"], 1
+            ),
+            "ahead (s)": lambda row: decimals(row["ahead_seconds_median"], 1),
+            "ratio": lambda row: ratio(row["ratio_median"]),
+            "peak memory one by one (MiB)": lambda row: row[
+                "one_by_one_peak_mib"
+            ],
+            "peak memory ahead (MiB)": lambda row: row["ahead_peak_mib"],
         },
     )
 
