@@ -213,6 +213,8 @@ class TrainingLoop:
 
     def _compile_ahead(self, start):
         """Has the step compiled for the shapes of the updates to come."""
+        if self.model.training_shapes:
+            return  # after a rollback
         stop = min(start + _UPDATES_LOOKED_AHEAD, self.recipe.training.steps)
         shapes = [
             (shape.batch_size, shape.source_length, shape.target_length)
