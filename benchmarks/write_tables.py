@@ -15,15 +15,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.scaling.forecast.report import scaling_report
 from benchmarks.tables.memory_tables import memory_tables
-from benchmarks.tables.quality_tables import quality_summary, quality_tables
+from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
+from benchmarks.tables.trained_tables import trained_summary
 
 FOLDER = Path(__file__).parent
 START, END = "<!-- results -->", "<!-- /results -->"
 # Functions that return the Markdown blocks of each page.
 PAGES = {
     FOLDER.parent / "README.md": lambda: [
-        *quality_summary(),
+        *trained_summary(),
         *speed_summary(),
     ],
     FOLDER / "speed" / "README.md": speed_tables,

@@ -19,6 +19,8 @@ except ImportError:  # on Windows
 
 # The name that Keras presets and our checkpoints give to a model's weights.
 WEIGHTS_FILE = "model.weights.h5"
+# Makes a folder with a Keras preset a preset folder of this package.
+PRESET_FILE = "translator.json"
 # The numbers of the errors that say so, also of a quota or a size limit.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -77,14 +77,13 @@ def train_and_score(name, changes, folder, scale):
     from benchmarks.quality.rows.corpora import prepared_corpus
     from benchmarks.quality.rows.row_folder import CHANGES, deepnmt
     from benchmarks.quality.rows.row_list import recipe_sha256
-
     from keras_deepnmt.files import read_json
     from keras_deepnmt.recipes import load_recipe
     from keras_deepnmt.recipes.loading import save_recipe
 
     changes = {**CHANGES[scale], **changes}
     recipe = load_recipe(name, changes)
-    data = prepared_corpus(recipe.data, folder, scale)
+    data = prepared_corpus(recipe.data, folder)
     directory = folder / "time_to_quality" / recipe_sha256(name, changes)[:12]
     directory.mkdir(parents=True, exist_ok=True)
     save_recipe(recipe, directory / "recipe.yaml", {})

@@ -91,6 +91,11 @@ def append_rows(path, rows):
     _write(path, columns, [*_read_with_columns(path, columns), *rows])
 
 
+def write_rows(path, rows):
+    """Writes rows with the same columns to a CSV file, in place of its rows."""
+    _write(Path(path), list(rows[0]), rows)
+
+
 def replace_row(path, row, key):
     """Writes a row to a CSV file, replacing the row with the same key.
 

@@ -28,38 +28,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from benchmarks.shared.recipe_data import DEMO, prepare_recipe
 from benchmarks.shared.result_rows import append_row, provenance
 
-REPOSITORY = Path(__file__).parents[2]
-DEMO = "transformer_tiny.demo_de_en"
 WARM_UP = 5
-
-
-def load_demo(folder):
-    """Writes the embedded corpus; returns the recipe and no data folder."""
-    from keras_deepnmt.data.demo import write_demo_corpus
-    from keras_deepnmt.recipes.loading import load_recipe
-
-    write_demo_corpus(folder / "corpus", num_train=40_000, num_test=50)
-    train, test = (
-        {
-            "source": str(folder / "corpus" / f"{split}.de"),
-            "target": str(folder / "corpus" / f"{split}.en"),
-        }
-        for split in ("train", "test")
-    )
-    return load_recipe(DEMO, {"data.train": [train], "data.test": test}), None
-
-
-def load_named(name):
-    """Returns a named recipe and the folder of its corpora, or exits."""
-    from keras_deepnmt.recipes.loading import load_recipe
-
-    default = REPOSITORY.parent / "shared" / "data"
-    data_dir = Path(os.environ.get("DEEPNMT_DATA", default))
-    if not data_dir.is_dir():
-        raise SystemExit(f"No corpora at {data_dir}; set DEEPNMT_DATA.")
-    return load_recipe(name), data_dir
 
 
 def cached_batches(store, plan, start, steps):
@@ -156,20 +128,9 @@ def main():
     )
     options = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
-    from keras_deepnmt.data.prepared_data import PreparedData
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if options.recipe == DEMO:
-            recipe, data_dir = load_demo(folder)
-        else:
-            recipe, data_dir = load_named(options.recipe)
-        prepared = folder / "prepared"
-        prepare_corpus(recipe.data, prepared, data_dir=data_dir, progress=False)
-        seconds_of, plan = measure(
-            recipe, PreparedData(prepared), options.rounds, options.steps
-        )
+    with tempfile.TemporaryDirectory() as folder:
+        recipe, data = prepare_recipe(options.recipe, folder)
+        seconds_of, plan = measure(recipe, data, options.rounds, options.steps)
     ratios = [
         real / cached
         for real, cached in zip(

@@ -1,20 +1,16 @@
 """The tables of translation quality and of the papers' claims."""
 
-import re
 from pathlib import Path
 
 from benchmarks.quality.measuring.seed_statistics import mean_and_interval
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
     count,
-    decimals,
-    markdown_table,
-    measured_when_and_where,
-    millions,
     newest_rows,
     table_section,
     with_interval,
 )
+from benchmarks.tables.trained_tables import trained_tables
 
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
 CLAIMS = {
@@ -56,65 +52,12 @@ CORPORA = {"demo": "embedded corpus", "multi30k": "Multi30k"}
 def quality_tables():
     """Returns the Markdown blocks of all tables of quality."""
     return [
-        *_scores(),
+        *trained_tables(),
         *(block for claim in CLAIMS for block in _claim(claim)),
         *_attention_initialization(),
         *_updates_saved(),
         *_export_parity(),
     ]
-
-
-def quality_summary():
-    """Returns a short table of quality, for the project's README."""
-    rows = newest_rows(read_rows(RESULTS / "quality.csv"), "recipe")
-    if not rows:
-        return []
-    headings = [
-        "recipe",
-        "parameters",
-        "updates",
-        "training time (minutes)",
-        "test sentences",
-        "BLEU",
-    ]
-    cells = [
-        [
-            f"`{row['recipe']}`",
-            millions(row["parameters"]),
-            count(row["updates"]),
-            decimals(row["training_minutes"], 1),
-            count(row["sentences"]),
-            decimals(row["bleu"], 1),
-        ]
-        for row in rows
-    ]
-    return [
-        "Translation quality of bundled recipes "
-        "([more](benchmarks/quality/README.md)). "
-        f"{measured_when_and_where(rows)}",
-        markdown_table(headings, cells),
-    ]
-
-
-def _scores():
-    rows = newest_rows(read_rows(RESULTS / "quality.csv"), "recipe")
-    versions = {
-        re.search(r"version:([\d.]+)", row["bleu_signature"])[1] for row in rows
-    }
-    return table_section(
-        "Scores of bundled recipes",
-        rows,
-        {
-            "recipe": lambda row: f"`{row['recipe']}`",
-            "test sentences": lambda row: count(row["sentences"]),
-            "beam size": lambda row: row["num_beams"],
-            "BLEU": lambda row: decimals(row["bleu"], 1),
-            "chrF": lambda row: decimals(row["chrf"], 1),
-            "TER": lambda row: decimals(row["ter"], 1),
-        },
-        f"Scores are those of sacreBLEU {', '.join(sorted(versions))}, whose "
-        "signatures are in the CSV file.",
-    )
 
 
 def _claim(claim):

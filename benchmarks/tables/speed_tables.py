@@ -31,6 +31,7 @@ def speed_tables():
         *_training_steps(),
         *_convolutional_models(),
         *_joeynmt(),
+        *_padding(),
         *_input_pipeline(),
         *_compilation_cache(),
         *_first_updates(),
@@ -150,6 +151,32 @@ def _joeynmt():
             "speed relative to JoeyNMT": lambda row: ratio(row["ratio_median"]),
             "range over rounds": lambda row: ratio_range(row, "ratio"),
         },
+    )
+
+
+def _padding():
+    rows = newest_rows(read_rows(RESULTS / "padding.csv"), "recipe", "shapes")
+
+    def percent(column):
+        return lambda row: f"{100 * float(row[column]):.1f}%"
+
+    return table_section(
+        "Padding",
+        rows,
+        {
+            "recipe": lambda row: f"`{row['recipe']}`",
+            "batch shapes": lambda row: row["shapes"],
+            "batches per epoch": lambda row: count(row["batches"]),
+            "padding": percent("padding"),
+            "least possible": percent("least_padding"),
+            "in source rows": percent("source_padding"),
+            "in target rows": percent("target_padding"),
+            "rows of padding": percent("row_padding"),
+            "search (s)": lambda row: decimals(row["search_seconds"], 1),
+        },
+        "Padding is the share of an epoch's tokens on both sides. No choice of "
+        "so many shapes has less than the least possible as long as every pair "
+        "has a row of its own.",
     )
 
 

@@ -1,10 +1,14 @@
-"""`deepnmt export`: exports a run as a SavedModel for TensorFlow Serving."""
+"""`deepnmt export`: exports a run for TensorFlow Serving, or as a preset."""
+
+from typing import Literal
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_search_options,
+    given_search_options,
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
@@ -13,6 +17,7 @@ from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 EXAMPLE = """
 deepnmt export runs/demo served/demo
 deepnmt verify served/demo
+deepnmt export runs/demo presets/demo --format preset
 """
 CONTINUE = "Nothing was written; run the same command again."
 
@@ -25,17 +30,44 @@ def add_options(parser: VerbParser) -> None:
         metavar="DIR",
         type=str,
         help="Model folder for TensorFlow Serving. The SavedModel is written "
-        "to a subfolder with the next version number: 1, 2, ...",
+        "to a subfolder with the next version number: 1, 2, ... With --format "
+        "preset the preset folder, which must not exist yet.",
+    )
+    parser.add_argument(
+        "--format",
+        type=Literal["saved_model", "preset"],
+        default="saved_model",
+        help="saved_model: text in, text out, for TensorFlow Serving; or "
+        "preset: a Keras preset with tokenizers, search options and a model "
+        "card, to publish, to load with Translator.load and to fine-tune with "
+        "deepnmt train --from-preset.",
     )
     add_search_options(parser)
     add_checkpoint(parser)
 
 
 def run(options: Namespace) -> None:
-    """Exports the run and prints the folder of the new version."""
+    """Exports the run and prints the folder written."""
+    if options.format == "preset":
+        _export_preset(options)
+        return
     translator = load_translator(options)
     from keras_deepnmt.serving import export
 
     with library_lines_removed():
         folder = export(translator, options.directory)
+    print(folder)
+
+
+def _export_preset(options):
+    search_options = given_search_options(options)
+    start_backend()
+    from keras_deepnmt.runs.preset_folder.saving import save_run_to_preset
+
+    folder = save_run_to_preset(
+        options.run,
+        options.directory,
+        checkpoint=options.checkpoint,
+        **search_options,
+    )
     print(folder)

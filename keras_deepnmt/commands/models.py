@@ -83,9 +83,7 @@ def _no_match(pattern: str, names: list[str]) -> str:
 
 
 def _describe_recipe(name):
-    from keras_deepnmt.recipes.loading import load_recipe
-
-    return {"recipe": name, "preset": load_recipe(name).model.preset}
+    return {"recipe": name, "preset": name.split(".")[0]}
 
 
 def _describe_preset(name):

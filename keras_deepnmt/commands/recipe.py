@@ -1,5 +1,6 @@
-"""`deepnmt recipe`: prints a new recipe, or a recipe with all its values."""
+"""`deepnmt recipe`: lists recipes, prints a new one, or one with all values."""
 
+import difflib
 import sys
 
 from jsonargparse import Namespace
@@ -13,6 +14,7 @@ from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
+deepnmt recipe --list "*.multi30k_en_de"
 deepnmt recipe --new --preset transformer_base > recipe.yaml
 deepnmt recipe --show recipe.yaml --set training.steps=100
 deepnmt recipe --json-schema > recipe.schema.json
@@ -36,11 +38,23 @@ def add_options(parser: VerbParser) -> None:
         "Default: transformer_tiny.",
     )
     parser.add_argument(
+        "--list",
+        type=str,
+        nargs="?",
+        const="*",
+        metavar="PATTERN",
+        help="List the bundled recipes, PRESET.CORPUS, that match; * and ? are "
+        "wildcards. A recipe of a plain model, such as "
+        "transformer_tiny.demo_de_en, can be used with each preset that is "
+        "compared with it. Without a pattern: all recipes.",
+    )
+    parser.add_argument(
         "--show",
         type=str,
         metavar="RECIPE",
         help="Check a recipe, a YAML file or the name of a bundled one, and "
-        "print it with the values of all keys.",
+        "print it with the values of all keys. What it takes over from another "
+        "recipe (key extends) is filled in.",
     )
     parser.add_argument(
         "--prepared",
@@ -63,6 +77,8 @@ def run(options: Namespace) -> None:
     _check(options)
     if options.new:
         text = _new(options.preset)
+    elif options.list is not None:
+        text = _list(options.list)
     elif options.json_schema:
         from keras_deepnmt.recipes.reference import schema_file
 
@@ -73,11 +89,12 @@ def run(options: Namespace) -> None:
 
 
 def _check(options):
-    asked = [options.new, options.show is not None, options.json_schema]
+    asked = [options.new, options.json_schema]
+    asked += [options.show is not None, options.list is not None]
     if sum(asked) != 1:
         raise UserError(
-            "give one of --new, --show RECIPE and --json-schema. Received: "
-            f"{sum(asked)} of them. See deepnmt recipe --help."
+            "give one of --list, --new, --show RECIPE and --json-schema. "
+            f"Received: {sum(asked)} of them. See deepnmt recipe --help."
         )
     given = {
         "--preset": (options.preset is not None, options.new, "--new"),
@@ -102,6 +119,20 @@ def _new(preset):
     except ValueError as error:
         raise UserError(f"`--preset`: {error}") from error
     return new_recipe(preset)
+
+
+def _list(pattern):
+    from keras_deepnmt.recipes.loading import list_recipes
+
+    names = list_recipes(pattern)
+    if not names:
+        near = difflib.get_close_matches(pattern, list_recipes(), 1, 0.4)
+        hint = f' The nearest is "{near[0]}".' if near else ""
+        raise UserError(
+            f"no recipe matches {pattern!r}.{hint} Leave the pattern out to "
+            "list all."
+        )
+    return "".join(f"{name}\n" for name in names)
 
 
 def _show(options):

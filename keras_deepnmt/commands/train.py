@@ -14,6 +14,7 @@ from keras_deepnmt.errors import TERMINATED, UserError
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
 deepnmt train my.yaml --prepared prepared --set training.steps=100
+deepnmt train my.yaml --from-preset presets/mine --run-dir runs/tuned
 deepnmt train my.yaml --set model.overrides.output_fusion=SurfaceFusion
 deepnmt train my.yaml --set \\
     'model.overrides.encoder_aggregation={LayerAggregation: {strategy: dense}}'
@@ -30,28 +31,7 @@ def add_options(parser: VerbParser) -> None:
         help="YAML file of a recipe, or the name of a bundled one (`deepnmt "
         "models --recipes` lists them).",
     )
-    parser.add_argument(
-        "--run-dir",
-        type=str,
-        metavar="DIR",
-        help="Run folder to write, or to continue. Default: runs/NAME, where "
-        "NAME is the name of the recipe.",
-    )
-    parser.add_argument(
-        "--prepared",
-        type=str,
-        metavar="DIR",
-        help="Folder written by `deepnmt prepare`; the recipe then needs no "
-        "data section. Default: that section is prepared into the folder data "
-        "of the run folder.",
-    )
-    parser.add_argument(
-        "--data-dir",
-        type=str,
-        metavar="DIR",
-        help="Folder with copies of public corpora. Default: they are "
-        "downloaded.",
-    )
+    _add_folders(parser)
     parser.add_argument(
         "--restart",
         action="store_true",
@@ -79,9 +59,48 @@ def add_options(parser: VerbParser) -> None:
     add_overrides(parser)
 
 
+def _add_folders(parser):
+    """Adds the options that name folders."""
+    parser.add_argument(
+        "--run-dir",
+        type=str,
+        metavar="DIR",
+        help="Run folder to write, or to continue. Default: runs/NAME, where "
+        "NAME is the name of the recipe.",
+    )
+    parser.add_argument(
+        "--prepared",
+        type=str,
+        metavar="DIR",
+        help="Folder written by `deepnmt prepare`; the recipe then needs no "
+        "data section. Default: that section is prepared into the folder data "
+        "of the run folder.",
+    )
+    parser.add_argument(
+        "--from-preset",
+        type=str,
+        metavar="DIR",
+        help="Preset folder to fine-tune, written by `deepnmt export --format "
+        "preset`. The run starts with its weights and has its model, which the "
+        "recipe need not name; the data are prepared with its tokenizers, or "
+        "--prepared must have them. Not needed to continue the run.",
+    )
+    parser.add_argument(
+        "--data-dir",
+        type=str,
+        metavar="DIR",
+        help="Folder with copies of public corpora. Default: they are "
+        "downloaded.",
+    )
+
+
 def run(options: Namespace) -> None:
     """Trains the model and prints the run folder."""
-    from keras_deepnmt.recipes.loading import load_recipe
+    from keras_deepnmt.recipes.loading import (
+        fine_tuned_model,
+        load_recipe,
+        recipe_name,
+    )
     from keras_deepnmt.runs.compilation_cache import ask_for_user_cache
 
     if options.exit_code_on_stop > 255:
@@ -89,10 +108,11 @@ def run(options: Namespace) -> None:
             "`--exit-code-on-stop` must be at most 255. "
             f"Received: {options.exit_code_on_stop}"
         )
-    recipe = load_recipe(
-        options.recipe, read_overrides(options.set), options.prepared
-    )
-    run_dir = options.run_dir or f"runs/{recipe.name}"
+    overrides = read_overrides(options.set)
+    name = overrides.get("name") or recipe_name(options.recipe)
+    run_dir = options.run_dir or f"runs/{name}"
+    model = fine_tuned_model(run_dir, options.from_preset, options.restart)
+    recipe = load_recipe(options.recipe, overrides, options.prepared, model)
     if options.dry_run:
         _dry_run(recipe, run_dir, options)
         return
@@ -108,6 +128,7 @@ def run(options: Namespace) -> None:
             run_dir,
             data_dir=options.data_dir,
             prepared_dir=options.prepared,
+            from_preset=options.from_preset,
             restart=options.restart,
             quiet=options.quiet,
         )
@@ -123,6 +144,7 @@ def _dry_run(recipe, run_dir, options):
         run_dir,
         data_dir=options.data_dir,
         prepared_dir=options.prepared,
+        from_preset=options.from_preset,
         quiet=options.quiet,
     )
     print(result.describe())

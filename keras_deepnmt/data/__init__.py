@@ -24,7 +24,7 @@ from keras_deepnmt.data.batches.subword_sampling import (
     SubwordSampling as SubwordSampling,
 )
 from keras_deepnmt.data.corpora import CorpusOptions as CorpusOptions
-from keras_deepnmt.data.named_corpora import (
+from keras_deepnmt.data.known_corpora.finding import (
     list_named_corpora as list_named_corpora,
 )
 from keras_deepnmt.data.pair_store import PairStore as PairStore

@@ -3,6 +3,7 @@
 import keras
 
 from keras_deepnmt.layers.argument_checks import check_integer
+from keras_deepnmt.layers.dense_rows import apply_to_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -69,7 +70,10 @@ class FeedForward(keras.layers.Layer):
         self.output_dense.build((*inputs_shape[:-1], self.intermediate_dim))
 
     def call(self, inputs):
-        return self.output_dense(self.intermediate(inputs))  # Eq. 2
+        return apply_to_rows(self._network, inputs)
+
+    def _network(self, rows):
+        return self.output_dense(self.intermediate(rows))  # Eq. 2
 
     def _make_dense(self, name, width, activation):
         return keras.layers.Dense(

@@ -8,6 +8,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_probability,
     check_sequence,
 )
+from keras_deepnmt.layers.dense_rows import apply_to_rows
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.masks import causal_mask, merge_attention_masks
@@ -171,8 +172,8 @@ class MultiHeadAttention(keras.layers.Layer):
         # Position of the first query; `None` with a static cache.
         start, is_causal = 0, use_causal_mask
         if cache is None:
-            keys = self._split_heads(self.key_projection(key))  # (B, N, S, H)
-            values = self._split_heads(self.value_projection(value))
+            keys = self._project(self.key_projection, key)  # (B, N, S, H)
+            values = self._project(self.value_projection, value)
         elif cache_index is None:
             keys, values = cache["key"], cache["value"]
             # Beams become queries of one sentence: (B*K, 1, D) -> (B, K, D)
@@ -184,12 +185,13 @@ class MultiHeadAttention(keras.layers.Layer):
             cache = self._write_cache(cache, key, value, cache_index)
             keys, values = cache["key"], cache["value"]
             start, is_causal = cache_index, True
-        queries = self._split_heads(self.query_projection(query))
+        queries = self._project(self.query_projection, query)
         allowed = self._make_mask(
             queries, keys, attention_mask, is_causal, start
         )
         context, scores = self._attend(queries, keys, values, allowed, training)
-        output = ops.reshape(self.output_projection(context), query_shape)
+        output = apply_to_rows(self.output_projection, context)
+        output = ops.reshape(output, query_shape)
         result = (output,)
         result += (cache,) if cache is not None else ()
         result += (scores,) if return_attention_scores else ()
@@ -221,8 +223,8 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         key = value if key is None else key
         return {
-            "key": self._split_heads(self.key_projection(key)),
-            "value": self._split_heads(self.value_projection(value)),
+            "key": self._project(self.key_projection, key),
+            "value": self._project(self.value_projection, value),
         }
 
     def _write_cache(self, cache, key, value, cache_index):
@@ -232,12 +234,12 @@ class MultiHeadAttention(keras.layers.Layer):
         return {
             "key": ops.where(
                 is_current,
-                self._split_heads(self.key_projection(key)),
+                self._project(self.key_projection, key),
                 cache["key"],
             ),
             "value": ops.where(
                 is_current,
-                self._split_heads(self.value_projection(value)),
+                self._project(self.value_projection, value),
                 cache["value"],
             ),
         }
@@ -278,6 +280,9 @@ class MultiHeadAttention(keras.layers.Layer):
         shape = ops.shape(context)
         width = self.num_heads * self.head_dim
         return ops.reshape(context, (shape[0], shape[1], width))
+
+    def _project(self, projection, x):
+        return self._split_heads(apply_to_rows(projection, x))
 
     def _split_heads(self, x):
         shape = ops.shape(x)

@@ -23,37 +23,58 @@ def is_required(field: dataclasses.Field) -> bool:
     )
 
 
+class Position(typing.NamedTuple):
+    """Where a key stands: the file as errors name it, and the line."""
+
+    place: str
+    line: int
+
+
 class RecipeChecker:
     """Converts the content of a YAML file to dataclasses.
 
-    `place` is the file as errors name it, and `lines` maps each dotted key to
-    its line. All mistakes are collected: `raise_mistakes` raises them together.
+    `place` is the file as errors name it. All mistakes are collected:
+    `raise_mistakes` raises them together.
+
+    Attributes:
+        positions: maps each dotted key to its position, or to `None` if it is
+            in no file. With `extends` there are several files.
     """
 
-    def __init__(self, place: str, lines: dict[str, int | None]):
+    def __init__(self, place: str):
         self.place = place
-        self.lines = lines
-        self._mistakes: list[tuple[float, str]] = []
+        self.positions: dict[str, Position | None] = {}
+        self._mistakes: list[tuple[Position, str]] = []
 
-    def add(self, path: str, rule: str, line: int | None = None) -> None:
+    def add(
+        self, path: str, rule: str, position: Position | None = None
+    ) -> None:
         """Adds the mistake that the key `path` does not follow a rule."""
-        line = line or self._line_of(path)
-        where = f"{self.place}, line {line}" if line else self.place
+        position = position or self._position_of(path)
+        where = self.place
+        if position is not None:
+            where = f"{position.place}, line {position.line}"
         name = f"`{path}`" if path else "the recipe"
         text = " ".join(f"{where}: {name} {rule}".split())
         text = text.replace(" : ", ": ")
-        self._mistakes.append((line or float("inf"), text))
+        self._mistakes.append((position, text))
 
-    def _line_of(self, path):
-        """The line of a key, or of its section if the key is missing."""
-        if path in self.lines or "." not in path:
-            return self.lines.get(path)
-        return self._line_of(path.rpartition(".")[0])
+    def _position_of(self, path):
+        """The position of a key, or of its section if the key is missing."""
+        if path in self.positions or "." not in path:
+            return self.positions.get(path)
+        return self._position_of(path.rpartition(".")[0])
 
     def raise_mistakes(self) -> None:
         """Raises a `UserError` with one line for each mistake, if any."""
-        by_line = sorted(self._mistakes, key=lambda mistake: mistake[0])
-        texts = [text for _, text in by_line]
+
+        def order(mistake):
+            position, _ = mistake
+            if position is None:
+                return (2, "", 0)  # in no file
+            return (int(position.place != self.place), *position)
+
+        texts = [text for _, text in sorted(self._mistakes, key=order)]
         if len(texts) == 1:
             raise UserError(texts[0])
         if texts:

@@ -12,6 +12,9 @@ _TEXT = """\
 # Name of the run folder in runs/. Default: the name of this file.
 # name: {preset}.my_corpus_de_en
 
+# A recipe, bundled or a file, whose values count where this one gives none:
+# extends: transformer_tiny.multi30k_en_de
+
 model:
   preset: {preset}  # `deepnmt models` lists the presets
   # Arguments of the model that replace the preset's:
@@ -49,6 +52,7 @@ training:
   validate_every: 1000  # updates
   checkpoint_every: 1000  # updates
   average_checkpoints: 5  # the last ones, into the final model
+  # final_model: best  # the checkpoint of the best validation instead
   # early_stopping_patience: 10  # validations
 
 decoding:

@@ -134,6 +134,8 @@ def json_schema(presets: Sequence[str], models: Sequence[type]) -> dict:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Recipe of keras_deepnmt",
+        # A recipe that extends another one needs to give nothing.
+        "anyOf": [{"required": ["extends"]}, _take_required(schema)],
         **schema,
     }
 
@@ -272,9 +274,21 @@ def _object_schema(kind):
         "properties": {key.name: _key_schema(key) for key in keys},
     }
     required = [key.name for key in keys if key.is_required]
-    # With a prepared folder no corpora need to be named.
-    required = [name for name in required if (kind, name) != (Recipe, "data")]
+    # A prepared folder gives the data, and a preset folder the model.
+    given = ((Recipe, "data"), (Recipe, "model"))
+    required = [name for name in required if (kind, name) not in given]
     return schema | ({"required": required} if required else {})
+
+
+def _take_required(schema):
+    """Takes `required` out of a schema and its sections, as a schema."""
+    taken = {"required": schema.pop("required")} if "required" in schema else {}
+    sections = {}
+    for name, section in schema.get("properties", {}).items():
+        for part in (section, *section.get("anyOf", ())):
+            if required := _take_required(part):
+                sections[name] = required
+    return taken | ({"properties": sections} if sections else {})
 
 
 def _key_schema(key):

@@ -68,7 +68,12 @@ class Recipe:
         name: name of the recipe and of its run folder; for a bundled recipe
             `<preset>.<corpus>_<source>_<target>`. A recipe file that gives
             none has the name of the file.
-        model: the model.
+        extends: bundled recipe, or file relative to this one, whose values
+            this recipe takes over where it has none. Sections are merged key
+            by key, also `model.overrides`; lists, corpora and single values
+            are replaced. With another optimizer, schedule or loss its options
+            are not taken over. Null extends none.
+        model: the model. With `--from-preset` it may be left out.
         data: the corpora and how they are prepared. With a prepared folder
             (`--prepared`) they are those of the folder.
         training: how the model is trained.
@@ -84,7 +89,12 @@ class Recipe:
     """
 
     name: str = field(metadata={"when_left_out": "the file's name"})
-    model: ModelRecipe
+    model: ModelRecipe = field(
+        metadata={
+            "remedy": ". Name a preset, or a preset folder to fine-tune "
+            "(`--from-preset DIR`)."
+        }
+    )
     data: PrepareOptions = field(
         metadata={
             "remedy": ". Name the corpora, or a folder that was prepared "
@@ -95,6 +105,7 @@ class Recipe:
     decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)
     seed: int = 0
+    extends: str | None = field(default=None, compare=False)
     resolved: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self):

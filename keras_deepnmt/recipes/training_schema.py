@@ -41,6 +41,12 @@ _LOSS_KEYS: dict[str, dict[str, Any]] = {
 }
 
 
+def _keys_of_all(choices):
+    return tuple(
+        dict.fromkeys(key for keys in choices.values() for key in keys)
+    )
+
+
 @dataclass(frozen=True)
 class OptimizerRecipe:
     """The optimizer.
@@ -66,7 +72,10 @@ class OptimizerRecipe:
             average.
     """
 
-    name: Literal["adam", "adamw", "nesterov"] = "adam"
+    # The metadata say which keys belong to a choice, see `recipes.extending`.
+    name: Literal["adam", "adamw", "nesterov"] = field(
+        default="adam", metadata={"keys": _keys_of_all(_OPTIMIZER_KEYS)}
+    )
     beta_1: float | None = None
     beta_2: float | None = None
     epsilon: float | None = None
@@ -113,7 +122,10 @@ class LearningRateRecipe:
 
     schedule: Literal[
         "inverse_square_root", "noam", "linear", "cosine", "constant", "plateau"
-    ] = "inverse_square_root"
+    ] = field(
+        default="inverse_square_root",
+        metadata={"keys": _keys_of_all(_SCHEDULE_KEYS)},
+    )
     peak: float | None = None
     scale: float | None = None
     warmup_steps: int | None = None
@@ -249,10 +261,10 @@ class TrainingRecipe:
             of a run, rounded down, from 1 to 8.
         optimizer: the optimizer.
         learning_rate: the learning rate schedule.
-        initialize_from: folder of another run on the same prepared data.
-            Weights that are the same part of both models and have the same
-            shape start with its values, and a report lists them; null starts
-            from random weights.
+        initialize_from: folder of another run on the same prepared data, or a
+            preset folder with the tokenizers of the data. Weights that are the
+            same part of both models and have the same shape start with its
+            values, and a report lists them; null starts from random weights.
         freeze: patterns of weight paths, such as `encoder*`; matching weights
             are not trained.
         temperature: how the temperature of one-hot roles decreases; `{}` is the
@@ -302,12 +314,21 @@ class TrainingRecipe:
             translates all sentences, as `multi_worker` does. Defaults to 0.05.
         checkpoint_every: number of updates between two checkpoints, counted
             back from the last update. Defaults to 1000.
-        average_checkpoints: number of last checkpoints that are averaged into
-            the final model; 1 takes the last one. Defaults to 1.
+        final_model: which weights become the final model: `best`, the
+            checkpoint of the best validation; `average_last`, the mean of the
+            last `average_checkpoints` checkpoints; or `average_best`, the mean
+            of the `average_checkpoints` checkpoints with the best validations,
+            wherever in the run they are. Defaults to `best` with
+            `early_stopping_patience`, which allows no `average_last`, and to
+            `average_last` without.
+        average_checkpoints: number of checkpoints that `average_last` and
+            `average_best` take the mean of; 1 takes the last one, or the best.
+            Defaults to 1.
         early_stopping_patience: validations without a better value before the
-            run stops, with the best checkpoint as final model; null: never.
+            run stops; null: never.
         early_stopping_metric: the value that must improve: `val_bleu` or
-            `val_loss`; the best checkpoint has it. Defaults to `val_bleu`.
+            `val_loss`; the best validation is the one with the best value.
+            Defaults to `val_bleu`.
         divergence: when a run has diverged and goes back to an earlier
             checkpoint; with `multi_worker` it ends instead.
     """
@@ -323,7 +344,10 @@ class TrainingRecipe:
     initialize_from: str | None = None
     freeze: tuple[str, ...] = ()
     temperature: TemperatureRecipe | None = None
-    loss: str = "label_smoothed_cross_entropy"
+    loss: str = field(
+        default="label_smoothed_cross_entropy",
+        metadata={"keys": (*_keys_of_all(_LOSS_KEYS), "loss_options")},
+    )
     loss_options: dict[str, Any] = field(default_factory=dict)
     label_smoothing: float | None = None
     objective: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -343,6 +367,13 @@ class TrainingRecipe:
     validation_beams: int = 1
     validation_budget: float | None = 0.05
     checkpoint_every: int = 1000
+    final_model: Literal["best", "average_last", "average_best"] | None = field(
+        default=None,
+        metadata={
+            "when_left_out": "`best` with `early_stopping_patience`, otherwise "
+            "`average_last`"
+        },
+    )
     average_checkpoints: int = 1
     early_stopping_patience: int | None = None
     early_stopping_metric: Literal["val_bleu", "val_loss"] = "val_bleu"
@@ -367,12 +398,26 @@ class TrainingRecipe:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
         check_not_negative(self, "r_drop")
+        self._choose_final_model()
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
             raise ValueError(
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
+            )
+
+    def _choose_final_model(self):
+        stops_early = self.early_stopping_patience is not None
+        if self.final_model is None:
+            default = "best" if stops_early else "average_last"
+            # The run folder's copy of the recipe holds every value.
+            object.__setattr__(self, "final_model", default)
+        elif stops_early and self.final_model == "average_last":
+            raise ValueError(
+                "`final_model` must be best or average_best with "
+                "`early_stopping_patience`, since the last checkpoints come "
+                "after the best validation. Received: average_last"
             )
 
     def _check_objective(self):

@@ -1,4 +1,4 @@
-"""Averages other checkpoints of a run into a run folder of their own."""
+"""Averages chosen checkpoints of a run into a run folder of their own."""
 
 import shutil
 from pathlib import Path
@@ -11,21 +11,29 @@ from keras_deepnmt.runs.run_folder import RunFolder
 
 
 def average(
-    run_dir: str | Path, output_dir: str | Path, *, last: int
+    run_dir: str | Path,
+    output_dir: str | Path,
+    *,
+    last: int | None = None,
+    best: int | None = None,
 ) -> dict[str, Any]:
-    """Averages the last checkpoints of a run into a new run folder.
+    """Averages the last or the best checkpoints of a run into a new run folder.
 
     The trained weights are averaged, also if the run kept a moving average.
 
     Args:
         run_dir: a finished run with checkpoints.
         output_dir: the folder to write; it must not exist.
-        last: the number of checkpoints.
+        last: number of checkpoints: the newest ones.
+        best: instead of `last`, number of checkpoints: those of the best
+            validations. A run keeps one of them, and with `training.
+            final_model: average_best` as many as it averages.
 
     Returns:
         What the new folder's `run.json` holds.
 
     Raises:
+        ValueError: unless one of `last` and `best` is given.
         UserError: if the run is not finished or trains further, has fewer
             checkpoints, or the output exists.
 
@@ -33,6 +41,12 @@ def average(
     >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
     [600, 700, 800, 900, 1000]
     """
+    if (last is None) == (best is None):
+        raise ValueError(
+            "One of `last` and `best` must be given. "
+            f"Received: last={last}, best={best}"
+        )
+    kind, number = ("last", last) if best is None else ("best", best)
     run = RunFolder(run_dir)
     summary = run.read_summary()
     if Path(output_dir).exists():
@@ -41,13 +55,14 @@ def average(
         # No training may delete a checkpoint meanwhile.
         with run.lock(shared=True):
             model, steps = average_checkpoints(
-                run.recipe(), run, summary, last, folder
+                run.recipe(), run, summary, folder, **{kind: number}
             )
         output = RunFolder(folder)
         shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
         shutil.copyfile(run.recipe_file, output.recipe_file)
         summary |= {
             "weights_sha256": output.write_model(model),
+            "final_model": f"average_{kind}",
             "averaged_steps": steps,
             # The run's scores belong to other weights.
             "valid": {},

@@ -1,6 +1,7 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 import inspect
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,14 @@ import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
+    BATCH_SHAPES_VERSION,
     choose_batch_shapes,
     shapes_for_updates,
 )
 from keras_deepnmt.data.batches.datasets import validation_plan
+from keras_deepnmt.data.batches.earlier_shape_search import (
+    choose_earlier_batch_shapes,
+)
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
@@ -33,6 +38,8 @@ from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
+
+_logger = logging.getLogger(__name__)
 
 _ROWS_AT_A_TIME = 1_000_000
 # Types of arguments with the words of an error; True is an int in Python.
@@ -111,6 +118,18 @@ def preset_version(recipe: Recipe) -> int:
         return PRESET_VERSION
     # Runs of the first version did not record it.
     return recipe.resolved.get("preset_version", 1)
+
+
+def batch_shapes_version(recipe: Recipe) -> int:
+    """Returns the version of the search that chooses a recipe's batch shapes.
+
+    It is the newest one, unless the recipe is a run folder's copy: a run that
+    is resumed keeps the order of its batches.
+    """
+    if not recipe.resolved:
+        return BATCH_SHAPES_VERSION
+    # Runs of the first version did not record it.
+    return recipe.resolved.get("batch_shapes_version", 1)
 
 
 def compile_model(
@@ -198,13 +217,17 @@ def plan_batches(
     """
     lengths = planned_lengths(recipe, data)
     training = recipe.training
-    batch_shapes = choose_batch_shapes(
+    weights = row_weights(data.manifest)
+    arguments = (
         lengths,
         training.batch_tokens,
         training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
-    weights = row_weights(data.manifest)
+    if batch_shapes_version(recipe) < 2:
+        batch_shapes = choose_earlier_batch_shapes(*arguments)
+    else:
+        batch_shapes = choose_batch_shapes(*arguments, weights)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 
@@ -275,20 +298,21 @@ def average_checkpoints(
     recipe: Recipe,
     run: RunFolder,
     sizes: Mapping[str, Any],
-    last: int,
     folder: Path,
+    **chosen: int,
 ) -> tuple[keras.Model, list[int]]:
-    """Builds the model whose weights are the mean of the last checkpoints.
+    """Builds the model whose weights are the mean of several checkpoints.
 
     The mean is written to a temporary file in `folder`, to which no other
-    process may write.
+    process may write. `chosen` is `last=N` or `best=N`, see
+    `CheckpointStore.average`.
 
     Returns:
         The model and the steps averaged.
     """
     file = folder / ".average.weights.h5"
     try:
-        steps = run.checkpoints().average(file, last=last)
+        steps = run.checkpoints().average(file, **chosen)
         model = build_model(recipe, sizes)
         model.load_weights(file)
     finally:
@@ -321,24 +345,32 @@ def load_checkpoint(
 def final_model(
     recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
 ) -> tuple[keras.Model, list[int]]:
-    """Builds the final model of a run.
+    """Builds the final model of a run, as `training.final_model` chooses it.
 
-    With early stopping it is the checkpoint of the best validation: the last
-    ones come after it and are worse. Otherwise it is the mean of the last
-    checkpoints, or the moving average of the last one if the recipe keeps it.
+    If the recipe keeps a moving average of the weights, it is that of the
+    chosen checkpoint.
 
     Returns:
         The model and the steps of the checkpoints used.
     """
     training, store = recipe.training, run.checkpoints()
-    best = store.best()
-    if training.early_stopping_patience is not None and best is not None:
-        return load_checkpoint(recipe, sizes, best.path), [best.step]
+    number, bests = training.average_checkpoints, []
+    if training.final_model != "average_last":
+        number = 1 if training.final_model == "best" else number
+        bests = store.bests()[:number]
+        if not bests:
+            _logger.warning(
+                "%s: no validation gave a value, so the last checkpoints "
+                "become the final model.",
+                run.directory,
+            )
     if training.optimizer.average_momentum is None:
         # A short run may have fewer checkpoints than it should average.
-        last = min(training.average_checkpoints, len(store.steps()))
-        return average_checkpoints(recipe, run, sizes, last, run.directory)
-    step = store.latest()
+        last = min(number, len(store.steps()))
+        chosen = {"best": len(bests)} if bests else {"last": last}
+        return average_checkpoints(recipe, run, sizes, run.directory, **chosen)
+    step = bests[0].step if bests else store.latest()
     if step is None:
         raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
-    return load_checkpoint(recipe, sizes, store.path(step)), [step]
+    path = bests[0].path if bests else store.path(step)
+    return load_checkpoint(recipe, sizes, path), [step]

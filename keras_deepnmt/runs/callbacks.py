@@ -172,10 +172,13 @@ def check_unvalidated(recipe: Recipe) -> None:
     """Refuses a recipe that needs a validation set; called where none is.
 
     Raises:
-        UserError: if early stopping or the schedule needs one.
+        UserError: if the final model, early stopping or the schedule needs
+            one.
     """
     training = recipe.training
     wrong = None
+    if training.final_model != "average_last":
+        wrong = f"final_model: {training.final_model}"
     if training.early_stopping_patience is not None:
         wrong = "early_stopping_patience"
     if training.learning_rate.schedule == "plateau":

@@ -39,6 +39,8 @@ def finish(
         "tokenizer": dict(manifest["tokenizer"]),
         "weights_sha256": None,
         "steps": step,
+        "initialize_from": recipe.resolved.get("initialize_from"),
+        "final_model": recipe.training.final_model,
         "averaged_steps": steps,
         "best": _best(run),
         "decoding": asdict(recipe.decoding),

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras_deepnmt
 
+_COMMIT_VARIABLE = "DEEPNMT_COMMIT"
 _PACKAGES = (
     "keras",
     "tensorflow",
@@ -41,8 +42,9 @@ def versions() -> dict[str, str]:
 def commit() -> str:
     """Returns the commit of the source tree.
 
-    `+` is appended if files differ from it. An installed package has no
-    commit: `keras_deepnmt <version>` is returned instead.
+    `+` is appended if files differ from it. An installed package, and a copy of
+    the tree without its history, have no commit: what the environment variable
+    DEEPNMT_COMMIT says is returned instead, or `keras_deepnmt <version>`.
     """
     root = Path(keras_deepnmt.__file__).parents[1]
     if (root / ".git").exists():
@@ -52,24 +54,40 @@ def commit() -> str:
             return f"{name}+" if changes else name
         except (OSError, subprocess.SubprocessError):
             pass
-    return f"keras_deepnmt {keras_deepnmt.__version__}"
+    version = f"keras_deepnmt {keras_deepnmt.__version__}"
+    return os.environ.get(_COMMIT_VARIABLE) or version
 
 
 def device() -> dict[str, Any]:
     """Describes the machine: processor, usable cores and accelerators."""
     import keras
 
-    try:
-        accelerators = keras.distribution.list_devices("gpu")
-    except RuntimeError:  # raised on JAX if there are none
-        accelerators = []
     cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count()))
     return {
         "processor": _processor(),
         "cores": len(cores(0)),
-        "accelerators": [str(accelerator) for accelerator in accelerators],
+        "accelerators": _accelerators(keras.config.backend()),
         "backend": keras.config.backend(),
     }
+
+
+def _accelerators(backend):
+    """The models of all accelerators, such as `NVIDIA H200`."""
+    if backend == "jax":
+        import jax
+
+        devices = [d for d in jax.devices() if d.platform != "cpu"]
+        return [device.device_kind for device in devices]
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return [
+            tf.config.experimental.get_device_details(gpu).get(
+                "device_name", gpu.name
+            )
+            for gpu in tf.config.list_physical_devices("GPU")
+        ]
+    return []
 
 
 def _processor():

@@ -22,6 +22,7 @@ from keras_deepnmt.files import (
     write_json,
 )
 from keras_deepnmt.recipes.loading import (
+    RECIPE_FILE,
     flatten_recipe,
     load_recipe,
     save_recipe,
@@ -32,6 +33,7 @@ from keras_deepnmt.translator.trained_run import (
     MODEL_DIR,
     RUN_FILE,
     TOKENIZER_DIR,
+    is_preset_folder,
     read_summary,
 )
 
@@ -60,7 +62,7 @@ class RunFolder:
 
     def __init__(self, directory: str | Path):
         self.directory = Path(directory)
-        self.recipe_file = self.directory / "recipe.yaml"
+        self.recipe_file = self.directory / RECIPE_FILE
         self.run_file = self.directory / RUN_FILE
         self.scores_file = self.directory / "scores.json"
         self.log_file = self.directory / "log.csv"
@@ -72,9 +74,15 @@ class RunFolder:
         self.data_dir = self.directory / "data"
         self.training_began = False
 
-    def checkpoints(self, keep: int | None = None) -> CheckpointStore:
-        """Opens the checkpoints; `keep` of them stay, or all if `None`."""
-        return CheckpointStore(self.directory / _CHECKPOINTS_DIR, keep=keep)
+    def checkpoints(
+        self, keep: int | None = None, keep_best: int = 1
+    ) -> CheckpointStore:
+        """Opens the checkpoints; `keep` of them stay, or all if `None`.
+
+        `keep_best` is the number of those of the best validations that stay.
+        """
+        folder = self.directory / _CHECKPOINTS_DIR
+        return CheckpointStore(folder, keep, keep_best)
 
     def recipe(self) -> Recipe:
         """Reads the recipe that this run was started with.
@@ -126,6 +134,12 @@ class RunFolder:
                 that differs is named), is not a run folder, has more updates
                 than `recipe`, or has checkpoints and `resume` is false.
         """
+        if is_preset_folder(self.directory):
+            raise UserError(
+                f"{self.directory}: is a preset folder, which `deepnmt export` "
+                "wrote. Train in another folder; `--from-preset "
+                f"{self.directory}` starts with its weights."
+            )
         steps = self.checkpoints().steps()
         if not self.recipe_file.is_file():
             if steps:

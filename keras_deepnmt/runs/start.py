@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -20,6 +21,7 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
+from keras_deepnmt.translator.trained_run import is_preset_folder, read_run
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
@@ -118,6 +120,7 @@ def resolve(
         "tokenizer": dict(data.manifest["tokenizer"]),
         "corpora": data.manifest["corpora"],
         "preset_version": PRESET_VERSION,
+        "batch_shapes_version": BATCH_SHAPES_VERSION,
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
@@ -131,6 +134,10 @@ def resolve(
         return dict(recorded)
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
+    if "from_preset" in recipe.resolved:
+        # What `fine_tuning.fine_tune` has put there.
+        for name in ("from_preset", "preset_version"):
+            resolved[name] = recipe.resolved[name]
     return resolved
 
 
@@ -158,30 +165,46 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
     """Finds the weights that `training.initialize_from` names.
 
     A finished run gives its final model, an unfinished one the weights of its
-    newest undamaged checkpoint.
+    newest undamaged checkpoint, and a preset folder those that it holds.
 
     Returns:
         Dict `{"run", "weights", "weights_sha256"}`: the other run's name, the
         file of its weights and that file's hash.
 
     Raises:
-        UserError: if the folder is not a run folder, has no weights yet, or
-            has other tokenizers.
+        UserError: if the folder is not a run folder or preset folder, has no
+            weights yet, or has other tokenizers.
     """
     run = RunFolder(recipe.training.initialize_from)
+    preset = None
     try:
-        source = run.recipe()
+        if is_preset_folder(run.directory):
+            preset = read_run(run.directory)
+            name = preset.summary["name"]
+            tokenizer = preset.summary["tokenizer"]
+        else:
+            source = run.recipe()
+            name, tokenizer = source.name, source.resolved.get("tokenizer")
     except UserError as error:
         raise UserError(
             f"recipe {recipe.name}, `training.initialize_from`: {error}"
         ) from error
-    if source.resolved.get("tokenizer") != dict(data.manifest["tokenizer"]):
+    if tokenizer != dict(data.manifest["tokenizer"]):
+        remedy = (
+            "Give `training.initialize_from` a run on the same prepared data."
+            if preset is None
+            else "Leave `--prepared` out, so that the data are prepared with "
+            "its tokenizers, or give them to `deepnmt prepare` as "
+            "`--tokenizer-source` and `--tokenizer-target`."
+        )
         raise UserError(
             f"{run.directory}: its tokenizers are not those of "
             f"{data.directory}, so the same id stands for another subword. "
-            "Give `training.initialize_from` a run on the same prepared data."
+            f"{remedy}"
         )
-    if run.run_file.is_file():
+    if preset is not None:
+        file = preset.weights_file
+    elif run.run_file.is_file():
         file = run.model_dir / WEIGHTS_FILE
     else:
         step = run.checkpoints().latest()
@@ -191,7 +214,7 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
             )
         file = run.checkpoints().path(step) / WEIGHTS_FILE
     return {
-        "run": source.name,
+        "run": name,
         "weights": str(file.resolve()),
         "weights_sha256": file_sha256(file),
     }
@@ -222,8 +245,11 @@ def copy_initial_weights(
             f"{folder}: its weights are no longer those that "
             f"{run.directory} was started with. Use another run folder."
         )
-    source = build_model(RunFolder(folder).recipe(), data.manifest)
-    source.load_weights(file)
+    if is_preset_folder(folder):
+        source = read_run(folder).load_model()
+    else:
+        source = build_model(RunFolder(folder).recipe(), data.manifest)
+        source.load_weights(file)
     report = copy_shared_weights(source, model)
     if not report.shared:
         raise UserError(

@@ -14,7 +14,7 @@ from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.manifest import describe_manifest
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.loading import fine_tuned_model, load_recipe
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
 from keras_deepnmt.runs.build import (
@@ -34,6 +34,7 @@ from keras_deepnmt.runs.objective_options import (
     compile_options,
     describe_sampling,
 )
+from keras_deepnmt.runs.preset_folder.fine_tuning import fine_tune
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, resolve, take_prepared_data
 from keras_deepnmt.runs.training_loop import TrainingLoop
@@ -50,6 +51,7 @@ def train(
     *,
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
+    from_preset: str | Path | None = None,
     resume: bool = True,
     restart: bool = False,
     quiet: bool = False,
@@ -68,6 +70,10 @@ def train(
         prepared_dir: a prepared folder to use. The run records the data that
             it was prepared with instead of the recipe's. Otherwise the
             recipe's data are prepared into `run_dir/data`.
+        from_preset: a preset folder to fine-tune: the run has its model and
+            starts with its weights; the data are prepared with its tokenizers,
+            or `prepared_dir` must have them. A recipe without the section
+            `model` has that of the folder. Not needed to resume the run.
         resume: whether to resume from checkpoints; if false, a folder that has
             any is refused.
         restart: whether to begin again from update 0. The checkpoints, logs
@@ -90,12 +96,16 @@ def train(
     'transformer_tiny'
     """
     if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe, prepared_dir=prepared_dir)
+        model = fine_tuned_model(run_dir, from_preset, restart)
+        recipe = load_recipe(recipe, prepared_dir=prepared_dir, model=model)
     check_preset(recipe)
     if prepared_dir is not None:
         recipe = take_prepared_data(
             recipe, prepared_dir, lambda text: _print(quiet, text)
         )
+    recipe = fine_tune(
+        recipe, run_dir, from_preset, prepared_dir is not None, restart
+    )
     with user_cache_asked_for(recipe.training.jit_compile):
         return _train(
             recipe,

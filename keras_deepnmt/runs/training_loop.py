@@ -69,7 +69,11 @@ class TrainingLoop:
         self.workers = workers
         self.quiet = quiet
         training = recipe.training
-        self.store = run.checkpoints(keep=training.average_checkpoints + 1)
+        averaged = training.average_checkpoints
+        averages_best = training.final_model == "average_best"
+        self.store = run.checkpoints(
+            keep=averaged + 1, keep_best=averaged if averages_best else 1
+        )
         divergence = training.divergence
         if workers.is_distributed:
             # Each worker would roll back on its own, and all would write.

@@ -1,12 +1,11 @@
 """Callbacks that save checkpoints and stop a run early."""
 
-import math
 from collections.abc import Callable
 
 import keras
 
 from keras_deepnmt.models.training_step.training_state import update_count
-from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.checkpoints import CheckpointStore, mode_of
 
 
 class CheckpointCallback(keras.callbacks.Callback):
@@ -18,7 +17,7 @@ class CheckpointCallback(keras.callbacks.Callback):
     it again. The extra checkpoint of an interrupted run is deleted after the
     next one is saved.
 
-    With `monitor`, the checkpoint of the best validation is kept too, see
+    With `monitor`, the checkpoints of the best validations are kept too, see
     `CheckpointStore.save_best`, whether or not one is due then.
 
     Put it last in the list, so that the other callbacks have written their
@@ -33,7 +32,7 @@ class CheckpointCallback(keras.callbacks.Callback):
             to a function that does nothing.
         monitor: name of the value in the logs by which validations are
             compared, such as `"val_bleu"`. Of equal ones the first is the
-            best. Defaults to `None`: the best checkpoint is not kept.
+            best. Defaults to `None`: no best checkpoint is kept.
         mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
             `"min"` otherwise.
 
@@ -66,7 +65,7 @@ class CheckpointCallback(keras.callbacks.Callback):
         self.total_steps = total_steps
         self.before_save = before_save
         self.monitor = monitor
-        self.mode = mode or _mode_of(monitor or "")
+        self.mode = mode or mode_of(monitor or "")
         self._step = 0
 
     def is_due(self, step: int) -> bool:
@@ -86,17 +85,16 @@ class CheckpointCallback(keras.callbacks.Callback):
         # Before the other checkpoint: a run killed between the two goes on
         # from an earlier one and makes this validation again.
         if self.monitor in (logs or {}):
-            self._save_if_best(float(logs[self.monitor]))
+            self._take_weights()
+            self.store.save_best(
+                self.model,
+                self._step,
+                self.monitor,
+                float(logs[self.monitor]),
+                self.mode,
+            )
         if self.is_due(self._step) or self.model.stop_training:
             self._save()
-
-    def _save_if_best(self, value):
-        best, sign = self.store.best(), 1 if self.mode == "max" else -1
-        least = -math.inf if best is None else sign * best.value
-        # Never true of NaN.
-        if sign * value > least:
-            self._take_weights()
-            self.store.save_best(self.model, self._step, self.monitor, value)
 
     def _take_weights(self):
         # On JAX `fit` keeps the weights outside the model during an epoch.
@@ -133,7 +131,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     """
 
     def __init__(self, monitor, patience, mode=None, history=()):
-        self.mode = mode or _mode_of(monitor)
+        self.mode = mode or mode_of(monitor)
         super().__init__(monitor=monitor, patience=patience, mode=self.mode)
         self._history = list(history)
 
@@ -145,7 +143,3 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     def on_epoch_end(self, epoch, logs=None):
         self._history.append((epoch, dict(logs or {})))
         super().on_epoch_end(epoch, logs)
-
-
-def _mode_of(monitor: str) -> str:
-    return "max" if "bleu" in monitor else "min"

@@ -1,13 +1,18 @@
-"""Reads a run folder, and refuses one whose files do not belong together."""
+"""Reads a run or preset folder, and refuses one of mismatched files."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256, read_json
+from keras_deepnmt.files import (
+    PRESET_FILE,
+    WEIGHTS_FILE,
+    file_sha256,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -40,8 +45,11 @@ _OPTIONAL = {"decoding": dict, "evaluation": dict}
 class Run:
     """The content of a finished run's folder; the weights are loaded later.
 
+    A preset folder holds the model of a run in the layout of a Keras preset,
+    with the tokenizers and with `translator.json` in place of `run.json`.
+
     Attributes:
-        directory: the run folder.
+        directory: the run folder or the preset folder.
         preset: name of the model's preset.
         overrides: arguments that replace the preset's.
         source_tokenizer: tokenizer of the source side.
@@ -49,6 +57,7 @@ class Run:
         decoding: the run's own options of `Translator`.
         weights_sha256: SHA-256 of the weights file.
         preset_version: version of the preset's definition.
+        summary: all that `run.json` holds.
     """
 
     directory: Path
@@ -59,6 +68,21 @@ class Run:
     decoding: dict
     weights_sha256: str
     preset_version: int = 1
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_preset_folder(self) -> bool:
+        return is_preset_folder(self.directory)
+
+    @property
+    def file(self) -> Path:
+        return _summary_file(self.directory)
+
+    @property
+    def weights_file(self) -> Path:
+        if self.is_preset_folder:
+            return self.directory / WEIGHTS_FILE
+        return self.directory / MODEL_DIR / WEIGHTS_FILE
 
     def load_model(self) -> "Seq2Seq":
         """Builds the model and loads the run's weights.
@@ -70,20 +94,10 @@ class Run:
             UserError: if the weights file is not the one that the run wrote,
                 or does not fit the model.
         """
-        from keras_deepnmt.zoo import create_model
-
-        weights_file = self.directory / MODEL_DIR / WEIGHTS_FILE
-        _check_hash(
-            weights_file, _readable_sha256(weights_file), self.weights_sha256
-        )
-        with refused_values(f"{self.directory / RUN_FILE}: the model"):
-            model = create_model(
-                self.preset,
-                self.source_tokenizer.vocabulary_size,
-                self.target_tokenizer.vocabulary_size,
-                preset_version=self.preset_version,
-                **self.overrides,
-            )
+        weights_file = self.weights_file
+        received = _readable_sha256(weights_file)
+        _check_hash(weights_file, received, self.weights_sha256, self.file)
+        model = self.build_model()
         try:
             with warnings.catch_warnings():
                 # Keras only warns when a layer keeps its initial weights.
@@ -91,18 +105,47 @@ class Run:
                 model.load_weights(weights_file)
         except (ValueError, OSError, KeyError, UserWarning) as error:
             raise UserError(
-                f"{weights_file}: does not fit the model that "
-                f"{self.directory / RUN_FILE} describes "
-                f"({self.preset}): {str(error).splitlines()[0]}"
+                f"{weights_file}: does not fit the model that {self.file} "
+                f"describes ({self.preset}): {str(error).splitlines()[0]}"
             ) from error
         return model
 
+    def build_model(self) -> "Seq2Seq":
+        """Builds the model with newly initialized weights.
+
+        Raises:
+            UserError: if the folder describes no model.
+        """
+        from keras_deepnmt.models.seq2seq import Seq2Seq
+        from keras_deepnmt.zoo import create_model
+
+        if self.is_preset_folder:
+            # Its configuration needs no definition of the preset.
+            with refused_values(f"{self.directory / 'config.json'}"):
+                return Seq2Seq.from_preset(
+                    str(self.directory), load_weights=False
+                )
+        with refused_values(f"{self.file}: the model"):
+            return create_model(
+                self.preset,
+                self.source_tokenizer.vocabulary_size,
+                self.target_tokenizer.vocabulary_size,
+                preset_version=self.preset_version,
+                **self.overrides,
+            )
+
+
+def is_preset_folder(directory: Path) -> bool:
+    """Whether `deepnmt export --format preset` wrote the folder."""
+    return (directory / PRESET_FILE).is_file()
+
 
 def read_run(run_dir: str | Path) -> Run:
-    """Reads `run.json` and the tokenizers of a finished run.
+    """Reads the summary and the tokenizers of a run folder or preset folder.
 
     Args:
-        run_dir: the run folder, as `deepnmt train` wrote it.
+        run_dir: the folder of a finished run, as `deepnmt train` wrote it, or
+            a preset folder, as `deepnmt export --format preset` did.
 
     Returns:
         What the folder holds; the weights are read by `Run.load_model`.
@@ -135,18 +178,22 @@ def read_run(run_dir: str | Path) -> Run:
         summary["weights_sha256"],
         # Runs of the first version did not record it.
         summary.get("preset_version", 1),
+        summary,
     )
 
 
 def read_summary(run_dir: str | Path) -> dict[str, Any]:
     """Reads `run.json`, the summary that a run writes when it has finished.
 
+    In a preset folder it is `translator.json`.
+
     Raises:
         UserError: if the folder or the file is missing, or the file is not
             valid JSON, lacks a key or has a value of the wrong type.
     """
-    file = Path(run_dir) / RUN_FILE
-    check_run_folder(file.parent)
+    directory = Path(run_dir)
+    check_run_folder(directory)
+    file = _summary_file(directory)
     if not file.is_file():
         has_checkpoint = any(file.parent.glob("checkpoints/step-*"))
         other = (
@@ -182,7 +229,7 @@ def check_run_folder(directory: Path) -> None:
     """
     if not directory.is_dir():
         raise UserError(f"{directory}: no such run folder.")
-    if (directory / RUN_FILE).is_file():
+    if (directory / RUN_FILE).is_file() or is_preset_folder(directory):
         return
     kind = None
     if (directory / "manifest.json").is_file():
@@ -203,12 +250,14 @@ def _read_tokenizer(directory, side, summary):
 
     file = directory / TOKENIZER_DIR / f"{side}.model"
     tokenizer = Tokenizer(file)
-    _check_hash(file, tokenizer.sha256, summary["tokenizer"].get(side))
+    description = _summary_file(directory)
+    expected = summary["tokenizer"].get(side)
+    _check_hash(file, tokenizer.sha256, expected, description)
     size = summary[f"{side}_vocabulary_size"]
     if tokenizer.vocabulary_size != size:
         raise UserError(
-            f"{file}: must have the vocabulary that "
-            f"{directory / RUN_FILE} names. Received: "
+            f"{file}: must have the vocabulary that {description} names. "
+            "Received: "
             f"{tokenizer.vocabulary_size} pieces instead of {size}"
         )
     return tokenizer
@@ -223,10 +272,15 @@ def _readable_sha256(file):
         ) from error
 
 
-def _check_hash(file, received, expected):
+def _summary_file(directory):
+    name = PRESET_FILE if is_preset_folder(directory) else RUN_FILE
+    return directory / name
+
+
+def _check_hash(file, received, expected, description):
     if received != expected:
         raise UserError(
             f"{file}: not the file that this run was finished with; its "
-            f"SHA-256 must be that in run.json. Received: {received} "
+            f"SHA-256 must be that in {description.name}. Received: {received} "
             f"instead of {expected}"
         )

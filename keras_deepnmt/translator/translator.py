@@ -28,7 +28,7 @@ from keras_deepnmt.translator.rows import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.trained_run import RUN_FILE, read_run
+from keras_deepnmt.translator.trained_run import read_run
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -122,10 +122,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
     @classmethod
     def load(cls, run_dir: str | Path, **options) -> "Translator":
-        """Loads what `deepnmt train` wrote.
+        """Loads what `deepnmt train` or `deepnmt export --format preset` wrote.
 
         Args:
-            run_dir: the run folder.
+            run_dir: the run folder or the preset folder.
             **options: arguments of the constructor. Defaults to the decoding
                 options of the run.
 
@@ -141,7 +141,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         5
         """
         run = read_run(run_dir)
-        with refused_values(f"{run.directory / RUN_FILE}: `decoding`"):
+        with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)
         return cls(
             run.load_model(),

@@ -1,6 +1,7 @@
 """A recipe can be written from what the command line prints.
 
 * a new recipe loads, and editors find the schema that it names
+* the bundled recipes are listed
 * a recipe is shown with all its values, and what is shown loads
 * all mistakes of a recipe are printed, one line each
 """
@@ -53,6 +54,22 @@ def test_a_recipe_is_shown_with_all_its_values(deepnmt, tmp_path):
     assert yaml.safe_load(done.out)["training"]["optimizer"]["beta_2"] == 0.98
 
 
+def test_the_bundled_recipes_are_listed(deepnmt):
+    done = deepnmt("recipe", "--list", "dense_nmt_?_tiny.multi30k_en_de")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "dense_nmt_1_tiny.multi30k_en_de",
+        "dense_nmt_2_tiny.multi30k_en_de",
+    ]
+    assert "transformer_tiny.demo_de_en\n" in deepnmt("recipe", "--list").out
+    shown = deepnmt("recipe", "--show", "dense_nmt_1_tiny.multi30k_en_de").out
+    content = yaml.safe_load(shown)
+    assert content["name"] == "dense_nmt_1_tiny.multi30k_en_de"
+    assert content["model"]["preset"] == "dense_nmt_1_tiny"
+    assert content["training"]["optimizer"]["name"] == "nesterov"
+    assert "extends" not in content
+
+
 def test_all_mistakes_are_printed_one_line_each(deepnmt, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(deepnmt("recipe", "--new").out, encoding="utf-8")
@@ -69,7 +86,8 @@ def test_all_mistakes_are_printed_one_line_each(deepnmt, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give one of --new, --show RECIPE and --json-schema"),
+        ([], "give one of --list, --new, --show RECIPE and --json-schema"),
+        (["--list", "everything_tine.*"], 'The nearest is "everything_tiny.'),
         (["--new", "--show", "x"], "Received: 2 of them"),
         (["--new", "--set", "a=3"], "`--set` belongs to --show RECIPE"),
         (["--json-schema", "--preset", "x"], "`--preset` belongs to --new"),

@@ -189,8 +189,8 @@ def test_validation_keeps_pairs_longer_than_all_batch_shapes(store):
 
 @pytest.mark.parametrize("replicas", [1, 2, 8])
 def test_a_long_validation_pair_makes_no_batch_over_the_token_budget(replicas):
-    lengths = np.array([[17, 20]] * 30 + [[200, 180]])
-    batch_shapes = choose_batch_shapes(lengths[:30], 4_700, 1, replicas)
+    lengths = np.array([[17, 20]] * 2_000 + [[200, 180]])
+    batch_shapes = choose_batch_shapes(lengths[:-1], 4_700, 1, replicas)
     plan = validation_plan(lengths, batch_shapes, replicas)
     assert plan.batch_shapes[:-1] == batch_shapes
     longest = plan.batch_shapes[-1]

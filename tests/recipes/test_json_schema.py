@@ -11,13 +11,12 @@ import jsonschema
 import pytest
 import yaml
 
-from keras_deepnmt.recipes.loading import (
-    list_recipes,
-    load_recipe,
-    recipe_content,
-)
+from keras_deepnmt.recipes.bundled import bundled_text
+from keras_deepnmt.recipes.loading import load_recipe, recipe_content
 from keras_deepnmt.recipes.reference import schema_file
 from keras_deepnmt.zoo import list_models
+
+FILES = sorted(file.stem for file in schema_file().parent.glob("files/*"))
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +30,18 @@ def validator(schema):
     return jsonschema.Draft7Validator(schema)
 
 
-@pytest.mark.parametrize("name", list_recipes())
+@pytest.mark.parametrize("name", FILES)
 def test_recipes_are_valid(name, validator):
     recipe = load_recipe(name)
     validator.validate(recipe_content(recipe))
-    written = (schema_file().parent / "files" / f"{name}.yaml").read_text()
-    validator.validate(yaml.safe_load(written))
+    validator.validate(yaml.safe_load(bundled_text(name)))
+
+
+def test_a_recipe_that_extends_another_needs_to_give_nothing(validator):
+    changed = {"extends": FILES[0], "training": {"label_smoothing": 0.2}}
+    validator.validate(changed)
+    assert not validator.is_valid({"training": changed["training"]})
+    assert not validator.is_valid({**changed, "extends": ["a", "b"]})
 
 
 @pytest.mark.parametrize(

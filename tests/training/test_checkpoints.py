@@ -4,12 +4,15 @@
 * only the last checkpoints are kept
 * a damaged one is passed over, a partial one never seen; if all are damaged
   there is nothing to go on from
-* the best one is kept beside them, and so is the best one up to each of them
+* the best ones are kept beside them, and so are the best ones up to each of
+  them, but no others
 * a full disk leaves the previous one and gives one line
-* the average is the mean of the weights, optimizer left out
+* the average is the mean of the weights, optimizer left out, of the last ones
+  or of the best ones
 """
 
 import errno
+import json
 import os
 import shutil
 import types
@@ -140,6 +143,59 @@ def test_the_best_up_to_each_checkpoint_stays(saved):
     assert store.best().value == 3.0
     store.delete_best_after(2)
     assert store.best() is None
+
+
+def test_the_mean_of_the_best_ones_is_that_of_their_weights(tmp_path):
+    model = make_model()
+    store = CheckpointStore(tmp_path / "checkpoints", keep=1, keep_best=2)
+    kept = {}
+    for step, value in enumerate((3.0, 9.0, 1.0, 5.0, 5.0), start=1):
+        train(model, step, 1)
+        kept[step] = model.get_weights()
+        store.save_best(model, step, "val_bleu", value)
+        store.save(model, step)
+    assert [best.step for best in store.bests()] == [2, 4]
+    assert store.best().step == 2
+    file = tmp_path / "mean.weights.h5"
+    assert store.average(file, best=2) == [2, 4]
+    mean = make_model()
+    mean.optimizer = None
+    mean.load_weights(file)
+    for one, other, weight in zip(
+        kept[2], kept[4], mean.get_weights(), strict=True
+    ):
+        expected = ((np.float64(one) + other) / 2).astype("float32")
+        np.testing.assert_array_equal(expected, weight)
+    with pytest.raises(UserError, match="2 checkpoints of best validations, 3"):
+        store.average(file, best=3)
+
+
+def test_the_best_ones_up_to_each_checkpoint_stay_and_no_more(saved):
+    model, store = saved
+    store.keep_best = 2
+    for step, value in enumerate((9.0, 8.0, 4.0, 3.0, 2.0, 1.0), start=1):
+        # The lowest value is the best one.
+        written = store.save_best(model, step, "val_loss", value)
+        assert written is not None
+        store.save(model, step)
+        assert len(store.bests()) <= store.keep + store.keep_best
+    assert store.save_best(model, 7, "val_loss", 5.0) is None
+    assert store.save_best(model, 7, "val_loss", float("nan")) is None
+    # The checkpoints are 4, 5 and 6; each could be the one to go on from.
+    for step in (6, 5, 4):
+        store.delete_best_after(step)
+        assert [b.step for b in store.bests()][:2] == [step, step - 1]
+
+
+def test_the_best_one_of_an_older_version_is_found(saved):
+    model, store = saved
+    for step, value in ((1, 2.0), (2, 3.0)):
+        seal = store.save_best(model, step, "val_bleu", value)
+        seal = seal / "checkpoint.json"
+        content = json.loads(seal.read_text())
+        assert content.pop("mode") == "max"
+        seal.write_text(json.dumps(content))
+    assert store.best().step == 2
 
 
 def test_a_partial_checkpoint_is_never_seen(saved):

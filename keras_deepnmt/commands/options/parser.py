@@ -129,7 +129,8 @@ def add_run_folder(parser: VerbParser) -> None:
         "run",
         metavar="RUN",
         type=str,
-        help="Run folder written by `deepnmt train`.",
+        help="Run folder written by `deepnmt train`, or preset folder written "
+        "by `deepnmt export --format preset`.",
     )
 
 

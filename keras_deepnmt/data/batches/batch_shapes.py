@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_deepnmt.data.batches.batch_shape_search import (
-    LengthGrid,
     search_batch_shapes,
 )
 
 # A compilation is taken to cost as much as computing this many batches.
 COMPILATION_BATCHES = 100
+# Version of the search. Runs record it, since they do not record the shapes.
+BATCH_SHAPES_VERSION = 2
 MOST_SHAPES = 8
 _ROWS_AT_A_TIME = 1_000_000
 
@@ -93,14 +94,17 @@ def choose_batch_shapes(
     batch_tokens: int,
     max_shapes: int,
     batch_multiple: int = 1,
+    weights: np.ndarray | None = None,
 ) -> tuple[BatchShape, ...]:
     """Chooses at most `max_shapes` shapes that minimize the padded tokens.
 
     Every pair goes to the cheapest shape that contains it. The cost is the
-    number of tokens in all batches of one epoch, including padding rows, so a
-    shape with few pairs counts in full. The result is deterministic and never
-    worse than the best partition by source length, by target length or by the
-    longer of the two (exactly so for up to 256 different lengths).
+    number of tokens in all batches of one epoch, including padding rows. The
+    number of rows is chosen with the lengths: the pairs of a shape are divided
+    evenly among as few batches as possible, so that hardly any rows are
+    padding. The result is deterministic and never worse than the best partition
+    by source length, by target length or by the longer of the two (exactly so
+    for up to 256 different lengths, and up to 64 with very many shapes).
 
     Args:
         lengths: `(n, 2)` integers, source and target length of each pair with
@@ -109,6 +113,8 @@ def choose_batch_shapes(
         max_shapes: Maximum number of shapes, hence of compilations.
         batch_multiple: The number of rows of a batch is a multiple of this;
             give the number of replicas.
+        weights: `(n,)` expected appearances of each pair in an epoch, as in
+            `BatchPlan`. Defaults to one each.
 
     Returns:
         The batch shapes, cheapest row first. Each has at least one pair.
@@ -130,11 +136,10 @@ def choose_batch_shapes(
         )
     if len(lengths) == 0:
         raise ValueError("`lengths` must hold at least one pair. Received: 0")
-    grid = LengthGrid(lengths, batch_tokens, batch_multiple)
-    return tuple(
-        BatchShape(rows_for(s, t, batch_tokens, batch_multiple), s, t)
-        for s, t in search_batch_shapes(grid, max_shapes)
+    found = search_batch_shapes(
+        lengths, batch_tokens, max_shapes, batch_multiple, weights
     )
+    return tuple(BatchShape(*sizes) for sizes in found)
 
 
 def assign_batch_shapes(

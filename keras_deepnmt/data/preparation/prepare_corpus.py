@@ -15,8 +15,8 @@ import rich.console
 import rich.progress
 
 from keras_deepnmt.data.corpora import CorpusFiles
+from keras_deepnmt.data.known_corpora.finding import find_corpus_files
 from keras_deepnmt.data.manifest import leakage_warnings
-from keras_deepnmt.data.named_corpora import find_corpus_files
 from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
 from keras_deepnmt.data.preparation.folder_writer import FolderWriter
 from keras_deepnmt.data.preparation.options import PrepareOptions

@@ -11,7 +11,11 @@ from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
-from keras_deepnmt.runs.build import plan_batches
+from keras_deepnmt.runs.build import (
+    batch_shapes_version,
+    plan_batches,
+    preset_version,
+)
 from keras_deepnmt.runs.dry_run.measuring import (
     mean_seconds,
     measure_updates,
@@ -20,6 +24,7 @@ from keras_deepnmt.runs.dry_run.measuring import (
 )
 from keras_deepnmt.runs.dry_run.result import DryRun
 from keras_deepnmt.runs.objective_options import check_objective
+from keras_deepnmt.runs.preset_folder.fine_tuning import fine_tune
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     copy_initial_weights,
@@ -42,6 +47,7 @@ def dry_run(
     *,
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
+    from_preset: str | Path | None = None,
     quiet: bool = False,
 ) -> DryRun:
     """Does what `train` does before its first update, and measures updates.
@@ -55,6 +61,7 @@ def dry_run(
             that it may be continued with this recipe.
         data_dir: folder with copies of named corpora.
         prepared_dir: a prepared folder to use.
+        from_preset: a preset folder to fine-tune.
         quiet: whether no progress is shown.
 
     Returns:
@@ -78,11 +85,12 @@ def dry_run(
     check_preset(recipe)
     if prepared_dir is not None:
         recipe = take_prepared_data(recipe, prepared_dir, say)
+    has_prepared = prepared_dir is not None
+    recipe = fine_tune(recipe, run_dir, from_preset, has_prepared)
     check_objective(recipe)
     existing = RunFolder(run_dir)
     recipe = existing.with_max_shapes(recipe)
     if existing.directory.is_dir():
-        has_prepared = prepared_dir is not None
         existing.check_startable(recipe, has_prepared=has_prepared)
     is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +101,20 @@ def dry_run(
             place = existing if is_prepared else run
             return open_data(recipe, place, data_dir, prepared_dir, quiet)
 
-        return _start_and_measure(recipe, run, open_prepared, say)
+        return _start_and_measure(
+            recipe, run, open_prepared, _versions(existing), say
+        )
+
+
+def _versions(existing):
+    """Returns the versions that a run was started with; none for a new one."""
+    if not existing.recipe_file.is_file():
+        return {}
+    started = existing.recipe()
+    return {
+        "preset_version": preset_version(started),
+        "batch_shapes_version": batch_shapes_version(started),
+    }
 
 
 def _check_strategy(recipe):
@@ -105,7 +126,7 @@ def _check_strategy(recipe):
         )
 
 
-def _start_and_measure(recipe, run, open_prepared, say):
+def _start_and_measure(recipe, run, open_prepared, versions, say):
     """Makes the dry run in a temporary run folder."""
     training = recipe.training
     strategy = None
@@ -113,7 +134,7 @@ def _start_and_measure(recipe, run, open_prepared, say):
         strategy = make_strategy(training.strategy, training.replicas)
     data = open_prepared()
     batch = find_batch(recipe, None, data, say)
-    resolved = resolve(recipe, run, data, batch, None)
+    resolved = resolve(recipe, run, data, batch, None) | versions
     recipe = dataclasses.replace(recipe, resolved=resolved)
     if strategy is None:
         strategy = make_strategy(training.strategy, training.replicas)

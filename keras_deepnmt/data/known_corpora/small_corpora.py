@@ -1,10 +1,10 @@
-"""The corpora known by name: the addresses and hashes of their files.
+"""Known corpora whose files are downloaded as they are, one for each side."""
 
-Each SHA-256 is of the uncompressed content, so a gzipped file and its plain
-copy have the same one.
-"""
-
-from dataclasses import dataclass
+from keras_deepnmt.data.known_corpora.sources import (
+    DemoFile,
+    NamedCorpus,
+    NamedFile,
+)
 
 _MULTI30K = (
     "https://raw.githubusercontent.com/multi30k/dataset/"
@@ -14,31 +14,6 @@ _NEWSTEST = (
     "https://raw.githubusercontent.com/Helsinki-NLP/OPUS-MT-testsets/"
     "ac0f19c0be3cb4e0d9450fcb2d7a9847c4bdd180/testsets/eng-deu"
 )
-
-
-@dataclass(frozen=True)
-class NamedFile:
-    """One file of a known corpus.
-
-    `sha256` is of the uncompressed content; `local_names` are the paths,
-    relative to a `data_dir`, where a copy of the file may be.
-    """
-
-    address: str
-    sha256: str
-    local_names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class NamedCorpus:
-    """A known corpus, whose name ends with its source and target language.
-
-    `splits` gives the source and target file of each split. A corpus with a
-    single split can be used for any split.
-    """
-
-    name: str
-    splits: dict[str, tuple[NamedFile, NamedFile]]
 
 
 def _multi30k(name: str, raw: bool, sha256: dict[str, tuple[str, str]]):
@@ -59,7 +34,10 @@ def _multi30k(name: str, raw: bool, sha256: dict[str, tuple[str, str]]):
                 NamedFile(f"{_MULTI30K}/{address}", digest, local_names)
             )
         splits[split] = tuple(files)
-    return NamedCorpus(name, splits)
+    text = "raw" if raw else "lower-cased and tokenized"
+    notes = f"Image captions (Elliott et al., 2016), {text}: 29,000 pairs, "
+    notes += "1,014 for validation; the test set is test_2016_flickr."
+    return NamedCorpus(name, splits, notes)
 
 
 def _newstest(file: str, english: str, german: str, local: str | None = None):
@@ -74,10 +52,71 @@ def _newstest(file: str, english: str, german: str, local: str | None = None):
         address = f"{_NEWSTEST}/{file}.{code}"
         sides.append(NamedFile(address, digest, tuple(names)))
     name = f"{file.replace('-', '')}_en_de"
-    return NamedCorpus(name, {"test": tuple(sides)})
+    notes = "A test set of WMT, which can be used for any split."
+    return NamedCorpus(name, {"test": tuple(sides)}, notes)
 
 
-_CORPORA = (
+def _demo():
+    hashes = {
+        "train": (
+            "87342955850107e4883732a721faa18eeff5fb5b77b2751d63c30f58e6b57461",
+            "706cee6655ff0078d383d2302a62bb52caf26a521c7a1fb0b9c27b577f7d51eb",
+        ),
+        "valid": (
+            "2d030f2597bcf43d975d9a7e4731952d03cc85f9654063371f89d3c74a8db18d",
+            "6ac18945e90368cc326ee8ee1cf0223f3711df2a42b85b1d5cc445f67e454ff0",
+        ),
+        "test": (
+            "3e76ba0c4b939f868591e8d0efb878f5707d27671449b1aa1a442f2b1a8a0f51",
+            "db860d86a1a72ab8a08a8e5dba1bba9da18768a6d81160f4cd36ea6cf8db27e8",
+        ),
+    }
+    return NamedCorpus(
+        "demo_de_en",
+        {
+            split: (
+                DemoFile(f"demo_de_en/{split}.de", german),
+                DemoFile(f"demo_de_en/{split}.en", english),
+            )
+            for split, (german, english) in hashes.items()
+        },
+        "The corpus of `deepnmt quickstart`, made by a grammar: 40,000 pairs, "
+        "500 for validation and 500 for the test. Nothing is downloaded.",
+    )
+
+
+def _iwslt14_47k():
+    def file(split, language, digest):
+        name = f"iwslt14-de-en/{split}.{language}"
+        return NamedFile(None, digest, (name,))
+
+    return NamedCorpus(
+        "iwslt14_47k_de_en",
+        {
+            "train": (
+                file("train", "de", _IWSLT14_47K[0]),
+                file("train", "en", _IWSLT14_47K[1]),
+            ),
+            "valid": (
+                file("valid", "de", _IWSLT14_47K[2]),
+                file("valid", "en", _IWSLT14_47K[3]),
+            ),
+        },
+        "47,047 of the 160,239 training pairs of IWSLT 2014, lower-cased and "
+        "tokenized, and the 7,283 validation pairs: scores are not comparable "
+        "with those of `iwslt14_de_en`. At no public address (`--data-dir`).",
+    )
+
+
+_IWSLT14_47K = (
+    "7f0688cb942dbbc69cbcf2bdde292aa544749c2b2cd9cfbac6a2c11b17a32a93",
+    "a152299bfe33c3ac72f9c59afaae4ba7fbaa868d8eac00480d569a9318003a5a",
+    "3f051579c9d8c7281a6ea8c72ad4ae09dbaa9bb24dfd41166f2c3a3df7cd940a",
+    "e6d7317a9772cd1ed970910c611e9e7dada1f34439269b44a9d801334bff948d",
+)
+SMALL_CORPORA = (
+    _demo(),
+    _iwslt14_47k(),
     _multi30k(
         "multi30k_en_de",
         True,
@@ -152,5 +191,3 @@ _CORPORA = (
         local="test",
     ),
 )
-
-NAMED_CORPORA: dict[str, NamedCorpus] = {c.name: c for c in _CORPORA}

@@ -1,11 +1,9 @@
-"""Checkpoints that are complete or absent, and the mean of the last few."""
+"""Checkpoints that are complete or absent, and the mean of several."""
 
 import errno
-import json
 import math
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,38 +11,39 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
-from keras_deepnmt.models.training_step.training_state import seed_variables
+from keras_deepnmt.files import WEIGHTS_FILE, read_json
+from keras_deepnmt.training.checkpoints.checkpoint_files import (
+    SEAL_FILE,
+    checkpoint_fault,
+    read_checkpoint,
+    write_checkpoint,
+)
 from keras_deepnmt.training.weight_average import write_mean
-
-STATE_FILE = "state.npz"
-SEAL_FILE = "checkpoint.json"
-# Upper bound of the bytes that HDF5 and the archive add to each array.
-_BYTES_PER_ARRAY = 4096
 
 
 @dataclass(frozen=True)
 class BestCheckpoint:
-    """The checkpoint of the best validation of a run.
+    """The checkpoint of the best validation of a run, or of one of the best.
 
     Attributes:
         step: number of updates made.
         metric: name of the value that was compared, such as `"val_bleu"`.
         value: that value.
         path: folder of the checkpoint.
+        mode: `"max"` if a greater value is better, else `"min"`.
     """
 
     step: int
     metric: str
     value: float
     path: Path
+    mode: str = "max"
 
 
 class CheckpointStore:
-    """Keeps the last checkpoints of a training run, and the best one.
+    """Keeps the last checkpoints of a training run, and the best ones.
 
     A checkpoint is a folder such as `step-00001500` with the weights and the
     optimizer (in Keras' format), the random states, which that file does not
@@ -54,15 +53,20 @@ class CheckpointStore:
 
     The checkpoint of the best validation is another folder of the same form,
     such as `best-00001200`. Training does not continue from it, and the others
-    are kept, deleted and averaged as if it were not there.
+    are kept and deleted as if it were not there. Besides the `keep_best` best
+    ones of all, those are kept that were the best up to one of the last
+    checkpoints, since training may continue from there: if validations are not
+    more frequent than checkpoints, at most `keep + keep_best` in all.
 
     Args:
         directory: folder of the checkpoints; created if it is missing.
         keep: number of checkpoints to keep; older ones are deleted. Defaults
             to `None`, which keeps all.
+        keep_best: number of checkpoints of the best validations to keep.
+            Defaults to 1.
 
     Raises:
-        ValueError: if `keep` is below one.
+        ValueError: if `keep` or `keep_best` is below one.
 
     Example:
     >>> store = keras_deepnmt.training.CheckpointStore("run/checkpoints", 2)
@@ -70,13 +74,20 @@ class CheckpointStore:
     True
     """
 
-    def __init__(self, directory: str | Path, keep: int | None = None):
-        if keep is not None and keep < 1:
-            raise ValueError(
-                f"`keep` must be at least 1. Received: keep={keep}"
-            )
+    def __init__(
+        self,
+        directory: str | Path,
+        keep: int | None = None,
+        keep_best: int = 1,
+    ):
+        for name, number in (("keep", keep), ("keep_best", keep_best)):
+            if number is not None and number < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 1. Received: {name}={number}"
+                )
         self.directory = Path(directory)
         self.keep = keep
+        self.keep_best = keep_best
 
     def steps(self) -> list[int]:
         """Lists the steps that have a complete checkpoint, oldest first.
@@ -110,21 +121,38 @@ class CheckpointStore:
         return final
 
     def save_best(
-        self, model: keras.Model, step: int, metric: str, value: float
-    ) -> Path:
-        """Writes the checkpoint of the best validation; returns its folder.
+        self,
+        model: keras.Model,
+        step: int,
+        metric: str,
+        value: float,
+        mode: str | None = None,
+    ) -> Path | None:
+        """Writes the checkpoint of one of the best validations so far.
 
         Args:
             model: a built model; its optimizer is saved with it.
             step: number of updates made.
-            metric: name of the value that is the best so far.
-            value: that value.
+            metric: name of the value by which validations are compared.
+            value: that value. Of equal ones the first is the best.
+            mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
+                `"min"` otherwise.
+
+        Returns:
+            The folder of the checkpoint; `None`, and nothing is written, if
+            `keep_best` earlier ones are as good, or the value is NaN.
 
         Raises:
             UserError: as `save` does.
         """
-        final = self._best_path(step)
-        details = {"metric": metric, "value": float(value)}
+        mode = mode or mode_of(metric)
+        final = self.directory / f"best-{step:08d}"
+        new = BestCheckpoint(step, metric, float(value), final, mode)
+        bests = [best for best in self.bests() if best.step < step]
+        ranked = _best_first([*bests, new])
+        if math.isnan(value) or ranked.index(new) >= self.keep_best:
+            return None
+        details = {"metric": metric, "value": new.value, "mode": mode}
         self._write(final, model, step, details)
         self._delete_surpassed()
         return final
@@ -134,38 +162,44 @@ class CheckpointStore:
 
         The content of its files is not checked.
         """
-        steps = self._best_steps()
-        if not steps:
-            return None
-        folder = self._best_path(steps[-1])
-        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
-        return BestCheckpoint(steps[-1], seal["metric"], seal["value"], folder)
+        return next(iter(self.bests()), None)
+
+    def bests(self) -> list[BestCheckpoint]:
+        """Returns the checkpoints of the best validations, best first.
+
+        There may be more than `keep_best`. Their files are not checked.
+        """
+        found = []
+        for step in _sealed_steps(self.directory, "best"):
+            folder = self.directory / f"best-{step:08d}"
+            seal = read_json(folder / SEAL_FILE)
+            metric = seal["metric"]
+            # Older versions did not record the mode.
+            mode = seal.get("mode", mode_of(metric))
+            found.append(
+                BestCheckpoint(step, metric, seal["value"], folder, mode)
+            )
+        return _best_first(found)
 
     def delete_best_after(self, step: int) -> None:
         """Deletes what validations after `step` left, which are made again."""
-        for best in self._best_steps():
-            if best > step:
-                _delete(self._best_path(best))
-
-    def _best_path(self, step: int) -> Path:
-        return self.directory / f"best-{step:08d}"
-
-    def _best_steps(self) -> list[int]:
-        return _sealed_steps(self.directory, "best")
+        for best in self.bests():
+            if best.step > step:
+                _delete(best.path)
 
     def _delete_surpassed(self) -> None:
         """Deletes the best ones that none of the checkpoints needs.
 
-        A run that goes on from one of them needs the best one up to there.
+        A run that goes on from one of them needs the best ones up to there.
         """
-        bests = self._best_steps()
-        needed = {
-            max((best for best in bests if best <= step), default=None)
-            for step in self.steps()
-        }
-        for best in bests[:-1]:
+        bests = self.bests()
+        needed = set(bests[: self.keep_best])
+        for step in self.steps():
+            until = [best for best in bests if best.step <= step]
+            needed.update(until[: self.keep_best])
+        for best in bests:
             if best not in needed:
-                _delete(self._best_path(best))
+                _delete(best.path)
 
     def _write(
         self,
@@ -258,6 +292,7 @@ class CheckpointStore:
         *,
         last: int | None = None,
         steps: list[int] | None = None,
+        best: int | None = None,
     ) -> list[int]:
         """Writes the mean of several checkpoints' weights to one file.
 
@@ -268,27 +303,41 @@ class CheckpointStore:
             output: file to write; its name must end in `.weights.h5`.
             last: number of newest checkpoints to average. Defaults to all.
             steps: steps of the checkpoints to average, instead of `last`.
+            best: number of checkpoints of the best validations to average,
+                instead of `last`.
 
         Returns:
-            The steps averaged.
+            The steps averaged, in ascending order unless `steps` is given.
 
         Raises:
             UserError: if there are too few checkpoints, or one is damaged.
         """
-        present = self.steps()
+        if best is not None:
+            chosen = {b.step: b.path for b in self.bests()[:best]}
+            self._check_number(len(chosen), best, " of best validations")
+        elif steps is not None:
+            chosen = {step: self.path(step) for step in steps}
+        else:
+            present = self.steps()
+            self._check_number(len(present), last or 1)
+            chosen = {step: self.path(step) for step in present[-(last or 0) :]}
         if steps is None:
-            if not present or (last is not None and len(present) < last):
+            chosen = dict(sorted(chosen.items()))
+        for folder in chosen.values():
+            if fault := checkpoint_fault(folder):
                 raise UserError(
-                    f"{self.directory}: has {len(present)} checkpoints, "
-                    f"{last or 1} are to be averaged. Train further or average "
-                    "fewer."
+                    f"{fault} Delete {folder}, so that another checkpoint "
+                    "takes its place, and run again."
                 )
-            steps = present if last is None else present[-last:]
-        for step in steps:
-            if fault := checkpoint_fault(self.path(step)):
-                raise UserError(fault)
-        write_mean([self.path(step) / WEIGHTS_FILE for step in steps], output)
-        return steps
+        write_mean([path / WEIGHTS_FILE for path in chosen.values()], output)
+        return list(chosen)
+
+    def _check_number(self, present, needed, kind=""):
+        if present < needed:
+            raise UserError(
+                f"{self.directory}: has {present} checkpoints{kind}, {needed} "
+                "are to be averaged. Train further or average fewer."
+            )
 
     def _write_error(self, step: int, error: Exception) -> UserError:
         """Makes the error for a checkpoint that could not be written."""
@@ -308,76 +357,19 @@ class CheckpointStore:
         )
 
 
-def write_checkpoint(
-    folder: Path,
-    model: keras.Model,
-    step: int,
-    details: Mapping[str, Any] | None = None,
-) -> None:
-    """Writes a checkpoint's files into an empty folder, `checkpoint.json` last.
-
-    `details` are further entries of that file. Raises an `OSError`, or a
-    `RuntimeError` of HDF5, if the disk is full or cannot be written.
-    """
-    _check_room(model, folder)
-    model.save_weights(folder / WEIGHTS_FILE)
-    np.savez(folder / STATE_FILE, *_unsaved_state(model))
-    hashes = {
-        name: file_sha256(folder / name) for name in (WEIGHTS_FILE, STATE_FILE)
-    }
-    seal = {"step": step, "sha256": hashes, **(details or {})}
-    _write_text(folder / SEAL_FILE, json.dumps(seal, indent=2))
+def mode_of(metric: str) -> str:
+    """Returns `"max"` for a BLEU score and `"min"` for any other value."""
+    return "max" if "bleu" in metric else "min"
 
 
-def read_checkpoint(folder: Path, model: keras.Model) -> None:
-    """Restores weights, optimizer and random states from an undamaged folder.
-
-    Raises a `UserError` if they belong to another model or optimizer.
-    """
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and not optimizer.built:
-        optimizer.build(model.trainable_variables)
-    try:
-        with warnings.catch_warnings():
-            # Keras only warns if it does not load the optimizer.
-            warnings.filterwarnings("error", "Skipping variable loading")
-            model.load_weights(folder / WEIGHTS_FILE)
-    except (ValueError, KeyError, UserWarning) as error:
-        raise UserError(
-            f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
-            f"({str(error).splitlines()[0]}) Use the recipe they were "
-            "trained with."
-        ) from error
-    with np.load(folder / STATE_FILE) as arrays:
-        values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
-    variables = seed_variables(model)
-    if len(variables) != len(values):
-        raise UserError(
-            f"{folder / STATE_FILE}: holds {len(values)} random states, the "
-            f"model has {len(variables)}. Use the recipe it was trained with."
-        )
-    for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
-    if hasattr(model, "spread_seeds"):
-        model.spread_seeds()
-
-
-def checkpoint_fault(folder: Path) -> str | None:
-    """Describes the damage of a checkpoint in a sentence.
-
-    Returns `None` if every file has its recorded SHA-256.
-    """
-    try:
-        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
-        for name, expected in seal["sha256"].items():
-            if file_sha256(folder / name) != expected:
-                return (
-                    f"{folder / name}: damaged (its SHA-256 is not the "
-                    "recorded one)."
-                )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"{folder}: damaged or missing ({error})."
-    return None
+def _best_first(bests):
+    return sorted(
+        bests,
+        key=lambda best: (
+            -best.value if best.mode == "max" else best.value,
+            best.step,
+        ),
+    )
 
 
 def _sealed_steps(directory, kind):
@@ -389,35 +381,3 @@ def _delete(folder):
     # Without this file a partly deleted folder is not a checkpoint.
     (folder / SEAL_FILE).unlink(missing_ok=True)
     shutil.rmtree(folder)
-
-
-def _check_room(model, folder):
-    """Raises the system's own error if a checkpoint does not fit on the disk.
-
-    HDF5 aborts the process if a write fails midway, so the space is reserved
-    first: this detects a full disk, a quota and a limit on file sizes.
-    """
-    variables = list(model.variables)
-    if getattr(model, "optimizer", None) is not None:
-        variables += model.optimizer.variables
-    needed = sum(
-        math.prod(variable.shape) * 4 + _BYTES_PER_ARRAY
-        for variable in variables
-    )
-    if shutil.disk_usage(folder).free < needed:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-    if hasattr(os, "posix_fallocate"):
-        with tempfile.TemporaryFile(dir=folder) as room:
-            os.posix_fallocate(room.fileno(), 0, needed)
-
-
-def _unsaved_state(model):
-    seeds = seed_variables(model)
-    return [keras.ops.convert_to_numpy(seed) for seed in seeds]
-
-
-def _write_text(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,0 +1,302 @@
+"""The tables of `benchmarks/quality/table.py`: trained models by corpus."""
+
+import re
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.quality.measuring.seed_statistics import mean_and_interval
+from benchmarks.quality.rows.row_list import CORPORA, presets_of
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import (
+    count,
+    decimals,
+    markdown_table,
+    measured_when_and_where,
+    millions,
+    newest_rows,
+    with_interval,
+)
+
+QUALITY = Path(__file__).parents[1] / "quality"
+RESULTS = QUALITY / "results"
+# Numbers of lines in the project's README.
+_SUMMARY_LINES = {"multi30k": 5, "demo": 1}
+NOT_RUN = "not run"
+
+
+def trained_tables():
+    """Returns the Markdown blocks of the tables of all corpora."""
+    rows = read_rows(RESULTS / "table.csv")
+    return [block for corpus in CORPORA for block in _corpus(corpus, rows)]
+
+
+def trained_summary():
+    """Returns a table of the most telling models; none if there are no rows.
+
+    They are the plain models and the ones with the highest BLEU.
+    """
+    rows = read_rows(RESULTS / "table.csv")
+    shown, lines = [], []
+    for corpus, number in _SUMMARY_LINES.items():
+        plain_of, models = presets_of(corpus), models_of(corpus, rows)
+        best = sorted(
+            models,
+            key=lambda preset: (
+                plain_of[preset] is not None,
+                -_mean(models[preset], "bleu"),
+            ),
+        )
+        for preset in best[:number]:
+            shown += models[preset]
+            lines.append(_summary_line(models[preset]))
+    if not lines:
+        return []
+    headings = [
+        "recipe",
+        "parameters",
+        "updates",
+        "training time (minutes)",
+        "test sentences",
+        "BLEU",
+    ]
+    return [
+        "Translation quality of bundled recipes, with 95 % intervals "
+        "([more](benchmarks/quality/README.md)). "
+        f"{_measured(shown)}",
+        markdown_table(headings, lines),
+    ]
+
+
+def models_of(corpus, rows):
+    """Maps presets of a corpus to their rows, one for each seed.
+
+    Only the rows of the last version of each recipe count.
+    """
+    models = {}
+    for preset in presets_of(corpus):
+        found = [
+            row
+            for row in rows
+            if row["corpus"] == corpus and row["preset"] == preset
+        ]
+        if found:
+            last = found[-1]["recipe_sha256"]
+            found = [row for row in found if row["recipe_sha256"] == last]
+            models[preset] = newest_rows(found, "seed")
+    return models
+
+
+def _summary_line(rows):
+    return [
+        f"`{rows[-1]['recipe']}`",
+        millions(rows[-1]["parameters"]),
+        count(_mean(rows, "updates")),
+        decimals(_mean(rows, "training_minutes"), 1),
+        count(rows[-1]["sentences"]),
+        _bleu(rows),
+    ]
+
+
+def _measured(rows):
+    """A sentence with the dates and the devices of the rows."""
+    return measured_when_and_where(
+        [
+            row if row["device"] == "CPU" else row | {"machine": row["device"]}
+            for row in rows
+        ]
+    )
+
+
+def _corpus(corpus, rows):
+    """The section of one corpus."""
+    models = models_of(corpus, rows)
+    title = f"### {CORPORA[corpus].title}"
+    if not models:
+        names = ", ".join(f"`{preset}`" for preset in presets_of(corpus))
+        return [title, f"Not run: {names}."]
+    shown = [row for model in models.values() for row in model]
+    return [
+        title,
+        _scores(corpus, models),
+        _notes(corpus, models, shown),
+        _costs(models),
+        _measured(shown),
+    ]
+
+
+def _scores(corpus, models):
+    columns = {
+        "model": lambda preset, rows: f"`{preset}`",
+        "BLEU": lambda preset, rows: _bleu(rows) if rows else NOT_RUN,
+        "seeds": lambda preset, rows: str(len(rows)) if rows else "",
+        "compared with": lambda preset, rows: _name(plain_of[preset]),
+        "p-value": lambda preset, rows: _p_values(rows),
+    }
+    if CORPORA[corpus].has_paper_column:
+        columns["in the paper, on its own data"] = _paper_cells()
+    plain_of = presets_of(corpus)
+    lines = [
+        [cell(preset, models.get(preset, [])) for cell in columns.values()]
+        for preset in plain_of
+    ]
+    return markdown_table(columns, lines)
+
+
+def _costs(models):
+    headings = [
+        "model",
+        "parameters",
+        "updates",
+        "target tokens (M)",
+        "minutes",
+        "validation BLEU",
+    ]
+    lines = [
+        [
+            _name(preset),
+            millions(rows[-1]["parameters"]),
+            count(_mean(rows, "updates")),
+            decimals(_mean(rows, "target_tokens") / 1e6, 1),
+            decimals(_mean(rows, "training_minutes"), 1),
+            decimals(_mean(rows, "valid_bleu"), 1),
+        ]
+        for preset, rows in models.items()
+    ]
+    return markdown_table(headings, lines)
+
+
+def _notes(corpus, models, rows):
+    """What the table's numbers are, and which differences are supported."""
+    signatures = sorted({f"`{row['bleu_signature']}`" for row in rows})
+    test_sets = sorted({count(row["sentences"]) for row in rows})
+    searches = sorted(
+        {
+            f"{row['num_beams']} beams and length penalty "
+            f"{row['length_penalty']}"
+            for row in rows
+        }
+    )
+    notes = [
+        f"BLEU on the {' or '.join(test_sets)} sentences of the test set, with "
+        f"{' or '.join(searches)}; {' or '.join(signatures)}. ± is the 95 % "
+        "interval: of one seed the bootstrap interval over the test sentences, "
+        "of several seeds Student's interval of their mean. p-values are of "
+        "the paired bootstrap test against the translations of the model in "
+        "`compared with`, trained by the same recipe with the same seed.",
+        *_settings(models),
+        _differences(corpus, models),
+        CORPORA[corpus].note,
+    ]
+    return " ".join(notes)
+
+
+def _settings(models):
+    """Names the models whose recipe is not that of the plain model."""
+    for preset, rows in models.items():
+        if rows[-1]["other_settings"]:
+            keys = rows[-1]["other_settings"].split("; ")
+            yield (
+                f"The recipe of {_name(preset)} has other values of "
+                f"{', '.join(f'`{key}`' for key in keys)}."
+            )
+
+
+def _differences(corpus, models):
+    """Names the differences that an interval over seeds supports."""
+    supported = []
+    for preset, plain in presets_of(corpus).items():
+        differences = _paired(models.get(preset, []), models.get(plain, []))
+        if len(differences) < 2:
+            continue
+        mean, interval = mean_and_interval(differences)
+        if abs(mean) > interval:
+            word = "better" if mean > 0 else "worse"
+            text = with_interval(mean, interval)
+            sign = "+" if mean > 0 else ""
+            supported.append(
+                f"{_name(preset)} is {word} than {_name(plain)} ({sign}{text} "
+                f"over {len(differences)} seeds)"
+            )
+    if not supported:
+        return (
+            "No difference from a plain model is supported by an interval over "
+            "several seeds."
+        )
+    return (
+        f"{'; '.join(supported)}. No other difference is supported by an "
+        "interval over several seeds."
+    )
+
+
+def _paired(rows, plain_rows):
+    """Differences in BLEU from the plain model's rows of the same seeds."""
+    plain = {
+        (row["recipe_sha256"], row["seed"]): float(row["bleu"])
+        for row in plain_rows
+    }
+    pairs = [
+        (row, plain.get((row["plain_recipe_sha256"], row["seed"])))
+        for row in rows
+    ]
+    return [
+        float(row["bleu"]) - bleu for row, bleu in pairs if bleu is not None
+    ]
+
+
+def _bleu(rows):
+    """The mean over seeds with its interval, or the score of the only one."""
+    values = [float(row["bleu"]) for row in rows]
+    if len(values) > 1:
+        return with_interval(*mean_and_interval(values))
+    if rows[0]["bleu_interval"]:
+        return with_interval(values[0], rows[0]["bleu_interval"])
+    return f"{values[0]:.1f}"
+
+
+def _p_values(rows):
+    """The p-value, or the smallest and the largest one of several seeds."""
+    values = sorted(float(row["p_value"]) for row in rows if row["p_value"])
+    ends = dict.fromkeys(
+        f"{value:.3f}" for value in [*values[:1], *values[-1:]]
+    )
+    return " to ".join(ends)
+
+
+def _mean(rows, column):
+    """The mean of a column, or "" if it is empty."""
+    values = [float(row[column]) for row in rows if row[column]]
+    return fmean(values) if values else ""
+
+
+def _name(preset):
+    return f"`{preset}`" if preset else ""
+
+
+def _paper_cells():
+    """Returns a function that writes what a preset's paper reports."""
+    published = {}
+    for row in read_rows(QUALITY / "published_scores.csv"):
+        published.setdefault(row["variant"], []).append(row)
+
+    def cell(preset, rows):
+        found = published.get(variant(preset), [])
+        sources = {f"{row['paper']}, {row['source']}" for row in found}
+        texts = [
+            f"{row['data']}: "
+            + (f"{row['plain_bleu']} → " if row["plain_bleu"] else "")
+            + row["bleu"]
+            for row in found
+        ]
+        return f"{'; '.join(texts)} ({'; '.join(sources)})" if found else ""
+
+    return cell
+
+
+def variant(preset):
+    """Returns the name of a preset without its size.
+
+    Example:
+    >>> variant("transformer_tiny_matched"), variant("dense_nmt_1_4l")
+    ('transformer_matched', 'dense_nmt_1')
+    """
+    return re.sub(r"_(tiny|small|base|big|\d+l)(?=_|$)", "", preset)

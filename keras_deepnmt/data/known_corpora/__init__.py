@@ -1,0 +1,1 @@
+"""Corpora known by name: where their texts come from, and finding them."""

@@ -1,0 +1,73 @@
+"""The recipes of the package: those with a file, and those of other presets.
+
+A recipe `PLAIN.CORPUS` of a plain model, such as `transformer_tiny.demo_de_en`,
+can be used with every preset that is compared with this model: there is a
+recipe `PRESET.CORPUS` for each of them. If it has no file of its own, it is the
+plain model's with another preset. `plain_presets.yaml` names the plain model of
+each preset; `docs/write_recipe_keys.py` writes it from the registry of presets.
+"""
+
+import functools
+from importlib import resources
+
+import yaml
+
+PLAIN_PRESETS_FILE = "plain_presets.yaml"
+
+
+def bundled_names() -> list[str]:
+    """Returns the names of all recipes of the package, in order.
+
+    Example:
+    >>> "dense_nmt_1_tiny.multi30k_en_de" in bundled_names()
+    True
+    """
+    corpora = {}
+    for name in _file_names():
+        preset, corpus = name.split(".", 1)
+        corpora.setdefault(preset, []).append(corpus)
+    names = set(_file_names())
+    for preset, plain in plain_presets().items():
+        names |= {f"{preset}.{corpus}" for corpus in corpora.get(plain, ())}
+    return sorted(names)
+
+
+def bundled_text(name: str) -> str:
+    """Returns the YAML text of a recipe of the package.
+
+    Example:
+    >>> print(bundled_text("dense_nmt_1_tiny.multi30k_en_de"))
+    extends: conv_seq2seq_tiny.multi30k_en_de
+    model:
+      preset: dense_nmt_1_tiny
+    <BLANKLINE>
+    """
+    if name in _file_names():
+        file = resources.files(__package__) / "files" / f"{name}.yaml"
+        return file.read_text(encoding="utf-8")
+    preset, corpus = name.split(".", 1)
+    plain = plain_presets()[preset]
+    return f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
+
+
+@functools.cache
+def plain_presets() -> dict[str, str]:
+    """Maps each preset to the plain model whose recipes it can use.
+
+    That is the plain model of its paper in its size, or else the
+    `transformer_*` or `conv_seq2seq_*` of its size. Plain models are left out.
+
+    Example:
+    >>> plain_presets()["everything_tiny"]
+    'transformer_tiny'
+    """
+    file = resources.files(__package__) / PLAIN_PRESETS_FILE
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _file_names():
+    files = [f.name for f in (resources.files(__package__) / "files").iterdir()]
+    return frozenset(
+        name.removesuffix(".yaml") for name in files if name.endswith(".yaml")
+    )

@@ -1,0 +1,193 @@
+"""Reads the content of a recipe, together with the recipes that it extends."""
+
+import dataclasses
+import difflib
+import typing
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.bundled import bundled_names, bundled_text
+from keras_deepnmt.recipes.checking import Position, RecipeChecker, join
+from keras_deepnmt.recipes.schema import Recipe
+
+# What belongs to one file alone.
+_OWN_KEYS = ("name", "resolved", "extends")
+
+
+def read_content(recipe: str, checker: RecipeChecker) -> Any:
+    """Reads a recipe and merges it with the recipe that it extends.
+
+    `recipe` is the name of a bundled recipe or a file. The checker learns the
+    file and line of each key. The key `extends` of the recipe itself stays.
+
+    Raises:
+        UserError: if a file is missing, no UTF-8 or no YAML, or if a recipe
+            extends itself by way of others.
+    """
+    content, checker.positions = _with_base(_find(recipe, Path()), checker, ())
+    return content
+
+
+def _with_base(file, checker, chain):
+    """Returns the content and the positions of its keys.
+
+    `chain` are the files that led to this one by `extends`.
+    """
+    content, positions = _parse(file, checker)
+    base = content.get("extends") if isinstance(content, dict) else None
+    if not isinstance(base, str):  # a wrong type is refused with the others
+        return content, positions
+    line = positions["extends"].line if "extends" in positions else 1
+    where = f"{file.place}, line {line}: `extends`: "
+    try:
+        base_file = _find(base, file.folder)
+    except UserError as error:
+        raise UserError(f"{where}{error}") from error
+    chain = (*chain, file)
+    if base_file in chain:
+        circle = " -> ".join(f.place for f in (*chain, base_file))
+        raise UserError(
+            f"{where}a recipe must not extend itself. Received: {circle}"
+        )
+    base_content, base_positions = _with_base(base_file, checker, chain)
+    if not isinstance(base_content, dict):
+        rule = f"must hold keys and values. Received: {base_content!r}"
+        checker.add("", rule, Position(base_file.place, 1))
+        return content, positions
+    taken = {k: v for k, v in base_content.items() if k not in _OWN_KEYS}
+    replaced = [*_OWN_KEYS]
+    content = _merge(Recipe, taken, content, "", replaced)
+    kept = {
+        key: position
+        for key, position in base_positions.items()
+        if not any(key == r or key.startswith(f"{r}.") for r in replaced)
+    }
+    return content, {**kept, **positions}
+
+
+def _merge(kind, base, own, path, replaced):
+    """Merges two contents of one section; `own` has precedence.
+
+    Sections and mappings are merged key by key, anything else is replaced.
+    With another optimizer, schedule or loss, keys that belong to a certain one
+    are not taken over. Paths of what is not taken over go to `replaced`.
+    """
+    hints = typing.get_type_hints(kind)
+    merged = dict(base)
+    for field in dataclasses.fields(kind):
+        for key in _keys_of_choice(field, base, own):
+            merged.pop(key, None)
+            replaced.append(join(path, key))
+    for key, value in own.items():
+        before, place = merged.get(key), join(path, str(key))
+        if not (isinstance(before, dict) and isinstance(value, dict)):
+            replaced.append(place)
+            merged[key] = value
+            continue
+        section = _section(hints.get(key))
+        if section is dict:
+            replaced += [join(place, str(k)) for k in value]
+            merged[key] = {**before, **value}
+        elif section is None:
+            replaced.append(place)
+            merged[key] = value
+        else:
+            merged[key] = _merge(section, before, value, place, replaced)
+    return merged
+
+
+def _keys_of_choice(field, base, own):
+    """The keys that lose their meaning because `own` chooses otherwise."""
+    keys = field.metadata.get("keys")
+    chosen = own.get(field.name, base.get(field.name, field.default))
+    if keys is None or chosen == base.get(field.name, field.default):
+        return ()
+    return keys
+
+
+def _section(hint):
+    """The dataclass of a section, `dict` for a mapping, `None` for a value."""
+    for part in (hint, *typing.get_args(hint)):
+        if typing.get_origin(part) is dict:
+            return dict
+        # Two corpora have nothing in common: one replaces the other.
+        if dataclasses.is_dataclass(part) and part is not CorpusOptions:
+            return part
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class _RecipeFile:
+    """A recipe: its file, `None` if it is bundled, and its name."""
+
+    path: Path | None
+    place: str = dataclasses.field(compare=False)
+    name: str
+    folder: Path = dataclasses.field(compare=False)
+
+    def text(self):
+        if self.path is None:
+            return bundled_text(self.name)
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{self.place}: not UTF-8 at byte {error.start}."
+            ) from error
+
+
+def _find(recipe, folder):
+    """Finds a bundled recipe, or a file relative to a folder."""
+    names = bundled_names()
+    if recipe in names:
+        return _RecipeFile(None, f"{recipe}.yaml", recipe, folder)
+    file = folder / recipe
+    if file.is_file():
+        # Resolved, so that a circle is found whatever the paths look like.
+        return _RecipeFile(file.resolve(), str(file), "", file.parent)
+    near = difflib.get_close_matches(recipe, names, n=1, cutoff=0.4)
+    hint = (
+        f'did you mean "{near[0]}"?'
+        if near
+        else "`deepnmt recipe --list` lists the bundled ones."
+    )
+    raise UserError(f'"{file}" is neither a file nor a bundled recipe; {hint}')
+
+
+def _parse(file, checker):
+    positions, text = {}, file.text()
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        content = yaml.safe_load(text)
+        _find_positions(node, file.place, positions, checker)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # PyYAML raises `ValueError` for a date such as 2020-13-45; brackets
+        # may be too deep, or an alias may stand in its own anchor.
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
+        raise UserError(f"{file.place}{line}: not YAML: {problem}.") from error
+    return {} if content is None else content, positions
+
+
+def _find_positions(node, place, positions, checker, prefix=""):
+    """Collects the position of each key of a YAML document."""
+    if isinstance(node, yaml.MappingNode):
+        items = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        items = [(str(i), item, item) for i, item in enumerate(node.value)]
+    else:
+        items = []
+    for name, at, value in items:
+        key = join(prefix, name)
+        position = Position(place, at.start_mark.line + 1)
+        if key in positions:
+            first = positions[key].line
+            rule = f"is given twice, first in line {first}."
+            checker.add(key, rule, position)
+        positions.setdefault(key, position)
+        _find_positions(value, place, positions, checker, key)

@@ -1,0 +1,1 @@
+"""Preset folders: models of runs in the layout of Keras presets, to share."""

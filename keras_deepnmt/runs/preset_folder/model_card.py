@@ -1,0 +1,343 @@
+"""Writes the model card of a preset folder: what it is and how it was made."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from keras_deepnmt.data.known_corpora.finding import find_named_corpus
+from keras_deepnmt.data.known_corpora.sources import BuiltFile, NamedFile
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.zoo.registry import get_preset
+
+# Title and address of each paper that a preset can name.
+PUBLICATIONS = {
+    "Vaswani et al. (2017)": (
+        "Attention Is All You Need",
+        "https://arxiv.org/abs/1706.03762",
+    ),
+    "Gehring et al. (2017)": (
+        "Convolutional Sequence to Sequence Learning",
+        "https://arxiv.org/abs/1705.03122",
+    ),
+    "Shen et al. (2018)": (
+        "Dense Information Flow for Neural Machine Translation",
+        "https://arxiv.org/abs/1806.00722",
+    ),
+    "Dou et al. (2018)": (
+        "Exploiting Deep Representations for Neural Machine Translation",
+        "https://arxiv.org/abs/1810.10181",
+    ),
+    "Song et al. (2018)": (
+        "Hybrid Self-Attention Network for Machine Translation",
+        "https://arxiv.org/abs/1811.00253",
+    ),
+    "Weissenborn et al. (2019)": (
+        "Contextualized Role Interaction for Neural Machine Translation",
+        "https://openreview.net/forum?id=ryx3_iAcY7",
+    ),
+    "Liu et al. (2021)": (
+        "Understanding and Improving Encoder Layer Fusion in "
+        "Sequence-to-Sequence Learning",
+        "https://arxiv.org/abs/2012.14768",
+    ),
+}
+# The names of the scores in Hugging Face's list of metrics.
+_METRICS = {"bleu": "sacrebleu", "chrf": "chrf", "ter": "ter"}
+_LICENSE_LINE = (
+    "# license: choose one that the terms of the training data allow, such as "
+    "apache-2.0 or cc-by-nc-sa-4.0\n"
+)
+
+
+def model_card(
+    recipe: Recipe, summary: Mapping[str, Any], model_class: str, folder: str
+) -> str:
+    """Returns the model card of a run's model in Markdown.
+
+    It begins with the metadata that Hugging Face defines, in YAML. The license
+    is left to the user, who knows the terms of the training data.
+
+    Args:
+        recipe: the run's recipe, with what `resolved` says of the data.
+        summary: what `run.json` says of the model, and its `scores`.
+        model_class: name of the model's class in `keras_deepnmt.models`.
+        folder: name of the preset folder.
+
+    Example:
+    >>> card = model_card(recipe, summary, "Transformer", "demo")
+    >>> card.splitlines()[0]
+    '---'
+    """
+    papers = _papers(recipe.model.preset)
+    sections = [
+        _front_matter(recipe, summary, papers),
+        _introduction(recipe, summary, papers),
+        _use(recipe, model_class, folder),
+        _scores(summary),
+        _training(recipe, summary),
+        _data(recipe),
+        _license(),
+        _citation(papers),
+    ]
+    return "\n".join(section for section in sections if section)
+
+
+def _papers(preset):
+    """Returns the papers of a preset: `(authors, title, address)` each."""
+    try:
+        paper = getattr(get_preset(preset), "paper", None)
+    except ValueError:  # a preset that is no longer registered
+        return []
+    names = list(PUBLICATIONS) if paper == "all papers" else [paper]
+    return [
+        (name, *PUBLICATIONS[name]) for name in names if name in PUBLICATIONS
+    ]
+
+
+def _languages(recipe):
+    return [recipe.data.source_language, recipe.data.target_language]
+
+
+def _front_matter(recipe, summary, papers):
+    tags = ["translation", "keras", "keras-hub", recipe.model.preset]
+    tags += [
+        f"arxiv:{address.rpartition('/')[2]}"
+        for _, _, address in papers
+        if "arxiv.org" in address
+    ]
+    content = {
+        "library_name": "keras_deepnmt",
+        "pipeline_tag": "translation",
+        "language": [name for name in _languages(recipe) if name],
+        "tags": tags,
+        "metrics": sorted(
+            {_METRICS.get(m, m) for r in summary["scores"] for m in r["scores"]}
+        ),
+        "model-index": [
+            {
+                "name": summary["name"],
+                "results": [_result(row) for row in summary["scores"]],
+            }
+        ],
+    }
+    if not summary["scores"]:
+        # Hugging Face refuses an index without results.
+        del content["model-index"]
+    content = {key: value for key, value in content.items() if value}
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return f"---\n{_LICENSE_LINE}{text}---\n"
+
+
+def _result(row):
+    name = row["test_set"]["name"]
+    return {
+        "task": {"type": "translation"},
+        "dataset": {"name": name, "type": name},
+        "metrics": [
+            {
+                "type": _METRICS.get(metric, metric),
+                "name": score["signature"],
+                "value": round(score["value"], 2),
+            }
+            for metric, score in row["scores"].items()
+        ],
+    }
+
+
+def _introduction(recipe, summary, papers):
+    source, target = _languages(recipe)
+    direction = f" from `{source}` to `{target}`" if source and target else ""
+    of_papers = ", ".join(
+        f"[{authors}: {title}]({address})" for authors, title, address in papers
+    )
+    described = f", after {of_papers}" if papers else ""
+    return (
+        f"# {summary['name']}\n\nTranslates{direction}. The model is the "
+        f"preset `{recipe.model.preset}` of keras_deepnmt{described}, with "
+        f"{summary['parameters']:,} parameters.\n"
+    )
+
+
+def _use(recipe, model_class, folder):
+    language = recipe.data.source_language
+    text = f"A sentence in {language}." if language else "A sentence."
+    return f"""\
+## Use
+
+The folder holds a Keras preset (`config.json`, `model.weights.h5`), the
+tokenizers and the search options. With keras_deepnmt installed:
+
+```python
+from keras_deepnmt import Translator
+
+translator = Translator.load("{folder}")
+print(translator.translate(["{text}"]))
+```
+
+The model alone, without tokenizers and search:
+
+```python
+import keras_deepnmt
+
+model = keras_deepnmt.models.{model_class}.from_preset("{folder}")
+```
+
+On the command line, to translate, and to fine-tune the model on other text:
+
+```bash
+deepnmt translate {folder} < source.txt > translations.txt
+deepnmt train my.yaml --from-preset {folder}
+```
+"""
+
+
+def _scores(summary):
+    rows = [
+        (
+            f"{row['test_set']['name']} ({row['test_set']['sentences']:,} "
+            "sentences)",
+            metric,
+            _value(score),
+            f"`{score['signature']}`",
+            _search(row["decoding"]),
+        )
+        for row in summary["scores"]
+        for metric, score in row["scores"].items()
+    ] + [
+        ("validation set", metric, _value(score), f"`{score['signature']}`", "")
+        for metric, score in summary.get("valid", {}).items()
+    ]
+    if not rows:
+        return "## Scores\n\nThis model has not been scored.\n"
+    head = ("text", "metric", "score", "sacreBLEU signature", "search")
+    return f"## Scores\n\n{_table(head, rows)}"
+
+
+def _value(score):
+    interval = score.get("interval")
+    half_width = "" if interval is None else f" ± {interval:.2f}"
+    return f"{score['value']:.2f}{half_width}"
+
+
+def _search(decoding):
+    beams = decoding["num_beams"]
+    if beams == 1:
+        return "greedy"
+    return f"{beams} beams, length penalty {decoding['length_penalty']}"
+
+
+def _training(recipe, summary):
+    speed = summary.get("training", {})
+    steps = summary.get("averaged_steps", [])
+    weights = "one checkpoint" if len(steps) == 1 else "the mean of checkpoints"
+    used = f"{weights} ({', '.join(map(str, steps))})"
+    started = recipe.resolved.get("initialize_from", {}).get("run")
+    rows = [
+        ("recipe", f"`recipe.yaml`, named `{recipe.name}`"),
+        ("updates", f"{summary['steps']:,}"),
+        ("started from", f"the weights of `{started}`" if started else None),
+        ("weights", used if steps else None),
+        ("target tokens", _number(speed.get("target_tokens"))),
+        ("minutes", _minutes(speed.get("seconds"))),
+        ("device", _device(summary.get("device"))),
+        ("seed", summary.get("seed")),
+        ("commit", f"`{summary.get('commit')}`"),
+        (
+            "versions",
+            ", ".join(
+                f"{name} {version}"
+                for name, version in summary.get("versions", {}).items()
+            ),
+        ),
+    ]
+    rows = [(name, value) for name, value in rows if value is not None]
+    return (
+        f"## Training\n\n{_table(('', ''), rows)}\nTo repeat it: "
+        "`deepnmt train recipe.yaml`, with the files that the recipe names.\n"
+    )
+
+
+def _number(value):
+    return None if value is None else f"{value:,}"
+
+
+def _minutes(seconds):
+    if seconds is None or not math.isfinite(seconds):
+        return None
+    return f"{seconds / 60:,.1f}"
+
+
+def _device(device):
+    if device is None:
+        return None
+    accelerators = ", ".join(device["accelerators"])
+    processor = f"{device['processor']}, {device['cores']} cores"
+    return f"{accelerators or processor} ({device['backend']})"
+
+
+def _data(recipe):
+    rows = [
+        (
+            corpus["split"],
+            corpus["name"],
+            f"{corpus['pairs']:,}",
+            terms_of_use(corpus["name"]),
+        )
+        for corpus in recipe.resolved.get("corpora", [])
+    ]
+    head = ("split", "corpus", "sentence pairs", "terms of use")
+    return f"## Data\n\n{_table(head, rows)}"
+
+
+def terms_of_use(name):
+    """Tells where the terms of use of a corpus are found.
+
+    Example:
+    >>> terms_of_use("demo_de_en")
+    'none, the sentences are generated'
+    """
+    try:
+        splits = find_named_corpus(name).splits
+    except UserError:
+        return "own text: those of its owner"
+    file = next(iter(splits.values()))[0]
+    if isinstance(file, NamedFile):
+        if file.address is None:
+            return "those of its publisher"
+        addresses = [file.address]
+    elif isinstance(file, BuiltFile):
+        addresses = [member.archive.address for member in file.members]
+    else:  # made by this package
+        return "none, the sentences are generated"
+    folders = sorted({address.rpartition("/")[0] for address in addresses})
+    return f"those of its publisher, see {', '.join(folders)}"
+
+
+def _license():
+    return """\
+## License
+
+The license of these weights is for the publisher to choose: fill in `license`
+at the top. It depends on the terms of the training data.
+"""
+
+
+def _citation(papers):
+    if not papers:
+        return ""
+    lines = "\n".join(
+        f"- {authors}. [{title}]({address})."
+        for authors, title, address in papers
+    )
+    return f"## Citation\n\n{lines}\n"
+
+
+def _table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(
+        f"| {' | '.join(str(c).replace('|', chr(92) + '|') for c in line)} |\n"
+        for line in lines
+    )

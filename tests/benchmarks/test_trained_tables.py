@@ -1,0 +1,240 @@
+"""How rows of trained models become tables: what is said and what is not."""
+
+import re
+
+import pytest
+
+from benchmarks.quality.rows.row_list import CORPORA, presets_of
+from benchmarks.shared.result_rows import append_rows, read_rows
+from benchmarks.tables import trained_tables
+from benchmarks.tables.trained_tables import (
+    QUALITY,
+    trained_summary,
+    variant,
+)
+from benchmarks.tables.trained_tables import trained_tables as tables
+from keras_deepnmt import list_models
+
+GATED = "hybrid_self_attention_gated_tiny"
+
+
+def row(preset, seed, bleu, corpus="multi30k", **columns):
+    recipe = f"{preset}.{CORPORA[corpus].recipes}"
+    return {
+        "date": "2031-05-07",
+        "machine": "p, 2 cores",
+        "device": "CPU",
+        "corpus": corpus,
+        "preset": preset,
+        "recipe": recipe,
+        "recipe_sha256": "new",
+        "seed": seed,
+        "parameters": 1_963_520,
+        "updates": 7_000,
+        "target_tokens": 32_513_479,
+        "training_minutes": 29.8,
+        "valid_bleu": 38.5,
+        "sentences": 1_000,
+        "num_beams": 5,
+        "length_penalty": 1.0,
+        "bleu": bleu,
+        "bleu_interval": 1.25,
+        "bleu_signature": "nrefs:1|tok:none",
+        "plain_recipe_sha256": "new",
+        "other_settings": "",
+        "p_value": "",
+    } | columns
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Writes the made-up CSV file of the table."""
+    monkeypatch.setattr(trained_tables, "RESULTS", tmp_path)
+
+    def write(rows):
+        (tmp_path / "table.csv").unlink(missing_ok=True)
+        append_rows(tmp_path / "table.csv", rows)
+
+    return write
+
+
+def section(title):
+    """The blocks of a section, and the cells of its tables by first cell."""
+    blocks = tables()
+    heading = f"### {title}"
+    start = next(n for n, b in enumerate(blocks) if b.startswith(heading))
+    found = [blocks[start]]
+    for block in blocks[start + 1 :]:
+        if block.startswith("### "):
+            break
+        found.append(block)
+    cells = [
+        {
+            line.split(" | ")[0].strip("| `"): line.strip("|").split(" | ")[1:]
+            for line in block.splitlines()
+        }
+        for block in found
+        if block.startswith("|")
+    ]
+    return found, cells
+
+
+def test_a_table_has_six_columns_and_a_line_for_every_model(results):
+    results([row("transformer_tiny", 1, 40.61)])
+    blocks, (scores, costs) = section("Multi30k")
+    presets = presets_of("multi30k")
+    assert set(presets) < set(scores)
+    for block in blocks:
+        for line in block.splitlines():
+            if line.startswith("|"):
+                assert line.count(" | ") == 5
+    assert scores["transformer_tiny"][:2] == ["40.6 ± 1.2", "1"]
+    assert scores[GATED][0] == "not run"
+    assert scores[GATED][2] == "`transformer_tiny`"
+    assert set(costs) == {"model", "---", "transformer_tiny"}
+    assert [cell.strip() for cell in costs["transformer_tiny"]] == [
+        "1.96 M",
+        "7,000",
+        "32.5",
+        "29.8",
+        "38.5",
+    ]
+    assert "`nrefs:1|tok:none`" in blocks[2]
+    assert "bootstrap interval" in blocks[2]
+    assert blocks[-1] == "Measured 2031-05-07 on a CPU with 2 cores."
+
+
+def test_papers_stand_beside_their_models_but_not_beside_a_part_of_their_data(
+    results,
+):
+    results(
+        [
+            row("transformer_tiny", 1, 40.6),
+            row("transformer_small", 1, 25.0, "iwslt14"),
+        ]
+    )
+    _, (scores, _) = section("Multi30k")
+    assert scores[GATED][-1].strip() == (
+        "IWSLT14 De-En: 31.27 → 32.28; WMT14 En-De: 27.3 → 27.9 "
+        "(Song et al., 2018, Table 2)"
+    )
+    assert "paper" in scores["model"][-1]
+    blocks, (scores, _) = section("IWSLT14")
+    assert "with 47,047 training pairs" in blocks[0]
+    assert len(scores["model"]) == 4
+    assert "32.28" not in "".join(blocks)
+    assert "not comparable" in blocks[2]
+
+
+def test_only_an_interval_over_seeds_makes_a_model_better(results):
+    plain = [row("transformer_tiny", seed, 40.0 + seed) for seed in (1, 2, 3)]
+    results([*plain, row(GATED, 1, 49.0, p_value="0.0010")])
+    blocks, (scores, _) = section("Multi30k")
+    assert scores[GATED][3] == "0.001"
+    assert " better " not in blocks[2]
+    assert "No difference" in blocks[2]
+    # 41, 42 and 43.
+    assert scores["transformer_tiny"][:2] == ["42.0 ± 2.5", "3"]
+    better = [
+        row(GATED, seed, 40.5 + seed + 0.1 * seed, p_value=f"0.0{seed}")
+        for seed in (1, 2, 3)
+    ]
+    unclear = [
+        row("everything_tiny", seed, 40.0 + 2 * seed) for seed in (1, 2, 3)
+    ]
+    worse = [row("dense_nmt_1_tiny", seed, 30.0 + seed) for seed in (1, 2)]
+    conv = [row("conv_seq2seq_tiny", seed, 33.1 + seed) for seed in (1, 2)]
+    results([*plain, *better, *unclear, *worse, *conv])
+    blocks, (scores, _) = section("Multi30k")
+    assert scores[GATED][3] == "0.010 to 0.030"
+    assert (
+        f"`{GATED}` is better than `transformer_tiny` (+0.70 ± 0.25 over 3 "
+        "seeds); `dense_nmt_1_tiny` is worse than `conv_seq2seq_tiny` (-3.1 "
+        "over 2 seeds). No other difference"
+    ) in blocks[2]
+
+
+def test_models_of_other_versions_of_the_plain_recipe_are_not_compared(
+    results,
+):
+    rows = [row("transformer_tiny", seed, 40.0 + seed) for seed in (1, 2)]
+    rows += [
+        row(GATED, seed, 44.0 + seed, plain_recipe_sha256="old")
+        for seed in (1, 2)
+    ]
+    results(rows)
+    blocks, _ = section("Multi30k")
+    assert " better " not in blocks[2]
+
+
+def test_only_rows_of_the_last_version_of_a_recipe_count(results):
+    results(
+        [
+            row("transformer_tiny", 1, 30.0, recipe_sha256="old"),
+            row("transformer_tiny", 2, 31.0, recipe_sha256="old"),
+            row("transformer_tiny", 1, 40.0),
+        ]
+    )
+    _, (scores, _) = section("Multi30k")
+    assert scores["transformer_tiny"][:2] == ["40.0 ± 1.2", "1"]
+
+
+def test_other_settings_than_the_plain_model_has_are_told(results):
+    settings = "training.temperature.start; training.steps"
+    results([row(GATED, 1, 40.0, other_settings=settings)])
+    blocks, _ = section("Multi30k")
+    assert (
+        f"The recipe of `{GATED}` has other values of "
+        "`training.temperature.start`, `training.steps`."
+    ) in blocks[2]
+
+
+def test_the_device_is_an_accelerator_where_there_was_one(results):
+    results([row("transformer_tiny", 1, 40.0, device="NVIDIA H200")])
+    blocks, _ = section("Multi30k")
+    assert blocks[-1].endswith("on NVIDIA H200.")
+
+
+def test_the_summary_has_at_most_six_lines(results):
+    results([row("transformer_tiny", 1, 40.0)])
+    assert trained_summary()[1].count("\n") == 2
+    presets = [name for name in presets_of("multi30k") if "conv" not in name]
+    rows = [
+        row(preset, 1, 40.0 + place) for place, preset in enumerate(presets)
+    ]
+    demo = [
+        row("conv_seq2seq_tiny", 1, 70.0, "demo"),
+        row("transformer_tiny", 1, 80.0, "demo"),
+        row("everything_tiny", 1, 90.0, "demo"),
+    ]
+    results([*rows, *demo, row("conv_seq2seq_tiny", 1, 35.0)])
+    _, table = trained_summary()
+    shown = re.findall(r"`(.*?)`", table)
+    assert shown == [
+        "transformer_tiny.multi30k_en_de",
+        "conv_seq2seq_tiny.multi30k_en_de",
+        "dense_nmt_2_tiny.multi30k_en_de",
+        "dense_nmt_1_tiny.multi30k_en_de",
+        "everything_tiny.multi30k_en_de",
+        "transformer_tiny.demo_de_en",
+    ]
+
+
+def test_without_rows_there_is_no_summary_and_all_is_not_run(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(trained_tables, "RESULTS", tmp_path)
+    assert trained_summary() == []
+    blocks = tables()
+    assert len(blocks) == 6
+    assert blocks[1].startswith("Not run: `transformer_tiny`, ")
+
+
+def test_what_papers_report_is_of_variants_and_has_its_source():
+    rows = read_rows(QUALITY / "published_scores.csv")
+    variants = {variant(preset) for preset in list_models()}
+    assert {row["variant"] for row in rows} <= variants
+    for published in rows:
+        assert re.fullmatch(r".* et al., \d{4}", published["paper"])
+        assert re.search("Table|section|results", published["source"])
+        assert published["data"] and published["bleu"]

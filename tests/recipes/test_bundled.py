@@ -1,0 +1,150 @@
+"""What must be true of the recipes of the package.
+
+* every one loads, under its own name, with a known preset
+* the recipe of a plain model can be used with each preset compared with it
+* a recipe of a preset trains it exactly as the plain model is trained
+* every recipe's model can be built, and is not the plain one by mistake
+"""
+
+import dataclasses
+import functools
+
+import pytest
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes import list_recipes, load_recipe
+from keras_deepnmt.recipes.bundled import bundled_text, plain_presets
+from keras_deepnmt.recipes.reference import schema_file
+from keras_deepnmt.zoo import create_model, list_models
+from keras_deepnmt.zoo.registry import get_preset
+
+# The rows of the table of qualities, in its order.
+TRANSFORMERS = (
+    "transformer_tiny",
+    "transformer_tiny_matched",
+    "layer_aggregation_hierarchical_tiny",
+    "layer_aggregation_hierarchical_diversity_tiny",
+    "multi_layer_attention_k2_tiny",
+    "hybrid_self_attention_sum_tiny",
+    "hybrid_self_attention_gated_tiny",
+    "fine_grained_layer_attention_tiny",
+    "surface_fusion_hard_tiny",
+    "surface_fusion_soft_tiny",
+    "role_interaction_softmax_tiny",
+    "role_interaction_onehot_tiny",
+    "everything_tiny",
+)
+CONVOLUTIONAL = ("conv_seq2seq_tiny", "dense_nmt_1_tiny", "dense_nmt_2_tiny")
+load_recipe_once = functools.cache(load_recipe)
+FILES = sorted(file.stem for file in schema_file().parent.glob("files/*"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_recipes_with_a_file_load(name):
+    recipe = load_recipe_once(name)
+    assert recipe.name == name
+    assert recipe.model.preset in list_models()
+    assert name.split(".")[0] == recipe.model.preset
+
+
+def test_other_recipes_change_the_preset_alone():
+    names = list_recipes()
+    assert len(names) == len(set(names))
+    for name in set(names) - set(FILES):
+        preset, corpus = name.split(".")
+        plain = plain_presets()[preset]
+        assert preset in list_models()
+        assert f"{plain}.{corpus}" in FILES
+        assert bundled_text(name) == (
+            f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("presets", "plain"),
+    [
+        (TRANSFORMERS, "transformer_tiny"),
+        (CONVOLUTIONAL, "conv_seq2seq_tiny"),
+    ],
+)
+def test_all_rows_of_multi30k_are_trained_alike(presets, plain):
+    expected = load_recipe_once(f"{plain}.multi30k_en_de")
+    for preset in presets:
+        recipe = load_recipe_once(f"{preset}.multi30k_en_de")
+        assert recipe.name == f"{preset}.multi30k_en_de"
+        assert recipe.model.preset == preset
+        training = dataclasses.replace(recipe.training, temperature=None)
+        assert training == expected.training
+        assert recipe.model.overrides == expected.model.overrides
+        assert recipe.data == expected.data
+        assert recipe.decoding == expected.decoding
+        assert recipe.evaluation == expected.evaluation
+        assert recipe.seed == expected.seed
+
+
+def test_every_tiny_preset_has_a_recipe_for_both_small_corpora():
+    names = set(list_recipes())
+    for preset in list_models("*_tiny*"):
+        assert f"{preset}.multi30k_en_de" in names
+        assert f"{preset}.demo_de_en" in names
+
+
+def test_the_temperature_of_one_hot_roles_falls():
+    for name in list_recipes("*_onehot_*"):
+        assert load_recipe_once(name).training.temperature is not None, name
+
+
+def test_every_preset_takes_the_overrides_of_its_recipe():
+    for name in FILES:
+        model = load_recipe_once(name).model
+        get_preset(model.preset).arguments(11, 11, **model.overrides)
+    for name in set(list_recipes()) - set(FILES):
+        preset, corpus = name.split(".")
+        plain = load_recipe_once(f"{plain_presets()[preset]}.{corpus}")
+        get_preset(preset).arguments(11, 11, **plain.model.overrides)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "everything_tiny.multi30k_en_de",
+        "multi_layer_attention_k3_tiny.demo_de_en",
+        "dense_nmt_2_tiny.demo_de_en",
+        "hybrid_self_attention_gated_small.iwslt14_de_en",
+        "role_interaction_softmax_small.iwslt14_de_en",
+        "dense_nmt_2_4l.iwslt14_de_en",
+    ],
+)
+def test_a_sample_of_the_models_is_built(name):
+    model = load_recipe_once(name).model
+    built = create_model(model.preset, 11, 11, **model.overrides)
+    assert built.count_params() > 0
+
+
+def test_attention_to_lower_layers_has_such_layers_in_every_recipe():
+    for name in [*list_recipes("multi_layer_*"), *list_recipes("everything_*")]:
+        model = load_recipe_once(name).model
+        arguments = get_preset(model.preset).arguments(
+            11, 11, **model.overrides
+        )
+        layer = arguments["encoder_self_attention"]
+        assert arguments["num_encoder_layers"] > layer.num_layers, name
+        assert arguments["num_decoder_layers"] > layer.num_layers, name
+
+
+def test_the_matched_model_of_the_demo_corpus_has_as_many_parameters():
+    def count(preset):
+        recipe = load_recipe_once(f"{preset}.demo_de_en")
+        size = recipe.data.vocabulary_size
+        overrides = recipe.model.overrides
+        return create_model(preset, size, size, **overrides).count_params()
+
+    with_roles = count("role_interaction_dense_tiny")
+    # The width is a multiple of the number of heads.
+    assert abs(count("transformer_tiny_matched") / with_roles - 1) < 0.02
+
+
+def test_a_preset_with_other_plain_models_has_no_such_recipe():
+    assert "transformer_base.demo_de_en" not in list_recipes()
+    with pytest.raises(UserError, match="neither a file nor a bundled recipe"):
+        load_recipe("everything_tiny.multi31k_en_de")

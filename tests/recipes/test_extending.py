@@ -1,0 +1,155 @@
+"""What must be true of recipes that extend others.
+
+* sections and overrides are merged key by key, anything else is replaced
+* options of another optimizer, schedule or loss are not taken over
+* a mistake is told with the file and the line in which it stands
+* a recipe that extends itself, or one that is missing, is refused
+* what is shown and what a run records is the merged recipe
+"""
+
+import pytest
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.loading import (
+    load_recipe,
+    recipe_content,
+    save_recipe,
+)
+
+BASE = """\
+seed: 5
+model:
+  preset: transformer_tiny
+  overrides: {dropout: 0.2, output_fusion: {SurfaceFusion: {dropout: 0.1}}}
+data:
+  train: [{source: a.en, target: a.de}, {source: b.en, target: b.de}]
+  valid: {name: newstest2013_en_de}
+  vocabulary_size: 700
+training:
+  steps: 1000
+  optimizer: {beta_2: 0.99, global_clipnorm: 1.0}
+  learning_rate: {peak: 0.003, warmup_steps: 40}
+  label_smoothing: 0.2
+  scheduled_sampling: {probability: 0.5}
+"""
+
+
+@pytest.fixture
+def extended(tmp_path):
+    """Writes a recipe that extends another one, and gives its path."""
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "plain.yaml").write_text(BASE, encoding="utf-8")
+
+    def write(text, base="base/plain.yaml"):
+        file = tmp_path / "mine.yaml"
+        file.write_text(f"extends: {base}\n{text}", encoding="utf-8")
+        return file
+
+    return write
+
+
+def test_a_recipe_takes_over_what_it_does_not_change(extended):
+    file = extended("""\
+model:
+  overrides: {num_heads: 2, output_fusion: {SurfaceFusion: {mode: soft}}}
+data:
+  train: [{source: c.en, target: c.de}]
+  valid: {source: v.en, target: v.de}
+training: {steps: 7, scheduled_sampling: null}
+""")
+    recipe = load_recipe(file)
+    assert (recipe.name, recipe.seed) == ("mine", 5)
+    assert recipe.model.preset == "transformer_tiny"
+    assert recipe.model.overrides == {
+        "dropout": 0.2,
+        "num_heads": 2,
+        "output_fusion": {"SurfaceFusion": {"mode": "soft"}},
+    }
+    assert [corpus.source for corpus in recipe.data.train] == ["c.en"]
+    assert recipe.data.valid.name is None  # of another corpus
+    assert recipe.data.vocabulary_size == 700
+    assert recipe.training.steps == 7
+    assert recipe.training.learning_rate.peak == 0.003
+    assert recipe.training.scheduled_sampling is None
+    assert load_recipe(file, {"training.steps": 3}).training.steps == 3
+
+
+def test_options_of_another_choice_are_not_taken_over(extended):
+    recipe = load_recipe(
+        extended("""\
+training:
+  optimizer: {name: nesterov}
+  learning_rate: {schedule: noam, scale: 2.0}
+  loss: cross_entropy
+""")
+    )
+    training = recipe.training
+    assert training.optimizer.beta_2 is None
+    assert training.optimizer.global_clipnorm == 1.0  # of any optimizer
+    assert training.learning_rate.peak is None
+    assert training.learning_rate.warmup_steps == 4000
+    assert training.label_smoothing is None
+    same = "training: {learning_rate: {schedule: inverse_square_root}}"
+    assert load_recipe(extended(same)).training.learning_rate.peak == 0.003
+
+
+def test_recipes_extend_each_other_in_a_row(extended, tmp_path):
+    middle = tmp_path / "base" / "middle.yaml"
+    middle.write_text("extends: plain.yaml\nname: x\nseed: 6\n")
+    recipe = load_recipe(extended("training: {steps: 7}", "base/middle.yaml"))
+    assert (recipe.name, recipe.seed) == ("mine", 6)
+    assert recipe.model.overrides["dropout"] == 0.2
+    bundled = load_recipe(extended("seed: 9", "transformer_tiny.demo_de_en"))
+    plain = load_recipe("transformer_tiny.demo_de_en")
+    assert bundled.training == plain.training and bundled.seed == 9
+
+
+def test_a_mistake_is_told_where_it_stands(extended, tmp_path):
+    base = tmp_path / "base" / "plain.yaml"
+    base.write_text(BASE.replace("beta_2: 0.99", "beta_2: 2"))
+    file = extended("training: {stepz: 3, r_drop: -1}\n")
+    with pytest.raises(UserError) as info:
+        load_recipe(file)
+    first, second, third = str(info.value).splitlines()
+    assert first.startswith(f"{file}, line 2: `training.stepz` is unknown")
+    assert second.startswith(f"{file}, line 2: `training.r_drop`")
+    assert third.startswith(f"{base}, line 11: `training.optimizer.beta_2`")
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        (
+            "mine.yaml",
+            "must not extend itself. Received: .*mine.yaml -> ",
+        ),
+        ("base/../mine.yaml", "must not extend itself"),
+        ("base/plane.yaml", "plane.yaml. is neither a file nor a bundled"),
+        ("transformer_tiny.demo_de", "did you mean .transformer_tiny.demo_de_"),
+        ("[a, b]", "`extends` must be"),
+    ],
+)
+def test_a_wrong_base_is_refused(extended, base, message):
+    file = extended("seed: 3", base)
+    with pytest.raises(UserError, match=message) as info:
+        load_recipe(file)
+    assert str(info.value).startswith(f"{file}, line 1: `extends`")
+
+
+def test_a_base_that_is_no_mapping_is_refused(extended, tmp_path):
+    (tmp_path / "base" / "plain.yaml").write_text("- a\n")
+    with pytest.raises(UserError, match="plain.yaml, line 1: the recipe must"):
+        load_recipe(extended("seed: 3"))
+
+
+def test_extends_cannot_be_overridden(extended):
+    with pytest.raises(UserError, match="`extends` must be in the file"):
+        load_recipe(extended("seed: 3"), {"extends": "x"})
+
+
+def test_the_merged_recipe_is_recorded(extended, tmp_path):
+    recipe = load_recipe(extended("training: {steps: 7}"))
+    assert recipe.extends == "base/plain.yaml"
+    assert "extends" not in recipe_content(recipe)
+    save_recipe(recipe, tmp_path / "recipe.yaml", {})
+    assert load_recipe(tmp_path / "recipe.yaml") == recipe
