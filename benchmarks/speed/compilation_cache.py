@@ -1,13 +1,13 @@
-"""How much the compilation cache saves when a run is started again.
+"""How much the compilation cache saves the second run of a recipe.
 
     python benchmarks/speed/compilation_cache.py
 
-The quickstart's recipe on the embedded corpus is started twice in new
-processes; the second start has only the cache from the first run's folder. The
-seconds are those that TensorFlow logs for each executable that it compiles or
-reads from the cache, over training, validation and search together. They
-include converting graphs to XLA's language but not tracing in Python. The
-median ratio of a few rounds is appended to `results/compilation_cache.csv`.
+The quickstart's recipe on the embedded corpus is trained in two run folders by
+new processes, which share a cache that is empty at first. The seconds are those
+that TensorFlow logs for each executable that it compiles or reads from the
+cache, over training, validation and search together. They include converting
+graphs to XLA's language but not tracing in Python. The median ratio of a few
+rounds is appended to `results/compilation_cache.csv`.
 """
 
 import argparse
@@ -30,9 +30,10 @@ RECIPE = "transformer_tiny.demo_de_en"
 LOGGED = re.compile(r"Compilation of XLA executable time: .*?\((\d+) us\)")
 
 
-def environment():
+def environment(cache):
     """Returns an environment in which TensorFlow logs what it compiles."""
     variables = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    variables["DEEPNMT_CACHE"] = str(cache)
     # No other cache of compilations may be used.
     variables.pop("TF_XLA_FLAGS", None)
     variables["TF_CPP_MIN_LOG_LEVEL"] = "0"
@@ -60,7 +61,7 @@ def recipe_overrides(corpus, steps):
     }
 
 
-def train_once(run_dir, prepared, changes):
+def train_once(run_dir, cache, prepared, changes):
     """Trains once; returns the seconds of each executable, and `run.json`."""
     words = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     done = subprocess.run(
@@ -68,7 +69,7 @@ def train_once(run_dir, prepared, changes):
             *(sys.executable, "-m", "keras_deepnmt", "train", RECIPE),
             *("--run-dir", run_dir, "--prepared", prepared, "--set", *words),
         ],
-        env=environment(),
+        env=environment(cache),
         capture_output=True,
         text=True,
     )
@@ -79,16 +80,19 @@ def train_once(run_dir, prepared, changes):
 
 
 def measure(folder, changes, number):
-    """Starts a run twice; returns the seconds of both, and the cache's size."""
-    run_dir, again = folder / f"run-{number}", folder / f"again-{number}"
-    first, run = train_once(run_dir, folder / "prepared", changes)
-    again.mkdir()
-    (run_dir / "xla_cache").rename(again / "xla_cache")
-    second, repeated = train_once(again, folder / "prepared", changes)
+    """Trains two runs; returns the seconds of both, and the cache's size."""
+    prepared, cache = folder / "prepared", folder / f"cache-{number}"
+    starts = [
+        train_once(folder / f"{name}-{number}", cache, prepared, changes)
+        for name in ("first", "second")
+    ]
+    (first, run), (second, repeated) = starts
     assert run["weights_sha256"] == repeated["weights_sha256"]
     assert len(first) == len(second) > 0
-    shutil.rmtree(run_dir)
-    size = sum(f.stat().st_size for f in again.rglob("xla_cache/**/*.pb"))
+    size = sum(f.stat().st_size for f in cache.rglob("*.pb"))
+    for name in ("first", "second"):
+        shutil.rmtree(folder / f"{name}-{number}")
+    shutil.rmtree(cache)
     return first, second, size
 
 

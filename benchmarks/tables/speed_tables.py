@@ -34,6 +34,7 @@ def speed_tables():
         *_padding(),
         *_input_pipeline(),
         *_compilation_cache(),
+        *_first_updates(),
         *_translation_start(),
         *_layers(),
     ]
@@ -198,6 +199,28 @@ def _input_pipeline():
     )
 
 
+def _first_updates():
+    return table_section(
+        "First updates",
+        read_rows(RESULTS / "first_updates.csv"),
+        {
+            "preset": lambda row: f"`{row['preset']}`",
+            "shapes": lambda row: row["shapes"],
+            "updates": lambda row: row["updates"],
+            "compiled at a time": lambda row: row["at_once"],
+            "one by one (s)": lambda row: decimals(
+                row["one_by_one_seconds_median"], 1
+            ),
+            "ahead (s)": lambda row: decimals(row["ahead_seconds_median"], 1),
+            "ratio": lambda row: ratio(row["ratio_median"]),
+            "peak memory one by one (MiB)": lambda row: row[
+                "one_by_one_peak_mib"
+            ],
+            "peak memory ahead (MiB)": lambda row: row["ahead_peak_mib"],
+        },
+    )
+
+
 def _compilation_cache():
     return table_section(
         "Compilation cache",
@@ -205,10 +228,10 @@ def _compilation_cache():
         {
             "recipe": lambda row: f"`{row['recipe']}`",
             "compiled programs": lambda row: row["executables"],
-            "compile time of the first start (s)": lambda row: decimals(
+            "compile time of the first run (s)": lambda row: decimals(
                 row["first_seconds_median"], 1
             ),
-            "compile time of the second start (s)": lambda row: decimals(
+            "compile time of the second run (s)": lambda row: decimals(
                 row["second_seconds_median"], 1
             ),
             "ratio": lambda row: ratio(row["ratio_median"]),

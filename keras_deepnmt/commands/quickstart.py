@@ -82,9 +82,9 @@ def run(options: Namespace) -> None:
     console.print_stage(
         "Training (the first updates are slow: the model is compiled)"
     )
-    from keras_deepnmt.runs.compilation_cache import ask_for_cache
+    from keras_deepnmt.runs.compilation_cache import ask_for_user_cache
 
-    ask_for_cache(folder / "run")
+    ask_for_user_cache()
     import_backend()
     from keras_deepnmt.runs.train import train
 

@@ -101,7 +101,7 @@ def run(options: Namespace) -> None:
         load_recipe,
         recipe_name,
     )
-    from keras_deepnmt.runs.compilation_cache import ask_for_cache
+    from keras_deepnmt.runs.compilation_cache import ask_for_user_cache
 
     if options.exit_code_on_stop > 255:
         raise UserError(
@@ -117,7 +117,7 @@ def run(options: Namespace) -> None:
         _dry_run(recipe, run_dir, options)
         return
     if recipe.training.jit_compile:
-        ask_for_cache(run_dir)
+        ask_for_user_cache()
     import_backend()
     from keras_deepnmt.runs.train import train
     from keras_deepnmt.runs.training_loop import termination_raised

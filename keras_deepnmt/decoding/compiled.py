@@ -78,11 +78,14 @@ class CompiledFunction:
     def _compile_on_tensorflow(self, arrays, function):
         import tensorflow as tf
 
-        traced = tf.function(
-            function,
-            jit_compile=True if self._jit_compile else None,
-            autograph=False,
-        )
+        if self._jit_compile:
+            from keras_deepnmt.models.compilation.tensorflow_programs import (
+                CompiledProgram,
+            )
+
+            name = getattr(self._function, "__name__", "function")
+            function = CompiledProgram(function, name.strip("_<>"))
+        traced = tf.function(function, autograph=False)
         if num_replicas(self._model) > 1:
             return distribute_rows(self._model.distribute_strategy, traced)
         # Traced here: a `tf.function` would warn of every new shape.

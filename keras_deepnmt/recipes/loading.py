@@ -104,7 +104,7 @@ def recipe_name(recipe: str | Path) -> str:
     place = _place(recipe)
     content = read_content(str(recipe), RecipeChecker(place))
     name = content.get("name") if isinstance(content, dict) else None
-    return name if isinstance(name, str) else Path(recipe).stem
+    return name if isinstance(name, str) else Path(place).stem
 
 
 def _place(recipe):

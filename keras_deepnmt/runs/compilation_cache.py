@@ -1,7 +1,7 @@
 """Keeps XLA compilations for the next start.
 
-Training keeps them in the run folder. The commands that translate share the
-folder `keras_deepnmt` in the user's cache folder.
+All runs and commands of a machine share the folder `keras_deepnmt` in the
+user's cache folder.
 """
 
 import contextlib
@@ -22,22 +22,9 @@ _FLAG = "--tf_xla_persistent_cache_directory"
 MOST_BYTES = 2 * 2**30
 LEAST_FREE_BYTES = 2**28
 _LENGTH_DELIMITED = 2
+_DAY = 24 * 60 * 60
 # Locks of shared folders by path; they last as long as the process.
 _locks = {}
-
-
-def ask_for_cache(run_dir: str | Path) -> None:
-    """Sets the XLA flag that makes TensorFlow keep compilations in `run_dir`.
-
-    TensorFlow reads its flags when it first looks for devices: call this
-    before the first TensorFlow operation (importing TensorFlow is fine). Other
-    flags in the environment stay, and so does a cache folder set there. If the
-    disk is nearly full, nothing is set.
-    """
-    flags = os.environ.get(_VARIABLE, "")
-    if _FLAG not in flags and has_room(run_dir):
-        folder = cache_dir(run_dir, "tensorflow").absolute()
-        os.environ[_VARIABLE] = f'{flags} {_FLAG}="{folder}"'.strip()
 
 
 def user_cache_dir() -> Path | None:
@@ -57,13 +44,39 @@ def user_cache_dir() -> Path | None:
 
 
 def ask_for_user_cache() -> None:
-    """Calls `ask_for_cache` for the user's cache, after tidying it.
+    """Sets the XLA flag that makes TensorFlow keep what it compiles.
 
-    Where the folder cannot be written, nothing is kept.
+    It tidies the user's cache first. TensorFlow reads its flags when it first
+    looks for devices: call this before the first TensorFlow operation
+    (importing TensorFlow is fine). Other flags in the environment stay, and so
+    does a cache folder set there. If the disk is nearly full, or the folder
+    cannot be written, nothing is set.
     """
     folder = user_cache_dir()
-    if folder is not None and _share(cache_dir(folder, "tensorflow")):
-        ask_for_cache(folder)
+    if folder is None or _is_elsewhere(folder, "tensorflow"):
+        return
+    folder = cache_dir(folder, "tensorflow").absolute()
+    flags = os.environ.get(_VARIABLE, "")
+    if has_room(folder) and _share(folder) and _FLAG not in flags:
+        os.environ[_VARIABLE] = f'{flags} {_FLAG}="{folder}"'.strip()
+
+
+@contextlib.contextmanager
+def user_cache_asked_for(wanted: bool) -> Iterator[None]:
+    """Calls `ask_for_user_cache` if `wanted`; restores the environment later.
+
+    The processes that the caller starts afterwards choose for themselves.
+    """
+    before = os.environ.get(_VARIABLE)
+    try:
+        if wanted:
+            ask_for_user_cache()
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_VARIABLE, None)
+        else:
+            os.environ[_VARIABLE] = before
 
 
 def open_user_cache(backend: str) -> None:
@@ -71,18 +84,65 @@ def open_user_cache(backend: str) -> None:
     folder = user_cache_dir()
     if backend != "jax" or folder is None:
         return
+    import jax
+
     folder = cache_dir(folder, "jax")
-    if _share(folder):
-        _open_for_jax(folder)
+    if (
+        jax.config.jax_compilation_cache_dir is None
+        and has_room(folder)
+        and _share(folder)
+    ):
+        jax.config.update("jax_compilation_cache_dir", str(folder))
 
 
-def has_room(run_dir: str | Path) -> bool:
+def describe_unused_cache(backend: str) -> str | None:
+    """Says why what this process compiles is not kept.
+
+    It is called after `open_user_cache`.
+
+    Returns:
+        `None` if it is kept, or if the user has chosen that it is not.
+    """
+    folder = user_cache_dir()
+    if folder is None or _is_elsewhere(folder, backend):
+        return None
+    folder = cache_dir(folder, backend).absolute()
+    if not has_room(folder):
+        reason = "there is no room on the disk."
+    elif folder.parent not in _locks:
+        reason = (
+            "this folder cannot be written. Set the environment variable "
+            f"{USER_VARIABLE} to another one, or to off."
+        )
+    elif backend == "tensorflow" and not _is_in_use(folder):
+        reason = (
+            "TensorFlow ran in this process before. Call `train` first in a "
+            "fresh process, or use `deepnmt train`, and the next start will "
+            "compile less."
+        )
+    else:
+        return None
+    return f"{folder.parent}: compiled programs are not kept: {reason}"
+
+
+def _is_elsewhere(folder, backend):
+    """Whether the user has told the backend itself where its cache is."""
+    flags = os.environ.get(_VARIABLE, "")
+    ours = str(cache_dir(folder, backend).absolute())
+    if backend == "tensorflow":
+        return _FLAG in flags and f'"{ours}"' not in flags
+    import jax
+
+    return jax.config.jax_compilation_cache_dir not in (None, ours)
+
+
+def has_room(folder: str | Path) -> bool:
     """Whether `LEAST_FREE_BYTES` are free, and a file may be that large.
 
     A cache file that is cut short would end training. The folder need not
     exist.
     """
-    folder = Path(run_dir).absolute()
+    folder = Path(folder).absolute()
     while not folder.is_dir():
         folder = folder.parent
     if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
@@ -95,25 +155,7 @@ def has_room(run_dir: str | Path) -> bool:
     return limit in (resource.RLIM_INFINITY, -1) or limit >= LEAST_FREE_BYTES
 
 
-@contextlib.contextmanager
-def cache_asked_for(run_dir: str | Path, wanted: bool) -> Iterator[None]:
-    """Calls `ask_for_cache` if `wanted`, and restores the environment later.
-
-    Other runs of the same process have caches of their own.
-    """
-    before = os.environ.get(_VARIABLE)
-    try:
-        if wanted:
-            ask_for_cache(run_dir)
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(_VARIABLE, None)
-        else:
-            os.environ[_VARIABLE] = before
-
-
-def cache_dir(run_dir: str | Path, backend: str) -> Path:
+def cache_dir(cache: str | Path, backend: str) -> Path:
     """Returns the cache folder of this backend version and these devices.
 
     Compiled code may hold instructions that another processor does not have,
@@ -121,40 +163,12 @@ def cache_dir(run_dir: str | Path, backend: str) -> Path:
     `backend` is `"tensorflow"` or `"jax"`.
 
     Example:
-    >>> cache_dir("runs/demo", "tensorflow").parent.name
+    >>> cache_dir("cache", "tensorflow").parent.name
     'xla_cache'
     """
     processor = bytes_sha256(_processor().encode())[:12]
     name = f"{backend}-{metadata.version(backend)}-{processor}"
-    return Path(run_dir) / "xla_cache" / name
-
-
-def open_cache(run_dir: str | Path, backend: str) -> str | None:
-    """Cleans a run folder's cache and checks that the backend uses it.
-
-    Entries that were cut short are deleted, since TensorFlow would end
-    training at them without an error. So are temporary files, and the oldest
-    entries of a cache larger than `MOST_BYTES`, those of other processors and
-    versions first.
-
-    Returns:
-        A message for the user if nothing will be kept, otherwise `None`.
-    """
-    if backend == "jax":
-        return _open_for_jax(cache_dir(run_dir, "jax"))
-    folder = cache_dir(run_dir, "tensorflow")
-    if f'"{folder.absolute()}"' not in os.environ.get(_VARIABLE, ""):
-        if not has_room(run_dir):
-            return _no_room(folder)
-        return None
-    _tidy(folder)
-    if _is_in_use(folder):
-        return None
-    return (
-        f"{folder.parent}: compilations are not kept, since TensorFlow ran in "
-        "this process before. Call `train` first in a fresh process, or use "
-        "`deepnmt train`, and the next start will compile less."
-    )
+    return Path(cache) / "xla_cache" / name
 
 
 def is_whole(file: Path) -> bool:
@@ -196,30 +210,40 @@ def _number(stream):
 
 
 def _tidy(folder):
-    folder.mkdir(parents=True, exist_ok=True)
+    """Removes what no process can use, and what is too much."""
     for file in list(_entries(folder)):
         if folder.name.startswith("tensorflow") and not (
             file.suffix == ".pb" and is_whole(file)
         ):
             file.unlink()
+    _shrink(folder, time.time())
+
+
+def _shrink(folder, latest_use):
+    """Removes entries until the cache is below its limit, the oldest first.
+
+    Those of other processors and versions go before. What was used after
+    `latest_use` stays.
+    """
     entries = sorted(
-        _entries(folder.parent),
-        key=lambda file: (folder in file.parents, _last_use(file)),
+        (folder in file.parents, _last_use(file), file)
+        for file in _entries(folder.parent)
     )
-    total = sum(file.stat().st_size for file in entries)
-    for file in entries:
-        if total <= MOST_BYTES:
-            return
-        total -= file.stat().st_size
-        file.unlink()
+    sizes = [file.stat().st_size for _, _, file in entries]
+    excess = sum(sizes) - MOST_BYTES
+    for size, (_, last_use, file) in zip(sizes, entries, strict=True):
+        if excess > 0 and last_use <= latest_use:
+            file.unlink(missing_ok=True)
+            excess -= size
 
 
 def _share(folder):
     """Makes and locks a cache folder that several processes use at once.
 
     While no other process uses the cache it is tidied; otherwise only what was
-    cut short goes. The lock lasts as long as this process. Returns whether the
-    folder can be used.
+    cut short goes, and of what is too much that which nobody used for a day:
+    TensorFlow fails at an entry that disappears while it is read. The lock
+    lasts as long as this process. Returns whether the folder can be used.
     """
     root = folder.parent
     try:
@@ -231,6 +255,7 @@ def _share(folder):
         alone = lock_folder(root)
         if alone is None:
             _remove_cut_entries(folder)
+            _shrink(folder, time.time() - _DAY)
         else:
             try:
                 _tidy(folder)
@@ -273,27 +298,20 @@ def _is_in_use(folder):
     """Compiles a small function and checks that a cache entry appears."""
     import tensorflow as tf
 
+    def double(x):
+        return 2.0 * x
+
+    # Another name each time: an existing entry is not written again.
+    double.__name__ = f"double_{os.getpid()}_{time.time_ns()}"
     before = set(_entries(folder))
-    number = float(time.time_ns() % 2**24)
-    # A new constant each time: an existing entry is not written again.
-    product = tf.function(
-        lambda x: x * number, jit_compile=True, autograph=False
-    )
-    product(tf.constant(1.0))
-    new = set(_entries(folder)) - before
-    for file in new:
-        file.unlink()
-    return bool(new)
-
-
-def _open_for_jax(folder):
-    import jax
-
-    if jax.config.jax_compilation_cache_dir is None:
-        if not has_room(folder):
-            return _no_room(folder)
-        _tidy(folder)
-        jax.config.update("jax_compilation_cache_dir", str(folder))
+    tf.function(double, jit_compile=True, autograph=False)(tf.constant(1.0))
+    for file in set(_entries(folder)) - before:
+        # Other processes write to the folder, too.
+        with contextlib.suppress(FileNotFoundError):
+            if double.__name__.encode() in file.read_bytes():
+                file.unlink()
+                return True
+    return False
 
 
 def _processor():
@@ -311,10 +329,3 @@ def _processor():
     if flags := os.environ.get("XLA_FLAGS"):
         words.add(flags)
     return "\n".join(sorted(words))
-
-
-def _no_room(folder):
-    return (
-        f"{folder.parent}: compilations are not kept, there is no room on the "
-        "disk."
-    )

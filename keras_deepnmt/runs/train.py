@@ -24,8 +24,9 @@ from keras_deepnmt.runs.build import (
     plan_batches,
 )
 from keras_deepnmt.runs.compilation_cache import (
-    cache_asked_for,
-    open_cache,
+    describe_unused_cache,
+    open_user_cache,
+    user_cache_asked_for,
 )
 from keras_deepnmt.runs.finish import finish
 from keras_deepnmt.runs.objective_options import (
@@ -105,7 +106,7 @@ def train(
     recipe = fine_tune(
         recipe, run_dir, from_preset, prepared_dir is not None, restart
     )
-    with cache_asked_for(run_dir, recipe.training.jit_compile):
+    with user_cache_asked_for(recipe.training.jit_compile):
         return _train(
             recipe,
             RunFolder(run_dir),
@@ -157,7 +158,8 @@ def _train(recipe, run, data_dir, prepared_dir, resume, restart, quiet):
         if batch is not None:
             parts = with_parts(recipe, batch["gradient_accumulation_steps"])
         if training.jit_compile:
-            warning = open_cache(run.directory, keras.config.backend())
+            open_user_cache(keras.config.backend())
+            warning = describe_unused_cache(keras.config.backend())
             _print(quiet or not warning, warning)
         loop = _make_loop(parts, run, data, strategy, workers, quiet)
         loop.restore(resolved, restart)

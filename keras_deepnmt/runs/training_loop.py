@@ -41,6 +41,8 @@ from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.weight_average import averaged_weights
 
 _logger = logging.getLogger(__name__)
+# Shapes that come later are compiled when they come.
+_UPDATES_LOOKED_AHEAD = 2000
 
 
 class TrainingLoop:
@@ -191,6 +193,7 @@ class TrainingLoop:
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
                 if not self._has_stopped():
+                    self._compile_ahead(start)
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
@@ -209,6 +212,22 @@ class TrainingLoop:
         except BaseException:
             _close(callbacks)
             raise
+        finally:
+            self.model.stop_compiling_ahead()
+
+    def _compile_ahead(self, start):
+        """Has the step compiled for the shapes of the updates to come."""
+        if self.model.training_shapes:
+            return  # after a rollback
+        stop = min(start + _UPDATES_LOOKED_AHEAD, self.recipe.training.steps)
+        shapes = [
+            (shape.batch_size, shape.source_length, shape.target_length)
+            for shape in self.plan.first_steps(start, stop)
+        ]
+        if at_once := self.model.compile_ahead(shapes):
+            self._print(
+                f"compiling {len(shapes)} training shapes, {at_once} at a time"
+            )
 
     def _recover_weights(self):
         """Writes the weights that `fit` holds on JAX back to the model."""
@@ -258,9 +277,10 @@ class TrainingLoop:
         if self.step != expected:
             raise UserError(
                 f"{self.run_folder.directory}: training stopped at update "
-                f"{self.step} of {expected}; the checkpoints are kept. Delete "
-                "the folder xla_cache in it, which may be damaged, and run "
-                "the same command to continue."
+                f"{self.step} of {expected}; the checkpoints are kept. Perhaps "
+                "the cache of compiled programs is damaged: run the same "
+                "command with the environment variable DEEPNMT_CACHE=off to "
+                "continue."
             )
 
     def _was_validated(self, history):

@@ -110,7 +110,7 @@ FILE_MISTAKES = [
 def original(digits, tmp_path_factory):
     """A copy of the digits' folder without checkpoints."""
     skipped = shutil.ignore_patterns(
-        "checkpoints", "tensorboard", "scores.json", "xla_cache", "train.source"
+        "checkpoints", "tensorboard", "scores.json", "train.source"
     )
     folder = tmp_path_factory.mktemp("mistakes") / "digits"
     return shutil.copytree(digits, folder, ignore=skipped)

@@ -106,6 +106,18 @@ def test_batch_shapes_come_mixed():
     )
 
 
+def test_shapes_are_told_in_the_order_of_their_first_steps():
+    plan = BatchPlan(LENGTHS, BATCH_SHAPES, seed=1)
+    start = plan.batches_per_epoch - 1
+    steps = plan.first_steps(start, start + plan.batches_per_epoch)
+    assert list(steps.values()) == sorted(steps.values())
+    assert steps.keys() == set(BATCH_SHAPES)
+    for shape, first in steps.items():
+        before = [plan.batch(step)[0] for step in range(start, first)]
+        assert plan.batch(first)[0] == shape not in before
+    assert list(plan.first_steps(start, start + 1).values()) == [start]
+
+
 def test_the_order_is_the_same_on_every_machine():
     assert shuffled_order(7, 1, 0).tolist() == [0, 5, 4, 2, 6, 3, 1]
     assert shuffled_order(7, 1, 1).tolist() == [2, 1, 0, 6, 5, 3, 4]

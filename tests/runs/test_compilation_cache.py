@@ -1,16 +1,18 @@
-"""What must be true of the cache of compilations in a run folder.
+"""What must be true of the cache of compilations when a run is trained.
 
-* a second start takes up what the first compiled, and trains the same
+* a run that is continued, and another run of the recipe, compile nothing
 * an entry cut short is thrown away; TensorFlow would end training there
 * what the environment says stays, and is put back
 * the folder stays below its limit; what this machine cannot use goes first
-* where it came too late, training goes on and says so
+* where nothing is kept, training goes on and says so
 """
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import pytest
@@ -20,11 +22,12 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs import compilation_cache
 from keras_deepnmt.runs.compilation_cache import (
-    ask_for_cache,
-    cache_asked_for,
+    USER_VARIABLE,
+    ask_for_user_cache,
     cache_dir,
+    describe_unused_cache,
     is_whole,
-    open_cache,
+    user_cache_asked_for,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -35,15 +38,16 @@ VARIABLE = "TF_XLA_FLAGS"
 ENTRY = b"\x0a\x03key\x10\x96\x01\x1a\xac\x02" + bytes(300)
 
 
-@pytest.fixture
-def opened(tmp_path, monkeypatch):
-    """Opens the cache of a run whose process has a cache in use."""
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A new cache of the user, of which TensorFlow has not been told."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(USER_VARIABLE, str(folder))
     monkeypatch.setenv(VARIABLE, "")
-    ask_for_cache(tmp_path)
-    monkeypatch.setattr(compilation_cache, "_is_in_use", lambda folder: True)
-    folder = cache_dir(tmp_path, "tensorflow")
-    folder.mkdir(parents=True)
-    return lambda: open_cache(tmp_path, "tensorflow"), folder
+    monkeypatch.setattr(compilation_cache, "_locks", {})
+    yield folder
+    for lock in compilation_cache._locks.values():
+        os.close(lock)
 
 
 def test_a_cut_entry_is_no_whole_one(tmp_path):
@@ -57,60 +61,61 @@ def test_a_cut_entry_is_no_whole_one(tmp_path):
     assert is_whole(file)
 
 
-def test_flags_of_the_environment_stay_and_come_back(monkeypatch, tmp_path):
+def test_flags_of_the_environment_stay_and_come_back(monkeypatch, cache):
     monkeypatch.setenv(VARIABLE, "--tf_xla_clustering_debug")
-    with cache_asked_for(tmp_path, wanted=True):
+    with user_cache_asked_for(wanted=False):
+        assert os.environ[VARIABLE] == "--tf_xla_clustering_debug"
+    assert not cache.exists()
+    with user_cache_asked_for(wanted=True):
         flags = os.environ[VARIABLE]
         assert flags.startswith("--tf_xla_clustering_debug ")
-        assert f'="{cache_dir(tmp_path, "tensorflow")}"' in flags
+        assert f'="{cache_dir(cache, "tensorflow")}"' in flags
+        with user_cache_asked_for(wanted=True):
+            assert os.environ[VARIABLE] == flags
     assert os.environ[VARIABLE] == "--tf_xla_clustering_debug"
-    with cache_asked_for(tmp_path, wanted=False):
-        assert os.environ[VARIABLE] == "--tf_xla_clustering_debug"
     own = "--tf_xla_persistent_cache_directory=mine"
     monkeypatch.setenv(VARIABLE, own)
-    with cache_asked_for(tmp_path, wanted=True):
+    with user_cache_asked_for(wanted=True):
         assert os.environ[VARIABLE] == own
-        assert open_cache(tmp_path, "tensorflow") is None
+        assert describe_unused_cache("tensorflow") is None
     monkeypatch.delenv(VARIABLE)
-    with cache_asked_for(tmp_path, wanted=True):
+    with user_cache_asked_for(wanted=True):
         pass
     assert VARIABLE not in os.environ
-    assert not list(tmp_path.iterdir())
 
 
 def test_on_a_full_disk_nothing_is_asked_for(monkeypatch, tmp_path):
-    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
     full = shutil.disk_usage(tmp_path)._replace(free=2**20)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: full)
-    with cache_asked_for(tmp_path / "run", wanted=True):
-        assert "TF_XLA_FLAGS" not in os.environ
-        assert "no room" in open_cache(tmp_path / "run", "tensorflow")
+    with user_cache_asked_for(wanted=True):
+        assert os.environ[VARIABLE] == ""
+        assert "no room" in describe_unused_cache("tensorflow")
 
 
-def test_what_was_cut_short_or_left_over_goes(opened):
-    open_run, folder = opened
-    (folder / "whole.pb").write_bytes(ENTRY)
-    (folder / "cut.pb").write_bytes(ENTRY[:-1])
-    (folder / "whole.pb.123.tmp").write_bytes(ENTRY)
-    assert open_run() is None
-    assert [file.name for file in folder.iterdir()] == ["whole.pb"]
+def test_a_folder_that_cannot_be_written_is_told(cache, monkeypatch):
+    cache.write_text("")
+    with user_cache_asked_for(wanted=True):
+        assert os.environ[VARIABLE] == ""
+        assert "cannot be written" in describe_unused_cache("tensorflow")
+    monkeypatch.setenv(USER_VARIABLE, "off")
+    assert describe_unused_cache("tensorflow") is None
 
 
 def test_a_full_cache_loses_other_machines_entries_then_the_oldest(
-    opened, monkeypatch
+    cache, monkeypatch
 ):
-    open_run, folder = opened
+    folder = cache_dir(cache, "tensorflow")
     other = folder.parent / "tensorflow-1.0-elsewhere"
-    other.mkdir()
     files = [folder / "old.pb", other / "new.pb", folder / "middle.pb"]
     for age, file in enumerate(files):
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(ENTRY)
         os.utime(file, (age, age))
-    for kept, most in ((2, 2), (1, 1.9)):
+    for most, expected in ((2, {"old.pb", "middle.pb"}), (1.9, {"middle.pb"})):
         monkeypatch.setattr(compilation_cache, "MOST_BYTES", most * len(ENTRY))
-        open_run()
-        expected = {2: {"old.pb", "middle.pb"}, 1: {"middle.pb"}}[kept]
+        ask_for_user_cache()
         assert {f.name for f in folder.parent.rglob("*.pb")} == expected
+        os.close(compilation_cache._locks.popitem()[1])
 
 
 def test_a_cache_that_comes_too_late_is_told_and_training_goes_on(
@@ -130,7 +135,7 @@ def test_a_cache_that_comes_too_late_is_told_and_training_goes_on(
     with pytest.raises(Reached):
         train(recipe, tmp_path / "run", prepared_dir=prepared_dir)
     lines = capsys.readouterr().err.splitlines()
-    said = "compilations are not kept, since TensorFlow ran in this process"
+    said = "not kept: TensorFlow ran in this process before"
     assert sum(said in line for line in lines) == 1
     assert VARIABLE not in os.environ
 
@@ -146,37 +151,50 @@ def test_updates_that_were_not_made_are_noticed(recipe_file, tmp_path):
 
 
 @pytest.mark.thorough
-def test_the_next_start_takes_up_what_was_compiled(recipe_file, tmp_path):
-    def start(name):
-        changes = ("training.jit_compile=true", "training.steps=3")
+def test_a_continued_run_and_another_one_compile_nothing(
+    recipe_file, prepared_dir, cache, tmp_path
+):
+    text = recipe_file.read_text(encoding="utf-8")
+    recipe_file = tmp_path / "compiled.yaml"
+    recipe_file.write_text(text.replace("jit_compile: false", ""), "utf-8")
+    variables = environment(**{USER_VARIABLE: str(cache)})
+
+    def start(run_dir):
+        words = ["train", recipe_file, "--run-dir", run_dir]
         finished = subprocess.run(
             [
-                *(sys.executable, "-m", "keras_deepnmt", "train", recipe_file),
-                *("--run-dir", tmp_path / name, "--set", *changes),
+                *(sys.executable, "-m", "keras_deepnmt", *words),
+                *("--prepared", prepared_dir),
             ],
             capture_output=True,
             text=True,
-            env=environment(),
+            env=variables,
         )
         assert finished.returncode == 0, finished.stderr
         assert "not kept" not in finished.stderr
-        return RunFolder(tmp_path / name).read_summary()["weights_sha256"]
+        return RunFolder(run_dir).read_summary()["weights_sha256"]
 
-    def entries(name):
-        folder = cache_dir(tmp_path / name, "tensorflow")
-        return {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
+    def entries():
+        folder = cache_dir(cache, "tensorflow")
+        return {file: file.stat().st_mtime_ns for file in folder.iterdir()}
 
-    first = start("a first")
-    before = entries("a first")
+    first = start(tmp_path / "first")
+    before = entries()
     # Training, validation, and two searches, of one shape each.
     assert len(before) >= 4
-    (tmp_path / "second").mkdir()
-    caches = [tmp_path / name / "xla_cache" for name in ("a first", "second")]
-    caches[0].rename(caches[1])
-    cut = sorted(cache_dir(tmp_path / "second", "tensorflow").iterdir())[0]
+    cut = max(before, key=lambda file: file.stat().st_size)
     os.truncate(cut, cut.stat().st_size - 1)
-    assert start("second") == first
-    after = entries("second")
+    killed = subprocess.run(
+        [
+            *(sys.executable, Path(__file__).with_name("killed_process.py")),
+            *(recipe_file, tmp_path / "second", prepared_dir, "update", "4"),
+        ],
+        env=variables,
+        capture_output=True,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    after = entries()
     assert after.keys() == before.keys()
-    changed = {name for name in after if after[name] != before[name]}
-    assert changed == {cut.name}
+    assert {name for name in after if after[name] != before[name]} == {cut}
+    assert start(tmp_path / "second") == first
+    assert entries() == after

@@ -105,6 +105,9 @@ def test_others_who_use_the_cache_keep_their_files(cache, monkeypatch):
     (cache / "whole.pb").write_bytes(ENTRY)
     (cache / "cut.pb").write_bytes(ENTRY[:-1])
     (cache / "being_written.pb.1.tmp").write_bytes(ENTRY)
+    (cache / "of_last_week.pb").write_bytes(ENTRY)
+    last_week = time.time() - 7 * 24 * 60 * 60
+    os.utime(cache / "of_last_week.pb", (last_week, last_week))
     monkeypatch.setattr(compilation_cache, "MOST_BYTES", 0)
     other = lock_folder(cache.parent, shared=True)
     ask_for_user_cache()

@@ -201,10 +201,11 @@ def test_each_compilation_is_announced(model, jit_compile):
     stream = io.StringIO()
     model.step_jit_compile = jit_compile
     model.training_shapes = NotedShapes()
+    model.training_shapes.compiled_ahead.add((64, 24, 30))
     model.evaluation_shapes = NotedShapes()
-    progress = ThroughputProgress(4, 3, None, False, stream)
+    progress = ThroughputProgress(6, 3, None, False, stream)
     progress.expected_validation_compilations = 1
-    fit(model, [progress, Meets()], 1, 4)
+    fit(model, [progress, Meets()], 1, 6)
     progress.say_compiling_search((32, 24))
     compiling = [
         line for line in stream.getvalue().splitlines() if "compiling" in line

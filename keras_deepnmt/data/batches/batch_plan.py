@@ -138,6 +138,20 @@ class BatchPlan:
         )
         return self.batch_shapes[i], rows[start:stop].astype("int64")
 
+    def first_steps(self, start: int, stop: int) -> dict[BatchShape, int]:
+        """Maps batch shapes to the first steps from `start` that have them.
+
+        They are in the order of these steps. Shapes that no step before `stop`
+        has are left out.
+        """
+        steps: dict[BatchShape, int] = {}
+        used = np.count_nonzero(self.batches_per_shape)
+        for step in range(start, stop):
+            if len(steps) == used:
+                break
+            steps.setdefault(self.batch(step)[0], step)
+        return steps
+
     def describe(self) -> str:
         """Describes the batch shapes and the cost of an epoch as a table.
 

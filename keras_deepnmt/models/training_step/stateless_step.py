@@ -73,6 +73,13 @@ class StatelessStep:
         """Number of batch shapes so far; XLA compiles the step for each."""
         return len(self.training_shapes)
 
+    def compile_ahead(self, shapes):
+        """Returns 0: JAX compiles each shape when `fit` meets it."""
+        return 0
+
+    def stop_compiling_ahead(self):
+        """Does nothing; see `compile_ahead`."""
+
     def call(self, inputs, training=None, **kwargs):
         outputs = super().call(inputs, training=training, **kwargs)
         if training:

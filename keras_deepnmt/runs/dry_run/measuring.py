@@ -40,7 +40,7 @@ def measure_updates(
     source = BatchSource(
         data.store("train"), plan, transforms=batch_transforms(recipe, data)
     )
-    first_steps = _first_steps(plan, chosen)
+    first_steps = plan.first_steps(0, plan.batches_per_epoch)
     measured = []
     for shape in chosen:
         say(
@@ -57,17 +57,6 @@ def measure_updates(
         first, *others = times.seconds
         measured.append(MeasuredShape(shape, first, statistics.median(others)))
     return tuple(measured)
-
-
-def _first_steps(plan, shapes):
-    """Maps each shape to the first step of an epoch that has a batch of it."""
-    steps = {}
-    for step in range(plan.batches_per_epoch):
-        shape, _ = plan.batch(step)
-        steps.setdefault(shape, step)
-        if all(shape in steps for shape in shapes):
-            break
-    return steps
 
 
 def mean_seconds(plan: BatchPlan, measured: Sequence[MeasuredShape]) -> float:

@@ -90,8 +90,9 @@ class DryRun:
                 *shapes,
                 f"time in all: about {_duration(updates)} for {self.steps:,} "
                 f"updates and {_duration(self.compile_seconds)} to compile "
-                f"all batch shapes ({self.num_shapes}); validation and "
-                "checkpoints are not counted",
+                f"all batch shapes ({self.num_shapes}) one after another, less "
+                "where several are compiled at a time or kept from an earlier "
+                "run; validation and checkpoints are not counted",
             ]
         )
 

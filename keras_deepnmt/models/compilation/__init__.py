@@ -1,0 +1,1 @@
+"""Programs for XLA that are the same in every process."""
