@@ -3,6 +3,16 @@
 import os
 
 CONFIGURATIONS = {
+    # The preset `transformer_tiny` with the shapes of Multi30k.
+    "4+4x128": dict(
+        hidden_dim=128,
+        intermediate_dim=256,
+        num_heads=4,
+        num_layers=4,
+        vocabulary_size=5_000,
+        batch_size=256,
+        length=17,
+    ),
     "3+3x256": dict(
         hidden_dim=256,
         intermediate_dim=1024,
