@@ -92,7 +92,7 @@ def train(
         KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
 
     Example:
-    >>> train("transformer_tiny.demo_de_en", "runs/demo")["preset"]
+    >>> train("my.yaml", "runs/mine")["preset"]
     'transformer_tiny'
     """
     if not isinstance(recipe, Recipe):

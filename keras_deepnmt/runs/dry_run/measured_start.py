@@ -72,9 +72,8 @@ def dry_run(
             strategy is `multi_worker`.
 
     Example:
-    >>> recipe = load_recipe("transformer_tiny.demo_de_en")
-    >>> dry_run(recipe, "runs/demo", quiet=True).steps
-    700
+    >>> dry_run(load_recipe("my.yaml"), "runs/mine", quiet=True).steps
+    20000
     """
 
     def say(text):
