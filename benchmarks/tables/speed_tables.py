@@ -29,6 +29,7 @@ def speed_tables():
     """Returns the Markdown blocks of all tables of speed."""
     return [
         *_training_steps(),
+        *_step_profile(),
         *_convolutional_models(),
         *_joeynmt(),
         *_padding(),
@@ -102,6 +103,48 @@ def _training_steps():
             ),
         },
     )
+
+
+def _step_profile():
+    """The newest profile of each model, one column for a model."""
+    rows = newest_rows(read_rows(RESULTS / "step_profile.csv"), "model", "kind")
+    # A profile has the date and commit of its newest rows only.
+    newest = {row["model"]: (row["date"], row["commit"]) for row in rows}
+    rows = [
+        row
+        for row in rows
+        if (row["date"], row["commit"]) == newest[row["model"]]
+    ]
+    if not rows:
+        return []
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    shares = {(row["model"], row["kind"]): row["share"] for row in rows}
+    kinds = dict.fromkeys(row["kind"] for row in rows)
+    of_model = {row["model"]: row for row in rows}
+    limits = [
+        f"{_dimensions(of_model[name])}: {of_model[name]['step_ms_median']} ms,"
+        f" its matrix products at the peak {of_model[name]['limit_ms']} ms"
+        for name in models
+    ]
+    cells = [
+        [
+            kind,
+            *(
+                f"{100 * float(shares[name, kind]):.0f} %"
+                if (name, kind) in shares
+                else ""
+                for name in models
+            ),
+        ]
+        for kind in kinds
+    ]
+    headings = ["operations", *(_dimensions(of_model[m]) for m in models)]
+    return [
+        "### Where the time of a training step goes",
+        markdown_table(headings, cells),
+        "Shares of the time of all operations of forward and backward pass. "
+        f"{'; '.join(limits)}. {measured_when_and_where(rows)}",
+    ]
 
 
 def _convolutional_models():
