@@ -33,7 +33,9 @@ class Canned:
 
     target_vocabulary_size = source_vocabulary_size = V
     token_loss = LabelSmoothedCrossEntropy(0.1)
+    output_fusion = None
     sum_token_losses = Seq2Seq.sum_token_losses
+    _token_losses = Seq2Seq._token_losses
 
     def __init__(self, *scores, update=0):
         self.scores = list(scores)
