@@ -247,20 +247,19 @@ def _first_updates():
         "First updates",
         read_rows(RESULTS / "first_updates.csv"),
         {
-            "preset": lambda row: f"`{row['preset']}`",
             "shapes": lambda row: row["shapes"],
-            "updates": lambda row: row["updates"],
-            "compiled at a time": lambda row: row["at_once"],
             "one by one (s)": lambda row: decimals(
                 row["one_by_one_seconds_median"], 1
             ),
             "ahead (s)": lambda row: decimals(row["ahead_seconds_median"], 1),
             "ratio": lambda row: ratio(row["ratio_median"]),
-            "peak memory one by one (MiB)": lambda row: row[
-                "one_by_one_peak_mib"
-            ],
-            "peak memory ahead (MiB)": lambda row: row["ahead_peak_mib"],
+            "range over rounds": lambda row: ratio_range(row, "ratio"),
+            "peak memory (MiB)": lambda row: (
+                f"{row['ahead_peak_mib']}, one by one "
+                f"{row['one_by_one_peak_mib']}"
+            ),
         },
+        "The first 60 updates of `transformer_tiny`, with compilation.",
     )
 
 
