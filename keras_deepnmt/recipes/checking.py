@@ -149,7 +149,7 @@ class RecipeChecker:
 
     def _convert(self, hint, value, path):
         arguments = typing.get_args(hint)
-        if isinstance(hint, types.UnionType) and value is None:
+        if value is None and type(None) in arguments:
             return None
         for option in (hint, *arguments):
             if dataclasses.is_dataclass(option) and isinstance(value, dict):
@@ -211,8 +211,15 @@ def describe_type(hint) -> str:
     Example:
     >>> describe_type(typing.Literal["bpe", "unigram"])
     "'bpe' or 'unigram'"
+    >>> describe_type(typing.Literal["auto"] | None)
+    "'auto' or null"
     """
+    if hint is type(None):
+        return "null"
+    arguments = typing.get_args(hint)
     if typing.get_origin(hint) is typing.Literal:
-        return " or ".join(map(repr, typing.get_args(hint)))
+        return " or ".join(map(repr, arguments))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " or ".join(map(describe_type, arguments))
     name = getattr(hint, "__name__", None)
-    return name if name and not typing.get_args(hint) else str(hint)
+    return name if name and not arguments else str(hint)

@@ -1,10 +1,13 @@
 """A corpus of a few letters, prepared once, and a recipe of six updates."""
 
+import contextlib
 import random
 
 import pytest
 
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
+from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
@@ -91,3 +94,24 @@ def without_search(monkeypatch):
     monkeypatch.setattr(
         Translator, "translate", lambda self, texts: list(texts)
     )
+
+
+@pytest.fixture(scope="session")
+def given_scores():
+    """A context in which each validation has the BLEU that is given for it."""
+
+    @contextlib.contextmanager
+    def give(scores):
+        """`scores` maps the updates of the validations to BLEU."""
+
+        def score(bleu, epoch, logs):
+            logs["val_bleu"] = scores[update_count(bleu.model)]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(BleuCallback, "on_epoch_end", score)
+            patch.setattr(
+                Translator, "translate", lambda self, texts: list(texts)
+            )
+            yield
+
+    return give

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from broken_runs import arrays, fails_at
 
-from keras_deepnmt.evaluation.bleu_callback import BleuCallback
-from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.translator import Translator
 
 # Checkpoints are due after updates 2, 5, 8, ...: not at the best validation.
 EARLY = {
@@ -28,15 +25,8 @@ BEST = {"step": 4, "metric": "val_bleu", "value": 9.25}
 
 
 @pytest.fixture(scope="module")
-def scored():
-    """Gives every validation the score of its update."""
-
-    def score(bleu, epoch, logs):
-        logs["val_bleu"] = SCORES[update_count(bleu.model)]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BleuCallback, "on_epoch_end", score)
-        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
+def scored(given_scores):
+    with given_scores(SCORES):
         yield
 
 

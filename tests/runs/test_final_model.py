@@ -17,14 +17,11 @@ from broken_runs import arrays, fails_at
 from keras_deepnmt import cli
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation.bleu_callback import BleuCallback
-from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.build import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.translator import Translator
 
 # The two best validations are those of updates 4 and 6; training stops at 8.
 EARLY = {
@@ -39,15 +36,8 @@ SCORES = {2: 5.0, 4: 9.25, 6: 7.0, 8: 6.0}
 
 
 @pytest.fixture(scope="module")
-def scored():
-    """Gives every validation the score of its update."""
-
-    def score(bleu, epoch, logs):
-        logs["val_bleu"] = SCORES[update_count(bleu.model)]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BleuCallback, "on_epoch_end", score)
-        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
+def scored(given_scores):
+    with given_scores(SCORES):
         yield
 
 
@@ -188,3 +178,14 @@ def test_a_best_model_without_a_validation_set_is_refused(
     with pytest.raises(UserError, match=f"final_model: {choice}` needs a val"):
         train(recipe, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+def test_null_and_a_wrong_choice_in_a_recipe(recipe_file):
+    null = load_recipe(recipe_file, {"training.final_model": None})
+    assert null.training.final_model == "average_last"
+    with pytest.raises(
+        UserError,
+        match="must be 'best' or 'average_last' or 'average_best' or null. "
+        "Received: 'last'",
+    ):
+        load_recipe(recipe_file, {"training.final_model": "last"})

@@ -1,13 +1,6 @@
 """A run compiles the shapes of its first updates ahead, in their order."""
 
-import keras
-import pytest
-
 from keras_deepnmt.models.training_step.tensorflow_step import TensorFlowStep
-
-pytestmark = pytest.mark.skipif(
-    keras.config.backend() != "tensorflow", reason="JAX compiles none ahead."
-)
 
 
 def test_the_shapes_to_come_are_compiled_ahead(
