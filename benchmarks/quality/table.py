@@ -40,7 +40,8 @@ from benchmarks.quality.rows.row_list import (
     presets_of,
     table_rows,
 )
-from benchmarks.shared.result_rows import REPOSITORY, read_rows
+from benchmarks.quality.rows.work_folder import add_work_folder
+from benchmarks.shared.result_rows import read_rows
 
 PUBLISHED = Path(__file__).parent / "results" / "table.csv"
 
@@ -145,8 +146,8 @@ def describe_rows(folders, output):
     return lines
 
 
-def parse():
-    """Parses the command line."""
+def make_parser():
+    """Makes the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", choices=CORPORA, required=True)
     parser.add_argument(
@@ -162,12 +163,7 @@ def parse():
         metavar="N",
         help="number of seeds: 1, 2, ... N (default: 1)",
     )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=REPOSITORY / "runs" / "quality_table",
-        help="work folder (default: runs/quality_table in the repository)",
-    )
+    add_work_folder(parser)
     parser.add_argument(
         "--output",
         type=Path,
@@ -194,12 +190,12 @@ def parse():
         action="store_true",
         help="only add the rows of runs that have finished",
     )
-    parser.add_argument(
-        "--scale",
-        choices=("full", "smoke"),
-        default="full",
-        help="smoke: a tiny corpus and four updates, to try the script",
-    )
+    return parser
+
+
+def parse():
+    """Parses the command line."""
+    parser = make_parser()
     options = parser.parse_args()
     if options.seeds < 1:
         parser.error("--seeds must be at least 1")

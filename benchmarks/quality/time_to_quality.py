@@ -20,13 +20,16 @@ import csv
 import os
 import sys
 from pathlib import Path
+from subprocess import CalledProcessError
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import REPOSITORY, append_row, provenance
+from benchmarks.quality.rows.work_folder import add_work_folder
+from benchmarks.shared.result_rows import append_row
 
 RECIPE = "transformer_tiny.multi30k_en_de"
 TARGET_BLEU = 39.0
+PUBLISHED = Path(__file__).parent / "results" / "time_to_quality.csv"
 
 
 def first_reached(curve, target):
@@ -95,12 +98,13 @@ def train_and_score(name, changes, folder, scale):
         deepnmt(["train", file, "--run-dir", str(run), *prepared])
     if not (run / "scores.json").is_file():
         deepnmt(["evaluate", str(run), "--split", "valid", *prepared])
-    scores = read_json(run / "scores.json")["evaluations"][-1]
+    (scores,) = read_json(run / "scores.json")["evaluations"]
     return run, scores
 
 
 def row_of(run_dir, scores, target):
-    """Returns the columns of a finished run."""
+    """Returns the columns of a finished run; `scores` are of `scores.json`."""
+    from benchmarks.quality.rows.row_folder import provenance_of_run
     from keras_deepnmt.files import read_json
 
     run = read_json(run_dir / "run.json")
@@ -109,6 +113,9 @@ def row_of(run_dir, scores, target):
     training, bleu = run["training"], scores["scores"]["bleu"]
     greedy = [float(row["val_bleu"]) for row in curve if row["val_bleu"]]
     return {
+        **provenance_of_run(run),
+        "date": scores["date"][:10],
+        "recipe": RECIPE,
         "seed": run["seed"],
         "parameters": run["parameters"],
         "updates": run["steps"],
@@ -136,24 +143,17 @@ def parse():
     parser.add_argument("--note", default="", help="what is tried, for the CSV")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", type=float, default=TARGET_BLEU)
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=REPOSITORY / "runs" / "quality_table",
-        help="work folder (default: runs/quality_table in the repository)",
-    )
+    add_work_folder(parser)
     parser.add_argument(
         "--output",
         type=Path,
-        default=Path(__file__).parent / "results" / "time_to_quality.csv",
+        default=PUBLISHED,
+        help="CSV file of the rows (default: results/time_to_quality.csv)",
     )
-    parser.add_argument(
-        "--scale",
-        choices=("full", "smoke"),
-        default="full",
-        help="smoke: a tiny corpus and four updates, to try the script",
-    )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.scale == "smoke" and options.output == PUBLISHED:
+        parser.error("a row of --scale smoke needs an --output of its own")
+    return options
 
 
 def main():
@@ -161,20 +161,19 @@ def main():
     options = parse()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from keras_deepnmt.commands.options.overrides import read_overrides
+    from keras_deepnmt.errors import UserError
 
-    changes = read_overrides(options.changes)
-    run, scores = train_and_score(
-        RECIPE,
-        {**changes, "seed": options.seed},
-        options.folder.absolute(),
-        options.scale,
-    )
+    try:
+        changes = {**read_overrides(options.changes), "seed": options.seed}
+        run, scores = train_and_score(
+            RECIPE, changes, options.folder.absolute(), options.scale
+        )
+    except (UserError, CalledProcessError) as error:
+        sys.exit(str(error))
     row = {
-        **provenance("tensorflow", "keras", "sacrebleu"),
-        "recipe": RECIPE,
+        **row_of(run, scores, options.target),
         "changes": "; ".join(options.changes),
         "note": options.note,
-        **row_of(run, scores, options.target),
     }
     append_row(options.output, row)
     reached = row["minutes_to_target"]

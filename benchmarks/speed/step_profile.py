@@ -31,6 +31,8 @@ from benchmarks.shared.step_flops import step_flops
 from benchmarks.speed.measuring.training_steps import (
     CONFIGURATIONS,
     PEAK_SIZE,
+    make_transformer,
+    matrix_product,
     random_batch,
 )
 
@@ -139,47 +141,32 @@ def median_seconds(call, rounds):
     return statistics.median(seconds[WARM_UP:])
 
 
-def profile(name, rounds):
-    """Profiles one configuration; returns its rows."""
+def gradient_function(sizes):
+    """Returns the compiled gradient function of a model, and its arguments."""
     import keras
     import tensorflow as tf
 
-    from keras_deepnmt.models import Transformer
-
-    sizes = CONFIGURATIONS[name]
-    model = Transformer(
-        sizes["vocabulary_size"],
-        sizes["vocabulary_size"],
-        sizes["hidden_dim"],
-        sizes["intermediate_dim"],
-        sizes["num_heads"],
-        sizes["num_layers"],
-        sizes["num_layers"],
-        share_embeddings=True,
-    )
+    model = make_transformer(sizes)
     model.compile(keras.optimizers.Adam(1e-4))
     source, target, labels = map(tf.constant, random_batch(sizes))
     tokens = tf.constant(float(labels.shape.num_elements()))
-    gradients = tf.function(
+    function = tf.function(
         model._sum_and_gradients, jit_compile=True, autograph=False
     )
-    arguments = (
-        {"source_ids": source, "target_ids": target},
-        labels,
-        {"source": tokens, "target": tokens},
-    )
+    inputs = {"source_ids": source, "target_ids": target}
+    return function, (inputs, labels, {"source": tokens, "target": tokens})
+
+
+def profile(name, rounds):
+    """Profiles one configuration; returns its rows."""
+    sizes = CONFIGURATIONS[name]
+    gradients, arguments = gradient_function(sizes)
 
     def call():
         return float(gradients(*arguments)[0])
 
     seconds = median_seconds(call, rounds)
-    matrix = tf.random.normal((PEAK_SIZE, PEAK_SIZE))
-    product = tf.function(lambda a: a @ a, jit_compile=True, autograph=False)
-    peak = (
-        2
-        * PEAK_SIZE**3
-        / median_seconds(lambda: float(product(matrix)[0, 0]), rounds)
-    )
+    peak = 2 * PEAK_SIZE**3 / median_seconds(matrix_product(), rounds)
     text = gradients.experimental_get_compiler_ir(*arguments)(
         stage="optimized_hlo"
     )

@@ -11,6 +11,7 @@ import functools
 
 import pytest
 
+from benchmarks.quality.rows.row_list import presets_of
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes import list_recipes, load_recipe
 from keras_deepnmt.recipes.bundled import bundled_text, plain_presets
@@ -18,23 +19,7 @@ from keras_deepnmt.recipes.reference import schema_file
 from keras_deepnmt.zoo import create_model, list_models
 from keras_deepnmt.zoo.registry import get_preset
 
-# The rows of the table of qualities, in its order.
-TRANSFORMERS = (
-    "transformer_tiny",
-    "transformer_tiny_matched",
-    "layer_aggregation_hierarchical_tiny",
-    "layer_aggregation_hierarchical_diversity_tiny",
-    "multi_layer_attention_k2_tiny",
-    "hybrid_self_attention_sum_tiny",
-    "hybrid_self_attention_gated_tiny",
-    "fine_grained_layer_attention_tiny",
-    "surface_fusion_hard_tiny",
-    "surface_fusion_soft_tiny",
-    "role_interaction_softmax_tiny",
-    "role_interaction_onehot_tiny",
-    "everything_tiny",
-)
-CONVOLUTIONAL = ("conv_seq2seq_tiny", "dense_nmt_1_tiny", "dense_nmt_2_tiny")
+ROWS = presets_of("multi30k")
 load_recipe_once = functools.cache(load_recipe)
 FILES = sorted(file.stem for file in schema_file().parent.glob("files/*"))
 
@@ -60,16 +45,10 @@ def test_other_recipes_change_the_preset_alone():
         )
 
 
-@pytest.mark.parametrize(
-    ("presets", "plain"),
-    [
-        (TRANSFORMERS, "transformer_tiny"),
-        (CONVOLUTIONAL, "conv_seq2seq_tiny"),
-    ],
-)
-def test_all_rows_of_multi30k_are_trained_alike(presets, plain):
-    expected = load_recipe_once(f"{plain}.multi30k_en_de")
-    for preset in presets:
+def test_all_rows_of_multi30k_are_trained_as_their_plain_model():
+    assert len(ROWS) == 16
+    for preset, plain in ROWS.items():
+        expected = load_recipe_once(f"{plain or preset}.multi30k_en_de")
         recipe = load_recipe_once(f"{preset}.multi30k_en_de")
         assert recipe.name == f"{preset}.multi30k_en_de"
         assert recipe.model.preset == preset

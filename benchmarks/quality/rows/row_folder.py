@@ -184,7 +184,7 @@ class RowFolder:
                 "test.translations and run the same command again."
             )
         return {
-            **_provenance(run),
+            **provenance_of_run(run),
             "date": scores["date"][:10],
             "corpus": self.row.corpus,
             "train_pairs": data.manifest["splits"]["train"]["pairs"],
@@ -265,7 +265,8 @@ def read_texts(directory: Path) -> tuple[list[str], list[str]] | None:
 _TEXTS = ("translations", "references")
 
 
-def _provenance(run):
+def provenance_of_run(run):
+    """Returns the first columns of a row, from `run.json`; the date is open."""
     device, versions = run["device"], run["versions"]
     commit = run["commit"]
     changed = "+" if commit.endswith("+") else ""

@@ -81,23 +81,11 @@ def keras_steps(sizes, replicas=0, parts=1, dtype="float32"):
     import keras
     import tensorflow as tf
 
-    from keras_deepnmt.models import Transformer
     from keras_deepnmt.training.strategies import make_strategy
 
     strategy = make_strategy("mirrored", replicas) if replicas else None
     with strategy.scope() if strategy else contextlib.nullcontext():
-        model = Transformer(
-            sizes["vocabulary_size"],
-            sizes["vocabulary_size"],
-            sizes["hidden_dim"],
-            sizes["intermediate_dim"],
-            sizes["num_heads"],
-            sizes["num_layers"],
-            sizes["num_layers"],
-            share_embeddings=True,
-            dropout=DROPOUT,
-            dtype=dtype,
-        )
+        model = make_transformer(sizes, dtype)
         model.compile(
             keras.optimizers.Adam(1e-4), gradient_accumulation_steps=parts
         )
@@ -112,9 +100,34 @@ def keras_steps(sizes, replicas=0, parts=1, dtype="float32"):
             return float(train_step(data)["loss"])
 
     compute_dtype = keras.dtype_policies.get(dtype).compute_dtype
-    matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), compute_dtype)
+    return {"step": step, "product": matrix_product(compute_dtype)}
+
+
+def make_transformer(sizes, dtype="float32"):
+    """Makes our Transformer of a configuration, not compiled."""
+    from keras_deepnmt.models import Transformer
+
+    return Transformer(
+        sizes["vocabulary_size"],
+        sizes["vocabulary_size"],
+        sizes["hidden_dim"],
+        sizes["intermediate_dim"],
+        sizes["num_heads"],
+        sizes["num_layers"],
+        sizes["num_layers"],
+        share_embeddings=True,
+        dropout=DROPOUT,
+        dtype=dtype,
+    )
+
+
+def matrix_product(dtype="float32"):
+    """Returns a function that computes one large matrix product under XLA."""
+    import tensorflow as tf
+
+    matrix = tf.cast(tf.random.normal((PEAK_SIZE, PEAK_SIZE)), dtype)
     product = tf.function(lambda a: a @ a, jit_compile=True, autograph=False)
-    return {"step": step, "product": lambda: float(product(matrix)[0, 0])}
+    return lambda: float(product(matrix)[0, 0])
 
 
 def preset_steps(sizes, name):
