@@ -11,7 +11,7 @@ VERBS = {
     "train": "Train a model from a recipe, or continue an interrupted run.",
     "translate": "Translate standard input to standard output, line by line.",
     "score": "Compute the log-probabilities of existing translations.",
-    "evaluate": "Translate a test set and compute BLEU, chrF and TER.",
+    "evaluate": "Compute BLEU, chrF and TER of runs or translations.",
     "average": "Average the weights of the last checkpoints of a run.",
     "export": "Export a run as a SavedModel for TensorFlow Serving.",
     "verify": "Check that an exported model still gives the recorded output.",

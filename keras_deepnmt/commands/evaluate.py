@@ -1,6 +1,9 @@
-"""`deepnmt evaluate`: scores a run on a test set with sacreBLEU."""
+"""`deepnmt evaluate`: scores runs or translations, and compares them."""
+
+from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.compilation import (
     add_compile,
@@ -11,27 +14,60 @@ from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     given_search_options,
 )
-from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.commands.terminal.output_file import open_output
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.runs.scores.test_translations import TestTranslations
 
 EXAMPLE = """
 deepnmt evaluate runs/demo
 deepnmt evaluate runs/demo --source test.en --target test.de --tokenize none
+deepnmt evaluate runs/plain runs/hybrid --details --differences changed.tsv
+deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 """
 CONTINUE = "No score was written; run the same command again."
 
 
 def add_options(parser: VerbParser) -> None:
     """Adds the options of `deepnmt evaluate`."""
-    add_run_folder(parser)
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        type=str,
+        nargs="*",
+        help="Run folders written by `deepnmt train`. Those after the first "
+        "one are compared with it. Leave them out with --hypotheses.",
+    )
+    _add_text_options(parser)
+    _add_scoring_options(parser)
+    _add_tables(parser)
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=str,
+        metavar="FILE",
+        help="File to write the translations of one run to. Default: none is "
+        "written.",
+    )
+    add_decoding_options(parser)
+    add_checkpoint(parser)
+    add_compile(parser, lazily=False)
+
+
+def _add_text_options(parser):
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
             type=str,
             metavar="FILE",
             help=f"Text file with {side} sentences, one per line. Both sides "
-            "are needed; they replace the run's own data.",
+            "are needed to translate; they replace the runs' own data.",
         )
     parser.add_argument(
         "--split",
@@ -48,17 +84,34 @@ def add_options(parser: VerbParser) -> None:
         help="The run's prepared data, if the folder was moved since training.",
     )
     parser.add_argument(
+        "--hypotheses",
+        type=str,
+        nargs="+",
+        metavar="FILE",
+        help="Text files with translations, one per line, instead of runs. "
+        "Those after the first one are compared with it.",
+    )
+    parser.add_argument(
+        "--references",
+        type=str,
+        metavar="FILE",
+        help="Text file with the references of --hypotheses.",
+    )
+
+
+def _add_scoring_options(parser):
+    parser.add_argument(
         "--tokenize",
         type=str,
         metavar="NAME",
         help="sacreBLEU tokenizer for BLEU, such as 13a, or none for text that "
-        "is already tokenized. Default: as in the run's recipe.",
+        "is already tokenized. Default: as in the run's recipe, or 13a.",
     )
     parser.add_argument(
         "--lowercase",
         type=bool,
         help="Whether BLEU and chrF ignore case. Default: as in the run's "
-        "recipe.",
+        "recipe, or false.",
     )
     parser.add_argument(
         "--metrics",
@@ -66,25 +119,97 @@ def add_options(parser: VerbParser) -> None:
         nargs="+",
         metavar="NAME",
         help="Scores to compute: any of bleu, chrf and ter. Default: as in "
-        "the run's recipe.",
+        "the run's recipe, or all.",
     )
     parser.add_argument(
-        "--output",
-        "-o",
+        "--resamples",
+        type=PositiveInt,
+        default=1_000,
+        metavar="N",
+        help="Samples of the bootstrap intervals and tests.",
+    )
+
+
+def _add_tables(parser):
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="Also print BLEU by source length and by the rarest word, and "
+        "rates of repetitions and copies. Without --source, only what needs "
+        "no source.",
+    )
+    parser.add_argument(
+        "--ladder",
+        action="store_true",
+        help="Also print BLEU under all definitions that papers use: other "
+        "tokenizers, lower case, compounds split.",
+    )
+    parser.add_argument(
+        "--language",
+        type=str,
+        metavar="CODE",
+        help="Target language for --ladder. Default: as in the run's recipe, "
+        "or en.",
+    )
+    parser.add_argument(
+        "--differences",
         type=str,
         metavar="FILE",
-        help="File to write the translations to. Default: none is written.",
+        help="File for all sentences with their translations and sentence "
+        "BLEU, tab-separated, those that differ most from the first system "
+        "first.",
     )
-    add_decoding_options(parser)
-    add_checkpoint(parser)
-    add_compile(parser, lazily=False)
 
 
 def run(options: Namespace) -> None:
-    """Adds the scores to the run's `scores.json` and prints them."""
+    """Prints scores and comparisons; adds scores to the runs' `scores.json`."""
+    _check(options)
+    if options.hypotheses:
+        import_backend()
+        from keras_deepnmt.runs.scores.test_translations import (
+            read_translations,
+        )
+
+        text = read_translations(
+            options.hypotheses,
+            options.references,
+            options.source,
+            _given_scoring(options),
+            options.resamples,
+        )
+    else:
+        text = _translate(options)
+    _print(text, options)
+
+
+def _check(options):
+    if bool(options.runs) == bool(options.hypotheses):
+        raise UserError("needs either run folders or --hypotheses.")
+    if bool(options.hypotheses) != bool(options.references):
+        raise UserError("--hypotheses and --references must be given together.")
+    names = options.runs or options.hypotheses
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise UserError(f"{', '.join(repeated)}: given more than once.")
+    if options.output is not None and len(options.runs) != 1:
+        raise UserError("--output needs exactly one run.")
+    if options.differences is not None and len(names) < 2:
+        raise UserError("--differences needs at least two systems.")
+
+
+def _given_scoring(options):
+    given = {
+        "tokenize": options.tokenize,
+        "lowercase": options.lowercase,
+        "metrics": options.metrics and tuple(options.metrics),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _translate(options) -> "TestTranslations":
     search_options = given_search_options(options)
     start_backend()
-    from keras_deepnmt.runs.evaluate import evaluate
+    from keras_deepnmt.runs.scores.test_translations import translate_runs
 
     def warn(places):
         for place in places:
@@ -98,8 +223,8 @@ def run(options: Namespace) -> None:
         LineWarnings() as warnings,
         progress_bar("sentences", quiet=options.quiet) as advance,
     ):
-        row = evaluate(
-            options.run,
+        return translate_runs(
+            options.runs,
             source_file=options.source,
             target_file=options.target,
             split=options.split,
@@ -107,14 +232,26 @@ def run(options: Namespace) -> None:
             batch_size=options.batch_size,
             batch_tokens=options.batch_tokens,
             **search_options,
-            tokenize=options.tokenize,
-            lowercase=options.lowercase,
-            metrics=options.metrics and tuple(options.metrics),
+            **_given_scoring(options),
+            num_resamples=options.resamples,
             output_file=options.output,
             checkpoint=options.checkpoint,
             compiled=options.compile is not False,
             on_truncated=warn,
             on_progress=advance,
         )
-    for name, score in row["scores"].items():
-        print(f"{name}\t{score['value']:.2f}\t{score['signature']}")
+
+
+def _print(text: "TestTranslations", options: Namespace) -> None:
+    tables = [score_tables.scores(text, options.resamples)]
+    if len(text.systems) > 1:
+        tables += score_tables.comparisons(text, options.resamples)
+    if options.details:
+        tables += score_tables.details(text)
+    if options.ladder:
+        tables += score_tables.ladder(text, options.language)
+    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))
+    if options.differences is not None:
+        with open_output(options.differences) as file:
+            for row in score_tables.differences(text):
+                file.write("\t".join(row) + "\n")

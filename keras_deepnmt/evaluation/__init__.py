@@ -1,9 +1,51 @@
-"""Translation quality: scores with signatures, and BLEU during training."""
+"""Translation quality: scores, tests of differences, and BLEU in training."""
 
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback as BleuCallback
+from keras_deepnmt.evaluation.bleu_definitions import (
+    BleuDefinition as BleuDefinition,
+)
+from keras_deepnmt.evaluation.bleu_definitions import (
+    available_definitions as available_definitions,
+)
+from keras_deepnmt.evaluation.bleu_definitions import (
+    bleu_by_definition as bleu_by_definition,
+)
+from keras_deepnmt.evaluation.max_match import (
+    AnnotatedSentence as AnnotatedSentence,
+)
+from keras_deepnmt.evaluation.max_match import Edit as Edit
+from keras_deepnmt.evaluation.max_match import MaxMatchScore as MaxMatchScore
+from keras_deepnmt.evaluation.max_match import max_match as max_match
+from keras_deepnmt.evaluation.max_match import read_m2 as read_m2
 from keras_deepnmt.evaluation.precision_recall import f_score as f_score
+from keras_deepnmt.evaluation.rouge import rouge_scores as rouge_scores
 from keras_deepnmt.evaluation.scores import Score as Score
 from keras_deepnmt.evaluation.scores import corpus_scores as corpus_scores
 from keras_deepnmt.evaluation.sentence_budget import (
     SentenceBudget as SentenceBudget,
+)
+from keras_deepnmt.evaluation.sentence_groups import (
+    SentenceGroup as SentenceGroup,
+)
+from keras_deepnmt.evaluation.sentence_groups import (
+    bleu_by_rarest_word as bleu_by_rarest_word,
+)
+from keras_deepnmt.evaluation.sentence_groups import (
+    bleu_by_source_length as bleu_by_source_length,
+)
+from keras_deepnmt.evaluation.significance import Comparison as Comparison
+from keras_deepnmt.evaluation.significance import SignTest as SignTest
+from keras_deepnmt.evaluation.significance import (
+    compare_systems as compare_systems,
+)
+from keras_deepnmt.evaluation.significance import sign_test as sign_test
+from keras_deepnmt.evaluation.word_statistics import copy_rate as copy_rate
+from keras_deepnmt.evaluation.word_statistics import (
+    length_ratio as length_ratio,
+)
+from keras_deepnmt.evaluation.word_statistics import (
+    repetition_rate as repetition_rate,
+)
+from keras_deepnmt.evaluation.word_statistics import (
+    word_frequencies as word_frequencies,
 )

@@ -67,12 +67,7 @@ def corpus_scores(
     (100, 'nrefs:1')
     """
     made = make_metrics(metrics, tokenize, lowercase)
-    if len(hypotheses) != len(references) or not len(references):
-        raise ValueError(
-            "`hypotheses` and `references` must have the same length and not "
-            f"be empty. Received: {len(hypotheses)} hypotheses, "
-            f"{len(references)} references"
-        )
+    check_lengths(hypotheses=hypotheses, references=references)
     scores = {}
     for name, metric in made.items():
         score = metric.corpus_score(
@@ -86,6 +81,18 @@ def corpus_scores(
             interval = float(json.loads(text).get("confidence_var", 0.0))
         scores[name] = Score(float(score.score), signature, interval)
     return scores
+
+
+def check_lengths(**lists: Sequence[str]) -> None:
+    """Raises a `ValueError` unless all lists are as long, and not empty."""
+    lengths = {name: len(lines) for name, lines in lists.items()}
+    if len(set(lengths.values())) > 1 or not all(lengths.values()):
+        names = [f"`{name}`" for name in lists]
+        received = ", ".join(f"{n} {name}" for name, n in lengths.items())
+        raise ValueError(
+            f"{', '.join(names[:-1])} and {names[-1]} must have the same "
+            f"length and not be empty. Received: {received}"
+        )
 
 
 def make_metrics(

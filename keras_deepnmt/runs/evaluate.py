@@ -10,19 +10,18 @@ from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores, make_metrics
-from keras_deepnmt.files import (
-    file_lock,
-    lines_sha256,
-    read_json,
-    write_json,
-    write_text,
-)
-from keras_deepnmt.recipes.schema import DecodingRecipe, EvaluationRecipe
+from keras_deepnmt.files import lines_sha256, write_text
+from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.scores.scores_file import (
+    add_scores,
+    read_scores,
+    with_defaults,
+)
 from keras_deepnmt.translator import Translator
 
 
@@ -38,11 +37,14 @@ def evaluate(
     tokenize: str | None = None,
     lowercase: bool | None = None,
     metrics: tuple[str, ...] | None = None,
+    num_resamples: int = 1_000,
     output_file: str | Path | None = None,
     checkpoint: str | int | None = None,
     compiled: bool = True,
     on_progress: Callable[[int], None] | None = None,
     on_truncated: Callable[[list[int]], None] | None = None,
+    on_translated: Callable[[list[str], list[str], list[str]], None]
+    | None = None,
     **search_options: Any,
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
@@ -61,6 +63,7 @@ def evaluate(
         tokenize: sacreBLEU's tokenizer.
         lowercase: whether case is ignored.
         metrics: names of the scores.
+        num_resamples: samples of the bootstrap intervals.
         output_file: file to write the translations to. Defaults to none.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
             evaluate. Defaults to the final model of a finished run.
@@ -68,6 +71,8 @@ def evaluate(
         on_progress: called with the number of sentences just translated.
         on_truncated: called with the places, from 0, of the sources longer than
             the model's position range. Defaults to a warning.
+        on_translated: called with the sources, the translations and the
+            references.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the run's.
 
@@ -93,8 +98,8 @@ def evaluate(
         sources, references = read_pairs(source_file, target_file)
     else:
         name = split
-        sources, references = _open_data(run, prepared_dir).texts(split)
-    decoding = _with_defaults(summary["decoding"]) | _given(
+        sources, references = open_data(run, prepared_dir).texts(split)
+    decoding = with_defaults(summary["decoding"]) | _given(
         batch_size=batch_size, batch_tokens=batch_tokens, **search_options
     )
     scoring = asdict(EvaluationRecipe()) | summary["evaluation"]
@@ -110,33 +115,24 @@ def evaluate(
     seconds = time.monotonic() - start
     if output_file is not None:
         write_text(output_file, "".join(f"{line}\n" for line in hypotheses))
+    if on_translated is not None:
+        on_translated(sources, hypotheses, references)
     pieces = translator.target_tokenizer.encode(hypotheses)
     tokens = sum(len(ids) + 1 for ids in pieces)
-    scores = corpus_scores(hypotheses, references, **scoring)
+    scores = corpus_scores(
+        hypotheses, references, **scoring, num_resamples=num_resamples
+    )
     row = {
         "name": summary["name"],
         "preset": summary["preset"],
-        "test_set": {
-            "name": name,
-            "sentences": len(sources),
-            "source_sha256": lines_sha256(sources),
-            "target_sha256": lines_sha256(references),
-        },
-        "scores": {
-            metric: {"value": score.value, "signature": score.signature}
-            for metric, score in scores.items()
-        },
+        "test_set": _test_set(name, sources, references),
+        "scores": {metric: asdict(score) for metric, score in scores.items()},
         "decoding": decoding,
         "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
         "seconds": round(seconds, 2),
         "tokens_per_second": round(tokens / seconds, 1),
         "parameters": translator.model.count_params(),
-        "steps": summary["steps"],
-        "averaged_steps": summary["averaged_steps"],
-        **{k: v for k, v in summary.items() if k == "checkpoint"},
-        "weights_sha256": summary["weights_sha256"],
-        "training": summary["training"],
-        "seed": summary["seed"],
+        **_of_training(summary),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -144,34 +140,6 @@ def evaluate(
     }
     add_scores(run.scores_file, row)
     return row
-
-
-def add_scores(file: Path, row: dict[str, Any]) -> None:
-    """Adds what `evaluate` returned to `scores.json`.
-
-    A row of the same test set, options and checkpoint is replaced. Of several
-    processes that add rows at the same time, none loses another's.
-    """
-    with file_lock(file):
-        rows = read_scores(file)
-        rows = [r for r in rows if _setting(r) != _setting(row)]
-        write_json(file, {"evaluations": [*rows, row]})
-
-
-def read_scores(file: Path) -> list[dict[str, Any]]:
-    """Reads the rows of `scores.json`, none if it does not exist.
-
-    Raises:
-        UserError: if the file is damaged.
-    """
-    if not file.is_file():
-        return []
-    content = read_json(file)
-    with refused_values(f"{file}: not a file of scores; rename or delete it"):
-        rows = content["evaluations"]
-        for row in rows:
-            _setting(row)
-    return rows
 
 
 def read_pairs(
@@ -197,6 +165,24 @@ def read_pairs(
     return list(sources), list(targets)
 
 
+def _test_set(name, sources, references):
+    """Identifies a test set by its name, size and hashes."""
+    return {
+        "name": name,
+        "sentences": len(sources),
+        "source_sha256": lines_sha256(sources),
+        "target_sha256": lines_sha256(references),
+    }
+
+
+def _of_training(summary):
+    """The columns of a row that tell how the model was trained."""
+    names = ["steps", "averaged_steps", "weights_sha256", "training", "seed"]
+    if "checkpoint" in summary:
+        names.append("checkpoint")
+    return {name: summary[name] for name in names}
+
+
 def _open_model(run, checkpoint):
     """Returns the summary of a model, and a function that loads it."""
     if checkpoint is None:
@@ -213,26 +199,13 @@ def _check_folder(file):
         )
 
 
-def _open_data(run, prepared_dir):
+def open_data(run: RunFolder, prepared_dir: str | Path | None) -> PreparedData:
+    """Opens the prepared folder of a run, or the given one if it was moved."""
     if prepared_dir is None:
         recorded = run.recipe().resolved.get("prepared")
         moved = recorded is None or not Path(recorded).is_dir()
         prepared_dir = run.data_dir if moved else recorded
     return PreparedData(prepared_dir)
-
-
-def _setting(row):
-    return (
-        row["test_set"],
-        _with_defaults(row["decoding"]),
-        row["evaluation"],
-        row.get("checkpoint"),
-    )
-
-
-def _with_defaults(decoding):
-    # A row written before an option existed was made with its default.
-    return asdict(DecodingRecipe()) | decoding
 
 
 def _given(**options):

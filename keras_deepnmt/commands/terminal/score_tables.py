@@ -1,0 +1,199 @@
+"""The tables that `deepnmt evaluate` prints, as rows of texts."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keras_deepnmt.runs.scores.test_translations import TestTranslations
+
+Table = list[list[str]]
+_DIFFERENCES = [
+    *("system", "compared with", "metric", "difference"),
+    *("p (paired bootstrap)", "p (approximate randomization)"),
+]
+_SIGNS = [
+    *("system", "compared with"),
+    *("better", "worse", "equal", "p (sign test)"),
+]
+
+
+def scores(text: "TestTranslations", num_resamples: int) -> Table:
+    """One line for each system and metric: score, interval and signature.
+
+    A single system has no column with its name.
+    """
+    table = []
+    for system, by_metric in text.scores.items():
+        name = [system] if len(text.systems) > 1 else []
+        for metric, score in by_metric.items():
+            interval = f"± {score.interval:.2f}" if num_resamples > 1 else ""
+            table.append(
+                [*name, metric, f"{score.value:.2f}", interval, score.signature]
+            )
+    return table
+
+
+def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
+    """Compares all systems with the first one: two tables."""
+    from keras_deepnmt.evaluation.significance import (
+        compare_systems,
+        sign_test,
+    )
+
+    baseline, *others = text.systems
+    differences = [_DIFFERENCES]
+    signs = [_SIGNS]
+    for system in others:
+        sides = text.systems[system], text.systems[baseline], text.references
+        compared = compare_systems(
+            *sides, **text.scoring, num_resamples=num_resamples
+        )
+        for metric, found in compared.items():
+            differences.append(
+                [
+                    *(system, baseline, metric, f"{found.difference:+.2f}"),
+                    _p_value(found.bootstrap_p_value),
+                    _p_value(found.randomization_p_value),
+                ]
+            )
+        test = sign_test(*sides, **text.bleu_options)
+        counts = map(str, (test.better, test.worse, test.equal))
+        signs.append([system, baseline, *counts, _p_value(test.p_value)])
+    return [differences, signs]
+
+
+def details(text: "TestTranslations") -> list[Table]:
+    """BLEU by source length and by rarest word, and rates: a table each."""
+    from keras_deepnmt.evaluation import (
+        bleu_by_rarest_word,
+        bleu_by_source_length,
+    )
+
+    tables = []
+    if text.sources is not None:
+        tables.append(
+            _groups(
+                text,
+                "source words",
+                lambda lines: bleu_by_source_length(
+                    text.sources, lines, text.references, **text.bleu_options
+                ),
+            )
+        )
+    if text.count_training_words is not None:
+        frequencies = text.count_training_words()
+        tables.append(
+            _groups(
+                text,
+                "frequency of the rarest word",
+                lambda lines: bleu_by_rarest_word(
+                    lines, text.references, frequencies, **text.bleu_options
+                ),
+            )
+        )
+    return [*tables, _rates(text)]
+
+
+def ladder(text: "TestTranslations", language: str | None) -> list[Table]:
+    """BLEU of all systems under each definition: one table."""
+    from keras_deepnmt.evaluation.bleu_definitions import (
+        DEFINITIONS,
+        available_definitions,
+        bleu_by_definition,
+    )
+
+    known = available_definitions()
+    found = [
+        bleu_by_definition(
+            lines, text.references, language or text.language or "en", known
+        )
+        for lines in text.systems.values()
+    ]
+    table = [["definition of BLEU", *_names(text), "computed so by"]]
+    for each in DEFINITIONS:
+        if each in known:
+            cells = [f"{scores[each.name].value:.2f}" for scores in found]
+        else:
+            cells = ["needs pip install keras_deepnmt[moses]" for _ in found]
+        table.append([each.name, *cells, each.meaning])
+    return [table]
+
+
+def differences(text: "TestTranslations") -> Iterator[list[str]]:
+    """All sentences, first those whose sentence BLEU differs most.
+
+    The columns are the line, for each system its sentence BLEU, the largest
+    difference from the first system, source, reference and translations.
+    """
+    from keras_deepnmt.evaluation.sentence_scores import sentence_bleu
+
+    systems = list(text.systems.values())
+    scores = [
+        sentence_bleu(lines, text.references, **text.bleu_options)
+        for lines in systems
+    ]
+    changes = [
+        max((value - first for value in others), key=abs)
+        for first, *others in zip(*scores, strict=True)
+    ]
+    order = sorted(range(len(changes)), key=lambda row: -abs(changes[row]))
+    names = _names(text)
+    yield [
+        "line",
+        *(f"BLEU of {name}" for name in names),
+        *("difference", "source", "reference"),
+        *names,
+    ]
+    sources = text.sources or [""] * len(text.references)
+    for row in order:
+        texts = [sources[row], text.references[row]]
+        texts += [lines[row] for lines in systems]
+        yield [
+            str(row + 1),
+            *(f"{values[row]:.1f}" for values in scores),
+            f"{changes[row]:+.1f}",
+            # A tab would start another column.
+            *(" ".join(line.split("\t")) for line in texts),
+        ]
+
+
+def _names(text):
+    return list(text.systems) if len(text.systems) > 1 else ["BLEU"]
+
+
+def _groups(text, heading, groups_of):
+    """A table of groups; the groups are those of the references or sources."""
+    found = [groups_of(lines) for lines in text.systems.values()]
+    table = [[heading, "sentences", *_names(text)]]
+    for groups in zip(*found, strict=True):
+        values = [f"{group.bleu.value:.2f}" for group in groups]
+        table.append([groups[0].label, str(groups[0].num_sentences), *values])
+    return table
+
+
+def _rates(text):
+    from keras_deepnmt.evaluation import (
+        copy_rate,
+        length_ratio,
+        repetition_rate,
+    )
+
+    tokenize = text.scoring["tokenize"]
+    table = [["system", "length ratio", "repeated 4-grams"]]
+    if text.sources is not None:
+        table[0].append("copies of the source")
+    for name, lines in {**text.systems, "references": text.references}.items():
+        row = [
+            name,
+            f"{length_ratio(lines, text.references, tokenize):.3f}",
+            f"{repetition_rate(lines, tokenize=tokenize):.2%}",
+        ]
+        if text.sources is not None:
+            rate = copy_rate(text.sources, lines, tokenize=tokenize)
+            row.append(f"{rate:.2%}")
+        table.append(row)
+    return table
+
+
+def _p_value(value):
+    return f"{value:.4f}"

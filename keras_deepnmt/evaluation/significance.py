@@ -1,0 +1,217 @@
+"""Tells whether two systems that translated the same text differ."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keras_deepnmt.evaluation.scores import (
+    METRICS,
+    check_lengths,
+    make_metrics,
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the score of a system differs from that of a baseline.
+
+    Attributes:
+        difference: Score of the system minus that of the baseline, in the
+            unit of `Score.value`. TER is better if it is lower.
+        bootstrap_p_value: p-value of the paired bootstrap test
+            (Koehn, 2004).
+        randomization_p_value: p-value of the paired approximate randomization
+            test (Riezler and Maxwell, 2005).
+    """
+
+    difference: float
+    bootstrap_p_value: float
+    randomization_p_value: float
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """Result of `sign_test`.
+
+    Attributes:
+        better: Number of sentences that raise the baseline's BLEU if the
+            system's translation replaces the baseline's.
+        worse: Number of sentences that lower it.
+        equal: Number of sentences that leave it as it is.
+        p_value: How probable a split of `better` and `worse` that is at least
+            as uneven would be if both were equally likely (two-sided).
+    """
+
+    better: int
+    worse: int
+    equal: int
+    p_value: float
+
+
+def compare_systems(
+    system: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[str],
+    metrics: Sequence[str] = METRICS,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    num_resamples: int = 1_000,
+    num_trials: int = 10_000,
+) -> dict[str, Comparison]:
+    """Compares a system with a baseline by sacreBLEU's two paired tests.
+
+    A p-value is the probability of a difference at least as large, in either
+    direction, if the systems were equally good. The smallest possible one is
+    1 / (number of samples + 1). Systems with equal scores have the p-value 1.
+
+    Args:
+        system: Translations of the system.
+        baseline: Translations of the same sentences by the baseline.
+        references: One reference for each sentence.
+        metrics: Any of `"bleu"`, `"chrf"` and `"ter"`.
+        tokenize: sacreBLEU tokenizer for BLEU.
+        lowercase: Whether BLEU and chrF ignore case.
+        num_resamples: Number of samples of the bootstrap test.
+        num_trials: Number of samples of the approximate randomization test.
+
+    Returns:
+        One `Comparison` for each metric.
+
+    Raises:
+        UserError: if a metric or tokenizer is unknown or cannot be used.
+        ValueError: if the lists differ in length or are empty.
+
+    Example:
+    >>> references = ["a b c d e", "f g h i j", "k l m n o"] * 20
+    >>> system = ["a b c d x", "f g h i j", "k l m n o"] * 20
+    >>> baseline = ["a b c d x", "f g h y j", "k l z n o"] * 20
+    >>> bleu = compare_systems(system, baseline, references, ["bleu"])["bleu"]
+    >>> bleu.difference > 20, bleu.bootstrap_p_value < 0.01
+    (True, True)
+    """
+    from sacrebleu.significance import PairedTest
+
+    check_lengths(system=system, baseline=baseline, references=references)
+    comparisons = {}
+    for name, metric in make_metrics(metrics, tokenize, lowercase).items():
+        p_values = []
+        for test, samples in (("bs", num_resamples), ("ar", num_trials)):
+            signatures, results = PairedTest(
+                [("baseline", list(baseline)), ("system", list(system))],
+                {name: metric},
+                [list(references)],
+                test_type=test,
+                n_samples=samples,
+            )()
+            (metric_name,) = signatures  # sacreBLEU's own: chrF2
+            first, second = results[metric_name]
+            difference = float(second.score - first.score)
+            # sacreBLEU counts differences larger than the one seen. It finds
+            # none if all translations are the same, and so the smallest
+            # possible p-value.
+            p_values.append(float(second.p_value) if difference else 1.0)
+        comparisons[name] = Comparison(difference, *p_values)
+    return comparisons
+
+
+def sign_test(
+    system: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> SignTest:
+    """Compares BLEU of two systems by the sign test of Collins et al. (2005).
+
+    For each sentence, the baseline's translation is replaced by the system's,
+    in the baseline's whole output. The sentence counts as better if BLEU
+    rises, and as worse if it falls. With `n` such sentences, of which `k` are
+    on the smaller side,
+
+        p = min(1, 2 sum_{i=0}^{k} C(n, i) / 2^n).
+
+    Dou et al. (2018) report this test.
+
+    Args:
+        system: Translations of the system.
+        baseline: Translations of the same sentences by the baseline.
+        references: One reference for each sentence.
+        tokenize: sacreBLEU tokenizer.
+        lowercase: Whether case is ignored.
+
+    Returns:
+        The counts and the p-value.
+
+    Raises:
+        UserError: if the tokenizer is unknown or cannot be used.
+        ValueError: if the lists differ in length or are empty.
+
+    Example:
+    >>> references = ["a b c d e", "f g h i j", "k l m n o"]
+    >>> system = ["a b c d e", "f g h i j", "k l m n o"]
+    >>> baseline = ["a b c d e", "f g h y j", "k l z n o"]
+    >>> sign_test(system, baseline, references)
+    SignTest(better=2, worse=0, equal=1, p_value=0.5)
+    """
+    check_lengths(system=system, baseline=baseline, references=references)
+    # Raises the error for a wrong tokenizer.
+    metric = make_metrics(["bleu"], tokenize, lowercase)["bleu"]
+    new, old = (
+        _sentence_counts(lines, references, tokenize, lowercase)
+        for lines in (system, baseline)
+    )
+    total = _sum(old)
+    whole = _bleu(metric, total)
+    better = worse = 0
+    for before, after in zip(old, new, strict=True):
+        if before == after:
+            continue
+        change = [a - b for a, b in zip(after, before, strict=True)]
+        bleu = _bleu(
+            metric, [t + c for t, c in zip(total, change, strict=True)]
+        )
+        better += bleu > whole
+        worse += bleu < whole
+    return SignTest(
+        better, worse, len(old) - better - worse, _binomial(better, worse)
+    )
+
+
+def _binomial(better, worse):
+    """Two-sided p-value of the counts, if both are equally likely."""
+    number, smaller = better + worse, min(better, worse)
+    tail = sum(math.comb(number, i) for i in range(smaller + 1))
+    return min(1.0, 2 * tail / 2**number)
+
+
+def _sentence_counts(lines, references, tokenize, lowercase):
+    """What BLEU adds up: matches and n-grams by order, and two lengths."""
+    from sacrebleu.metrics import BLEU
+
+    # `effective_order` avoids a warning, and does not change the counts.
+    metric = BLEU(
+        lowercase, tokenize=tokenize, force=True, effective_order=True
+    )
+    scores = (
+        metric.sentence_score(line, [reference])
+        for line, reference in zip(lines, references, strict=True)
+    )
+    return [
+        [*score.counts, *score.totals, score.sys_len, score.ref_len]
+        for score in scores
+    ]
+
+
+def _sum(counts):
+    return [sum(column) for column in zip(*counts, strict=True)]
+
+
+def _bleu(metric, counts):
+    order = metric.max_ngram_order
+    return metric.compute_bleu(
+        counts[:order],
+        counts[order : 2 * order],
+        *counts[2 * order :],
+        smooth_method=metric.smooth_method,
+        smooth_value=metric.smooth_value,
+    ).score

@@ -1,0 +1,1 @@
+"""Scores of runs: the file that keeps them, and translations to compare."""

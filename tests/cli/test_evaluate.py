@@ -1,0 +1,153 @@
+"""What must be true of `deepnmt evaluate`, as its users see it.
+
+* translations in files are scored as sacreBLEU scores them, without a run
+* several systems are compared with the first one
+* details, definitions of BLEU and differing sentences are printed when asked
+* several runs translate and score the same test set
+"""
+
+import json
+import shutil
+
+import pytest
+from sacrebleu.metrics import BLEU
+
+SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
+REFERENCES = ["a dog", "a cat is sleeping", "the house", "the bird sings loud"]
+GOOD = ["a dog", "a cat is sleeping", "the house", "the bird sings"]
+BAD = ["a Hund", "a cat is is sleeping", "house", "the the bird sings"]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "source": SOURCES,
+        "reference": REFERENCES,
+        "good": GOOD,
+        "bad": BAD,
+        "short": GOOD[:3],
+    }
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path
+
+
+def tables(done):
+    """The tables that were printed, as lists of cells."""
+    assert done.code == 0, done.err
+    return [
+        [line.split("\t") for line in table.splitlines()]
+        for table in done.out.split("\n\n")
+    ]
+
+
+def test_translations_in_a_file_are_scored_by_sacrebleu(deepnmt, files):
+    words = ["--hypotheses", "good", "--references", "reference"]
+    ((bleu, chrf, ter),) = tables(deepnmt("evaluate", *words))
+    expected = BLEU().corpus_score(GOOD, [REFERENCES], n_bootstrap=1_000)
+    assert bleu[:2] == ["bleu", f"{expected.score:.2f}"]
+    assert bleu[2].startswith("± ")
+    assert "tok:13a" in bleu[3] and "bs:1000" in bleu[3]
+    assert (chrf[0], ter[0]) == ("chrf", "ter")
+    words += ["--metrics", "bleu", "--tokenize", "none", "--resamples", "1"]
+    (((name, _, interval, signature),),) = tables(deepnmt("evaluate", *words))
+    assert (name, interval) == ("bleu", "")
+    assert "tok:none" in signature
+
+
+def test_systems_are_compared_with_the_first(deepnmt, files):
+    words = ["--hypotheses", "bad", "good", "--references", "reference"]
+    scores, differences, signs = tables(deepnmt("evaluate", *words))
+    assert [row[:2] for row in scores] == [
+        [system, metric]
+        for system in ("bad", "good")
+        for metric in ("bleu", "chrf", "ter")
+    ]
+    heading, bleu, _, ter = differences
+    assert heading[:4] == ["system", "compared with", "metric", "difference"]
+    assert bleu[:3] == ["good", "bad", "bleu"]
+    values = [float(row[2]) for row in (scores[3], scores[0])]
+    assert float(bleu[3]) == pytest.approx(values[0] - values[1], abs=0.011)
+    assert bleu[3].startswith("+") and ter[3].startswith("-")
+    assert 0 < float(bleu[4]) < 1 and 0 < float(bleu[5]) < 1
+    assert signs[1][:5] == ["good", "bad", "3", "0", "1"] or (
+        sum(map(int, signs[1][2:5])) == 4
+    )
+
+
+def test_details_definitions_and_differences(deepnmt, files):
+    done = deepnmt(
+        *("evaluate", "--hypotheses", "good", "bad"),
+        *("--references", "reference", "--source", "source"),
+        *("--details", "--ladder", "--differences", "changed.tsv"),
+    )
+    *_, lengths, rates, ladder = tables(done)
+    assert lengths[0] == ["source words", "sentences", "good", "bad"]
+    assert lengths[1][:2] == ["0-10", "4"]
+    assert rates[0][0] == "system"
+    by_system = {row[0]: row[1:] for row in rates[1:]}
+    assert by_system["references"][0] == "1.000"
+    # "a Hund" shares half of its words with "ein Hund".
+    assert by_system["bad"][2] == "25.00%" and by_system["good"][2] == "0.00%"
+    assert ladder[0][:3] == ["definition of BLEU", "good", "bad"]
+    assert [row[0] for row in ladder[1:4]] == [
+        *("13a", "13a, lower case", "intl"),
+    ]
+    rows = [
+        line.split("\t")
+        for line in (files / "changed.tsv").read_text().splitlines()
+    ]
+    assert rows[0][:4] == ["line", "BLEU of good", "BLEU of bad", "difference"]
+    changes = [abs(float(row[3])) for row in rows[1:]]
+    assert changes == sorted(changes, reverse=True)
+    assert sorted(int(row[0]) for row in rows[1:]) == [1, 2, 3, 4]
+    line = int(rows[1][0]) - 1
+    assert rows[1][4:] == [
+        *(SOURCES[line], REFERENCES[line], GOOD[line], BAD[line]),
+    ]
+
+
+def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(digits / "run", other)
+    (other / "scores.json").unlink(missing_ok=True)
+    text = []
+    for side in ("source", "target"):
+        lines = (digits / f"train.{side}").read_text().splitlines()[:20]
+        (tmp_path / side).write_text("".join(f"{line}\n" for line in lines))
+        text += [f"--{side}", tmp_path / side]
+    done = deepnmt(
+        *("evaluate", digits / "run", other, *text, "--details"),
+        *("--metrics", "bleu", "--quiet"),
+    )
+    scores, differences, signs, lengths, *rest = tables(done)
+    assert [row[0] for row in scores] == [str(digits / "run"), str(other)]
+    # The same weights translate the same.
+    assert float(differences[1][3]) == 0.0
+    assert signs[1][2:5] == ["0", "0", "20"]
+    assert sum(int(row[1]) for row in lengths[1:]) == 20
+    assert rest[0][0][0] == "frequency of the rarest word"
+    (row,) = json.loads((other / "scores.json").read_text())["evaluations"]
+    assert row["scores"]["bleu"]["interval"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "needs either run folders or --hypotheses"),
+        (["run", "--hypotheses", "good"], "either run folders or"),
+        (["--hypotheses", "good"], "--references must be given together"),
+        (["run", "--references", "good"], "must be given together"),
+        (["run", "run"], "run: given more than once"),
+        (["a", "b", "--output", "x"], "--output needs exactly one run"),
+        (["a", "--differences", "x"], "needs at least two systems"),
+        (
+            ["--hypotheses", "short", "--references", "reference"],
+            "short must have as many lines as reference. Received: 3 and 4",
+        ),
+        (["--hypotheses", "none", "--references", "reference"], "none"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(refused, files, words, said):
+    assert said in refused("evaluate", *words)

@@ -1,0 +1,165 @@
+"""What must be true of MaxMatch (Dahlmeier and Ng, 2012).
+
+* the worked example of the authors' scorer has its published result
+* a system that makes the edits of an annotator has precision and recall 1
+* edits may be joined over two unchanged words, not over three
+* of several annotators the best one counts, also in a real corpus
+"""
+
+import random
+
+import pytest
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation import (
+    AnnotatedSentence,
+    Edit,
+    max_match,
+    read_m2,
+)
+
+# From the README of the authors' m2scorer.
+GOLD = """\
+S The cat sat at mat .
+A 3 4|||Prep|||on|||REQUIRED|||-NONE-|||0
+A 4 4|||ArtOrDet|||the||a|||REQUIRED|||-NONE-|||0
+
+S The dog .
+A 1 2|||NN|||dogs|||REQUIRED|||-NONE-|||0
+A -1 -1|||noop|||-NONE-|||-NONE-|||-NONE-|||1
+
+S Giant otters is an apex predator .
+A 2 3|||SVA|||are|||REQUIRED|||-NONE-|||0
+A 3 4|||ArtOrDet|||-NONE-|||REQUIRED|||-NONE-|||0
+A 5 6|||NN|||predators|||REQUIRED|||-NONE-|||0
+A 1 2|||NN|||otter|||REQUIRED|||-NONE-|||1
+"""
+SYSTEM = [
+    "A cat sat on the mat .",
+    "The dog .",
+    "Giant otters are apex predator .",
+]
+
+
+def sentence(words, *edits):
+    return AnnotatedSentence(tuple(words.split()), (edits,))
+
+
+def test_the_example_of_the_authors_has_the_published_result(tmp_path):
+    file = tmp_path / "gold"
+    file.write_text(GOLD)
+    gold = read_m2(file)
+    assert [len(each.edits) for each in gold] == [1, 2, 2]
+    assert gold[0].edits[0][1] == Edit(4, 4, ("the", "a"))
+    assert gold[1].edits[1] == ()
+    score = max_match(SYSTEM, gold)
+    # (at -> on), the insertion of "the", (is -> are) and (an -> nothing) are
+    # right, (The -> A) is not.
+    assert (score.correct, score.proposed, score.gold) == (4, 5, 5)
+    assert score.precision == pytest.approx(0.8)
+    assert score.recall == pytest.approx(0.8)
+    assert score.f_score == pytest.approx(0.8)
+
+
+def apply(words, edits):
+    words = list(words)
+    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
+        words[edit.start : edit.end] = edit.corrections[0].split()
+    return " ".join(words)
+
+
+def random_edits(generator, length):
+    """Edits with at least one unchanged word between them."""
+    edits, place = [], 0
+    while place < length:
+        if generator.random() < 0.3:
+            end = min(place + generator.randint(0, 2), length)
+            words = generator.choices("vwxyz", k=generator.randint(0, 2))
+            if words or end > place:
+                edits.append(Edit(place, end, (" ".join(words),)))
+                place = end + 1
+                continue
+        place += 1
+    return tuple(edits)
+
+
+def test_an_annotators_own_edits_are_all_found():
+    generator = random.Random(0)
+    for _ in range(200):
+        words = tuple(generator.choices("abcde", k=generator.randint(1, 9)))
+        edits = random_edits(generator, len(words))
+        gold = [AnnotatedSentence(words, (edits,))]
+        score = max_match([apply(words, edits)], gold)
+        assert score.correct <= min(score.proposed, score.gold)
+        if all(e.end > e.start and e.corrections[0] for e in edits):
+            # Replacements by words that are not in the source.
+            assert score.correct == score.proposed == len(edits), gold
+
+
+def test_an_unchanged_sentence_proposes_nothing():
+    gold = [sentence("a b c", Edit(0, 1, ("x",)))]
+    score = max_match(["a b c"], gold)
+    assert (score.correct, score.proposed, score.gold) == (0, 0, 1)
+    assert (score.precision, score.recall) == (1.0, 0.0)
+    score = max_match(["a b c"], [sentence("a b c")])
+    assert (score.precision, score.recall, score.f_score) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("kept", "proposed"), [(1, 1), (2, 1), (3, 2)])
+def test_changes_are_joined_over_two_unchanged_words(kept, proposed):
+    middle = " ".join("c" * kept)
+    gold = [sentence(f"a {middle} b")]
+    assert max_match([f"x {middle} y"], gold).proposed == proposed
+
+
+def test_one_gold_edit_over_several_words_is_matched():
+    gold = [sentence("a b c d", Edit(0, 3, ("x b y",)))]
+    score = max_match(["x b y d"], gold)
+    assert (score.correct, score.proposed) == (1, 1)
+    apart = [sentence("a b c d", Edit(0, 1, ("x",)), Edit(2, 3, ("y",)))]
+    score = max_match(["x b y d"], apart)
+    assert (score.correct, score.proposed) == (2, 2)
+
+
+def test_a_gold_insertion_counts_once():
+    gold = [sentence("a b", Edit(1, 1, ("very",)))]
+    score = max_match(["a very very b"], gold)
+    assert score.correct == 1
+    assert score.recall == 1.0
+
+
+def test_recall_weighs_half_in_f():
+    gold = [sentence("a b c d e f g", Edit(0, 1, ("x",)), Edit(6, 7, ("y",)))]
+    score = max_match(["x b c d e f g"], gold)
+    assert (score.precision, score.recall) == (1.0, 0.5)
+    assert score.f_score == pytest.approx(1.25 * 0.5 / (0.25 + 0.5))
+    assert max_match(["x b c d e f g"], gold, beta=1.0).f_score == (
+        pytest.approx(2 / 3)
+    )
+
+
+def test_annotators_of_a_real_corpus_agree_with_themselves(corpora_dir):
+    gold = read_m2(corpora_dir / "ua-gec" / "test.m2")[:100]
+    first = [apply(each.words, each.edits[0]) for each in gold]
+    score = max_match(first, gold)
+    assert score.precision > 0.9 and score.recall > 0.9
+    source = [" ".join(each.words) for each in gold]
+    assert max_match(source, gold).proposed == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no sentences"),
+        ("A 0 1|||T|||x|||REQUIRED|||-NONE-|||0\n", "line 1: not a line"),
+        ("S a b\nA 0|||T|||x|||R|||N|||0\n", "line 2: not a line"),
+        ("S a b\nB 0 1|||T|||x|||R|||N|||0\n", "line 2"),
+    ],
+)
+def test_a_file_of_another_format_is_named_with_the_line(text, said, tmp_path):
+    file = tmp_path / "gold"
+    file.write_text(text)
+    with pytest.raises(UserError, match=said):
+        read_m2(file)
+    with pytest.raises(UserError, match="cannot be read"):
+        read_m2(tmp_path / "none")
