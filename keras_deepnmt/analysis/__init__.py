@@ -1,5 +1,13 @@
 """The papers' analyses of trained models: layers, inputs, embeddings."""
 
+from keras_deepnmt.analysis.attention_statistics import (
+    align_by_attention as align_by_attention,
+)
+from keras_deepnmt.analysis.attention_statistics import (
+    attention_entropy as attention_entropy,
+)
+from keras_deepnmt.analysis.branches import gate_shares as gate_shares
+from keras_deepnmt.analysis.branches import without_branch as without_branch
 from keras_deepnmt.analysis.embeddings import (
     embedding_similarity as embedding_similarity,
 )
@@ -14,4 +22,21 @@ from keras_deepnmt.analysis.layer_attention import (
 )
 from keras_deepnmt.analysis.layer_attention import (
     mask_encoder_layer as mask_encoder_layer,
+)
+from keras_deepnmt.analysis.layer_lens import layer_lens as layer_lens
+from keras_deepnmt.analysis.layer_similarity import (
+    centered_kernel_alignment as centered_kernel_alignment,
+)
+from keras_deepnmt.analysis.layer_similarity import (
+    layer_similarities as layer_similarities,
+)
+from keras_deepnmt.analysis.recorded_model import record as record
+from keras_deepnmt.analysis.recorded_model import (
+    recorded_names as recorded_names,
+)
+from keras_deepnmt.analysis.roles import RoleUse as RoleUse
+from keras_deepnmt.analysis.roles import role_entropy as role_entropy
+from keras_deepnmt.analysis.roles import role_uses as role_uses
+from keras_deepnmt.analysis.source_ablation import (
+    source_ablation as source_ablation,
 )

@@ -12,6 +12,7 @@ from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.masks import merge_attention_masks
 
 
@@ -198,6 +199,7 @@ class AggregationNode(keras.layers.Layer):
         for state in self._select_residuals(inputs):
             x = x + state
         output = self.layer_norm(x)  # Eq. 7
+        record(self, "output", output)  # (B, S, D)
         return output if cache is None else (output, cache)
 
     def init_cache(self, batch_size, max_length):

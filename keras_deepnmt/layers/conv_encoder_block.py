@@ -13,6 +13,7 @@ from keras_deepnmt.layers.gated_convolution import (
     concatenate_states,
 )
 from keras_deepnmt.layers.keras_masks import first_mask
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.summary_layer import SummaryLayer
 
 CONNECTIONS = ("residual", "dense", "summary")
@@ -131,8 +132,12 @@ class ConvEncoderBlock(keras.layers.Layer):
 
     def _connect(self, outputs, layer_states):
         if self.connection == "dense":
-            return [*outputs, *layer_states]  # Eq. 6
-        return [self.summary(concatenate_states(layer_states), outputs)]
+            states = [*outputs, *layer_states]  # Eq. 6
+        else:
+            joined = concatenate_states(layer_states)
+            states = [self.summary(joined, outputs)]
+        record(self, "output", states[0])  # (B, S, D) or (B, T, D)
+        return states
 
     def compute_output_shape(self, layer_states_shape):
         newest = (*layer_states_shape[0][:-1], self.filters)

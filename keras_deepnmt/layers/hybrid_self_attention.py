@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_choice, check_integer
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.masks import relative_positions
 
 BRANCHES = ("global", "forward", "backward", "local")
@@ -212,17 +213,24 @@ class HybridSelfAttention(MultiHeadAttention):
             context = self._fuse(
                 [self._apply_weights(a, values) for a in dropped]
             )
-        return context, ops.stack(weights, axis=1)
+        stacked = ops.stack(weights, axis=1)
+        record(self, "weights", stacked)  # (B, n, N, T, S)
+        return context, stacked
 
     def _fuse(self, contexts):
         if self.fusion == "concat":
             joined = ops.concatenate(contexts, axis=-1)  # (B, T, n D)
             return self.fusion_projection(joined)  # Eq. 13
         gated = []
-        for x, squeeze, excite in zip(
-            contexts, self.squeezes, self.excites, strict=True
+        for name, x, squeeze, excite in zip(
+            self.branch_names,
+            contexts,
+            self.squeezes,
+            self.excites,
+            strict=True,
         ):
             gate = ops.sigmoid(excite(ops.relu(squeeze(x))))  # Eq. 14
+            record(self, f"gate_{name}", gate)  # (B, T, D)
             gated.append(gate * x)
         return sum(gated[1:], gated[0])  # Eq. 13
 

@@ -11,6 +11,7 @@ from keras_deepnmt.layers.argument_checks import (
 from keras_deepnmt.layers.dense_rows import apply_to_rows
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.masks import causal_mask, merge_attention_masks
 
 # Initial variance of query, key and value projections relative to Glorot's.
@@ -254,6 +255,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _attend(self, queries, keys, values, allowed, training):
         weights = self._softmax(self._compute_logits(queries, keys), allowed)
+        record(self, "weights", weights)  # (B, N, T, S)
         dropped = self.dropout_layer(weights, training=training)
         return self._apply_weights(dropped, values), weights
 

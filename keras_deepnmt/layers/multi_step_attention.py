@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_sequence
 from keras_deepnmt.layers.keras_masks import first_mask
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 
@@ -132,6 +133,7 @@ class MultiStepAttention(keras.layers.Layer):
         )  # (B, n S, D)
         weights = _compute_weights(query, key, num_pairs, memory_padding_mask)
         weights = ops.cast(weights, self.compute_dtype)  # (B, T, n, S)
+        record(self, "weights", weights)
         flat = ops.reshape(weights, (*ops.shape(query)[:2], -1))
         context = ops.matmul(flat, value)  # (B, T, D), Eq. 8 to 10
         factor = _compute_variance_factor(weights, memory_padding_mask)

@@ -8,6 +8,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_integer,
     check_sequence,
 )
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.role_encoder import RoleEncoder
 
 ASSIGNMENTS = ("dense", "softmax", "onehot")
@@ -159,6 +160,7 @@ class RoleAssignment(keras.layers.Layer):
             else:
                 roles = ops.softmax(logits, axis=-1)
             roles = ops.cast(roles, self.compute_dtype)
+        record(self, "roles", roles)
         return roles if cache is None else (roles, cache)
 
     def init_cache(self, batch_size, max_length):

@@ -18,6 +18,7 @@ from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.pooling import pool_positions
+from keras_deepnmt.layers.recording import record
 
 MODES = ("hard", "soft", "gate")
 SURFACES = ("attention", "mean", "max")
@@ -293,6 +294,7 @@ class SurfaceFusion(keras.layers.Layer):
             score = ops.matmul(inputs, self.gate[0][:, None])
             score += ops.matmul(surface, self.gate[1][:, None])
             share = ops.sigmoid(ops.cast(score, "float32"))  # (B, T, 1)
+            record(self, "share", share)
         log_probs = ops.log_softmax(logits, axis=-1)
         surface_log_probs = ops.log_softmax(surface_logits, axis=-1)
         return share * log_probs + (1.0 - share) * surface_log_probs

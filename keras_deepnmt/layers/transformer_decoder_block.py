@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
 )
@@ -107,6 +108,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         # Feed-forward network
         z = self.feed_forward(self.feed_forward_residual.before(y))
         z = self.feed_forward_residual(y, z, training=training)
+        record(self, "output", z)  # (B, T, D)
         return z if cache is None else (z, cache)
 
     def init_cache(self, batch_size, max_length):

@@ -15,6 +15,7 @@ from keras_deepnmt.layers.cloning import (
 )
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.residual_connection import ResidualConnection
 
 
@@ -133,7 +134,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
         )
         x = self.attention_residual(inputs, x, training=training)
         y = self.feed_forward(self.feed_forward_residual.before(x))
-        return self.feed_forward_residual(x, y, training=training)
+        output = self.feed_forward_residual(x, y, training=training)
+        record(self, "output", output)  # (B, S, D)
+        return output
 
     def _attend(self, inputs, layer_states, **options):
         x = self.attention_residual.before(inputs)

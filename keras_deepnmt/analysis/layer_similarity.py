@@ -1,0 +1,87 @@
+"""Similarity of what layers represent: centered kernel alignment."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+
+def centered_kernel_alignment(x: np.ndarray, y: np.ndarray) -> float:
+    """Computes linear CKA of two representations of the same tokens.
+
+        CKA = ||Y^T X||^2 / (||X^T X|| ||Y^T Y||)
+
+    with columns centered, in Frobenius norms (Kornblith et al., 2019, Section
+    3). It does not change if a representation is rotated or scaled.
+
+    Args:
+        x: Array `(n, D)` of n tokens.
+        y: Array `(n, E)` of the same tokens.
+
+    Returns:
+        A number from 0, unrelated, to 1, equal up to rotation and scale; `nan`
+        if a representation is the same for all tokens.
+
+    Raises:
+        ValueError: if the arrays are not matrices with the same number of rows.
+
+    Example:
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> round(centered_kernel_alignment(x, 3 * x[:, ::-1]), 6)
+    1.0
+    """
+    x, y = (np.asarray(matrix, "float64") for matrix in (x, y))
+    if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
+        raise ValueError(
+            "`x` and `y` must be matrices with the same number of rows. "
+            f"Received: shapes {x.shape} and {y.shape}."
+        )
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    norms = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    if not norms:
+        return float("nan")
+    return float(np.linalg.norm(y.T @ x) ** 2 / norms)
+
+
+def layer_similarities(
+    states: Mapping[str, np.ndarray], mask: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Computes CKA between all pairs of layers at the real positions.
+
+    Args:
+        states: Arrays `(B, S, D)` by name, such as the tensors
+            `encoder_block_*/output` of `record`.
+        mask: Bool array `(B, S)`, `True` = real token.
+
+    Returns:
+        The names, and a symmetric array of similarities in their order.
+
+    Raises:
+        ValueError: if a state does not fit the mask.
+
+    Example:
+    >>> states = {"one": np.eye(3)[None], "other": 2 * np.eye(3)[None]}
+    >>> names, similarities = layer_similarities(states, np.ones((1, 3), bool))
+    >>> names, similarities.round(3).tolist()
+    (['one', 'other'], [[1.0, 1.0], [1.0, 1.0]])
+    """
+    mask = np.asarray(mask, "bool")
+    tokens = {}
+    for name, state in states.items():
+        state = np.asarray(state)
+        if state.shape[:-1] != mask.shape:
+            raise ValueError(
+                f"`states` must have the axes {mask.shape} of the mask before "
+                f"the last one. Received: {name} of shape {state.shape}."
+            )
+        tokens[name] = state[mask]
+    names = list(tokens)
+    table = np.array(
+        [
+            [
+                centered_kernel_alignment(tokens[one], tokens[other])
+                for other in names
+            ]
+            for one in names
+        ]
+    )
+    return names, table
