@@ -1,8 +1,11 @@
 """Measures how long a recipe trains until the validation BLEU is good enough.
 
-    python benchmarks/quality/time_to_quality.py
+    python benchmarks/quality/time_to_quality.py --note "the recipe"
+    python benchmarks/quality/time_to_quality.py --note "short run" \
+        --set training.steps=1000
     python benchmarks/quality/time_to_quality.py --note "twice the peak" \
-        --set training.learning_rate.peak=0.01
+        --compared-with "short run" \
+        --set training.steps=1000 training.learning_rate.peak=0.01
 
 The bundled recipe `transformer_tiny.multi30k_en_de`, with the changes that
 `--set` makes, is trained in a process of its own. The target is reached at the
@@ -11,8 +14,10 @@ at the end, by the final model with the recipe's beam search. Minutes are those
 of training, with compilations and validations and without preparing the
 corpus; tokens are real target tokens. The test set is never read.
 
-One row is appended to `results/time_to_quality.csv` for each training. An
-interrupted training goes on where it was, with the same command.
+One row is appended to `results/time_to_quality.csv` for each training;
+`docs/time_to_quality.md` shows them, each with its difference from the run
+that `--compared-with` names. An interrupted training goes on where it was, with
+the same command.
 """
 
 import argparse
@@ -25,7 +30,7 @@ from subprocess import CalledProcessError
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.quality.rows.work_folder import add_work_folder
-from benchmarks.shared.result_rows import append_row
+from benchmarks.shared.result_rows import append_row, read_rows
 
 RECIPE = "transformer_tiny.multi30k_en_de"
 TARGET_BLEU = 39.0
@@ -140,7 +145,13 @@ def parse():
         dest="changes",
         help="changes of the recipe, as in `deepnmt train --set`",
     )
-    parser.add_argument("--note", default="", help="what is tried, for the CSV")
+    parser.add_argument("--note", required=True, help="what is tried")
+    parser.add_argument(
+        "--compared-with",
+        default="",
+        metavar="NOTE",
+        help="note of the row that this one is compared with",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", type=float, default=TARGET_BLEU)
     add_work_folder(parser)
@@ -153,6 +164,17 @@ def parse():
     options = parser.parse_args()
     if options.scale == "smoke" and options.output == PUBLISHED:
         parser.error("a row of --scale smoke needs an --output of its own")
+    notes = [row["note"] for row in read_rows(options.output)]
+    if options.compared_with and options.compared_with not in notes:
+        parser.error(
+            f"--compared-with must be the note of a row of {options.output}, "
+            f"got {options.compared_with!r}. Its notes are: {notes}."
+        )
+    if options.note in notes:
+        parser.error(
+            f"--note must differ from those of other rows, got "
+            f"{options.note!r} again."
+        )
     return options
 
 
@@ -174,6 +196,7 @@ def main():
         **row_of(run, scores, options.target),
         "changes": "; ".join(options.changes),
         "note": options.note,
+        "compared_with": options.compared_with,
     }
     append_row(options.output, row)
     reached = row["minutes_to_target"]

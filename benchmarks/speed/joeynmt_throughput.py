@@ -3,14 +3,17 @@ r"""Training speed: target tokens per second, compared with JoeyNMT.
     python benchmarks/speed/joeynmt_throughput.py --joeynmt JOEY/bin/python
 
 Both train a Transformer of the same dimensions on all cores, on the same
-prepared Multi30k: the same subwords, and the same number of padded tokens on
-the longer side of a batch. They alternate: ours, JoeyNMT, ours, JoeyNMT, ...
-Ours is `fit` on the recipe's data, in one process that waits in between; it
-compiles its batch shapes before the first round. JoeyNMT is started again for
-each round, reads the subwords as words, and logs its own tokens per second. The
-first log line of JoeyNMT and the first update of each `fit` are excluded.
-JoeyNMT does not sort sentences by length, so that its batches contain more
-padding; the row has the number of real tokens per update.
+prepared Multi30k: the same subwords, and the same number of real target tokens
+in an update. They alternate: ours, JoeyNMT, ours, JoeyNMT, ... Ours is `fit` on
+the recipe's data, in one process that waits in between; it compiles its batch
+shapes before the first round. JoeyNMT is started again for each round, reads
+the subwords as words, and logs its own tokens per second. The first log line of
+JoeyNMT and the first update of each `fit` are excluded.
+
+`--batch-tokens` counts our padded tokens. JoeyNMT does not sort sentences by
+length, so that its batches contain more padding. Its own padded batch size is
+therefore found before the first round: JoeyNMT is started with several sizes
+until its real tokens in an update differ from ours by at most 2 %.
 
 JoeyNMT 2.3 needs other packages than ours. `JOEY` is a virtual environment:
 
@@ -55,6 +58,9 @@ SIZES = {
 LEARNING_RATE = 1e-4
 LABEL_SMOOTHING = 0.1
 LANGUAGES = ("en", "de")
+# Largest difference of the real tokens in an update, and tries to reach it.
+TOLERANCE = 0.02
+TRIES = 5
 
 
 class Round(NamedTuple):
@@ -148,34 +154,64 @@ def run_worker(folder, batch_tokens, max_shapes, seed):
     answer_questions({"train": train})
 
 
+def find_batch_tokens(tokens_per_update, wanted, start):
+    """Finds the padded batch size whose updates have the wanted real tokens.
+
+    `tokens_per_update` measures the real tokens in an update for a number of
+    padded tokens, and `start` is the first number. Raises a `RuntimeError` if
+    no try comes near enough.
+    """
+    batch_tokens, tried = start, {}
+    for _ in range(TRIES):
+        tokens = tokens_per_update(batch_tokens)
+        tried[batch_tokens] = round(tokens)
+        if abs(tokens / wanted - 1) <= TOLERANCE:
+            return batch_tokens
+        batch_tokens = round(batch_tokens * wanted / tokens)
+    raise RuntimeError(
+        f"No batch size of JoeyNMT has {wanted:.0f} target tokens in an "
+        f"update, to {TOLERANCE:.0%}. Real tokens of the sizes tried: {tried}. "
+        f"Measure more --updates."
+    )
+
+
 def measure(options):
     """Measures both alternately; returns the row."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        # JoeyNMT reads YAML, of which JSON is a subset.
-        file = folder / "joeynmt.yaml"
-        configuration = joeynmt_configuration(
-            folder,
-            SIZES,
-            batch_tokens=options.batch_tokens,
-            updates=options.updates,
-            learning_rate=LEARNING_RATE,
-            smoothing=LABEL_SMOOTHING,
-            seed=options.seed,
-        )
-        file.write_text(json.dumps(configuration))
+
+        def train_theirs(batch_tokens):
+            # JoeyNMT reads YAML, of which JSON is a subset.
+            file = folder / "joeynmt.yaml"
+            configuration = joeynmt_configuration(
+                folder,
+                SIZES,
+                batch_tokens=batch_tokens,
+                updates=options.updates,
+                learning_rate=LEARNING_RATE,
+                smoothing=LABEL_SMOOTHING,
+                seed=options.seed,
+            )
+            file.write_text(json.dumps(configuration))
+            return train_joeynmt(options.joeynmt, file, options.updates)
+
         rounds = []
         with WorkerProcess(
             *(__file__, "--worker", folder, "--seed", options.seed),
             *("--batch-tokens", options.batch_tokens),
             *("--max-shapes", options.max_shapes),
         ) as ours:
-            ours("train", 2)
+            tokens, _, _ = ours("train", options.updates)
+            their_batch_tokens = find_batch_tokens(
+                lambda size: train_theirs(size)[1],
+                tokens / options.updates,
+                2 * options.batch_tokens,
+            )
             for _ in range(options.rounds):
                 tokens, seconds, parameters = ours("train", options.updates)
-                speed, their_tokens, their_parameters = train_joeynmt(
-                    options.joeynmt, file, options.updates
+                speed, their_tokens, their_parameters = train_theirs(
+                    their_batch_tokens
                 )
                 rounds.append(
                     Round(
@@ -186,10 +222,14 @@ def measure(options):
                     )
                 )
                 print(rounds[-1], flush=True)
-    return _row(options, rounds, parameters, their_parameters)
+    parameters = {
+        "keras_parameters": parameters,
+        "joeynmt_parameters": their_parameters,
+    }
+    return _row(options, their_batch_tokens, rounds, parameters)
 
 
-def _row(options, rounds, parameters, their_parameters):
+def _row(options, their_batch_tokens, rounds, parameters):
     ratios = [each.ours / each.theirs for each in rounds]
     medians = Round(*map(statistics.median, zip(*rounds, strict=True)))
     versions = subprocess.run(
@@ -212,11 +252,11 @@ def _row(options, rounds, parameters, their_parameters):
         "corpus": "multi30k_tok_en_de",
         **SIZES,
         "batch_tokens": options.batch_tokens,
+        "joeynmt_batch_tokens": their_batch_tokens,
         "max_shapes": options.max_shapes,
         "updates": options.updates,
         "rounds": options.rounds,
-        "keras_parameters": parameters,
-        "joeynmt_parameters": their_parameters,
+        **parameters,
         "keras_tokens_per_update": round(medians.our_tokens),
         "joeynmt_tokens_per_update": round(medians.their_tokens),
         "keras_tokens_per_second": round(medians.ours),
@@ -233,7 +273,7 @@ def main():
     parser.add_argument(
         "--joeynmt", help="Python of an environment with JoeyNMT 2.3"
     )
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
         "--updates", type=int, default=20, help="measured updates per round"
     )
@@ -241,7 +281,7 @@ def main():
         "--batch-tokens",
         type=int,
         default=4_700,
-        help="padded tokens per batch",
+        help="padded tokens of our batches",
     )
     parser.add_argument(
         "--max-shapes",

@@ -184,7 +184,10 @@ def _joeynmt():
         read_rows(RESULTS / "joeynmt_throughput.csv"),
         {
             "corpus": lambda row: CORPORA.get(row["corpus"], row["corpus"]),
-            "padded tokens per batch": lambda row: count(row["batch_tokens"]),
+            "target tokens per update": lambda row: count(
+                row["keras_tokens_per_update"]
+            ),
+            "JoeyNMT's": lambda row: count(row["joeynmt_tokens_per_update"]),
             "keras_deepnmt (target tokens/s)": lambda row: count(
                 row["keras_tokens_per_second"]
             ),

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.shared.result_rows import append_row, append_rows
 from benchmarks.shared.worker_process import WorkerProcess, answer_questions
+from benchmarks.speed.joeynmt_throughput import find_batch_tokens
 from benchmarks.speed.measuring.joeynmt_process import (
     joeynmt_configuration,
     train_joeynmt,
@@ -102,6 +103,24 @@ def test_joeynmt_logs_the_counted_updates_and_no_validation(tmp_path):
     assert training["updates"] > 30
     assert training["validation_freq"] > training["updates"]
     assert training["validation_freq"] % training["logging_freq"] == 0
+
+
+def test_joeynmt_gets_batches_with_as_many_real_tokens_as_ours():
+    started = []
+
+    def tokens_per_update(batch_tokens):
+        # Padding takes a larger share of large batches.
+        started.append(batch_tokens)
+        return batch_tokens**0.9
+
+    found = find_batch_tokens(tokens_per_update, 4_086, 9_400)
+    assert found**0.9 == pytest.approx(4_086, rel=0.02)
+    assert started[-1] == found and len(started) > 1
+
+
+def test_batches_of_another_size_than_ours_are_not_compared():
+    with pytest.raises(RuntimeError, match=r"4086 target tokens.*\{9400: 100"):
+        find_batch_tokens(lambda size: 100, 4_086, 9_400)
 
 
 def test_a_worker_answers_in_order_and_tells_why_it_died(tmp_path):

@@ -1,6 +1,13 @@
 """What must be true of the minutes until a BLEU is reached."""
 
+import sys
+
+import pytest
+
+from benchmarks.quality import time_to_quality
 from benchmarks.quality.time_to_quality import first_reached, reached_columns
+from benchmarks.shared.result_rows import append_row
+from benchmarks.tables.time_to_quality_tables import changes_tried, in_recipe
 
 TRAINING = {"seconds": 600.0, "target_tokens": 9_000}
 
@@ -39,3 +46,48 @@ def test_a_target_that_was_not_reached_has_no_minutes():
     columns = reached_columns(curve("38.0"), TRAINING, 500, 38.9, 39.0)
     assert columns["minutes_to_target"] == ""
     assert columns["updates_to_target"] == columns["tokens_to_target"] == ""
+
+
+def row(**changes):
+    return {"changes": "; ".join(f"{k}={v}" for k, v in changes.items())}
+
+
+def test_what_was_tried_is_the_difference_from_the_other_run():
+    base = row(**{"training.steps": 100, "training.batch_tokens": 2_400})
+    tried = row(
+        **{
+            "training.steps": 200,
+            "training.batch_tokens": 2_400,
+            "model.overrides": "{dropout: 0.2}",
+        }
+    )
+    changes = {"model.overrides": "{dropout: 0.2}"}
+    assert changes_tried(tried, base) == changes
+    assert changes_tried(row(), None) == {}
+    assert "training.batch_tokens" in changes_tried(tried, None)
+    recipe = {"model": {"overrides": {"dropout": 0.2}}}
+    assert in_recipe(changes, recipe)
+    assert not in_recipe(changes, {"model": {"overrides": {}}})
+    assert not in_recipe({"training.optimizer.name": "adam"}, {"training": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--note", "b", "--compared-with", "x"], "got 'x'. Its notes are"),
+        (["--note", "a"], "--note must differ from those of other rows"),
+        (["--note", "b", "--scale", "smoke"], "an --output of its own"),
+    ],
+)
+def test_notes_are_checked_before_training(
+    arguments, message, tmp_path, monkeypatch, capsys
+):
+    output = tmp_path / "rows.csv"
+    append_row(output, {"note": "a"})
+    if "--scale" in arguments:
+        output = time_to_quality.PUBLISHED
+    arguments = ["time_to_quality.py", *arguments, "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit):
+        time_to_quality.parse()
+    assert message in " ".join(capsys.readouterr().err.split())
