@@ -13,6 +13,7 @@ _MODULES = (
     "data",
     "decoding",
     "evaluation",
+    "figures",
     "layers",
     "losses",
     "masks",

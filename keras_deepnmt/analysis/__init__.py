@@ -6,10 +6,18 @@ from keras_deepnmt.analysis.attention_statistics import (
 from keras_deepnmt.analysis.attention_statistics import (
     attention_entropy as attention_entropy,
 )
+from keras_deepnmt.analysis.branches import branch_names as branch_names
 from keras_deepnmt.analysis.branches import gate_shares as gate_shares
 from keras_deepnmt.analysis.branches import without_branch as without_branch
+from keras_deepnmt.analysis.dense_layers import (
+    dense_layer_norms as dense_layer_norms,
+)
+from keras_deepnmt.analysis.embeddings import channel_spectra as channel_spectra
 from keras_deepnmt.analysis.embeddings import (
     embedding_similarity as embedding_similarity,
+)
+from keras_deepnmt.analysis.embeddings import (
+    principal_components as principal_components,
 )
 from keras_deepnmt.analysis.embeddings import (
     singular_value_curve as singular_value_curve,
@@ -26,6 +34,9 @@ from keras_deepnmt.analysis.layer_attention import (
 from keras_deepnmt.analysis.layer_lens import layer_lens as layer_lens
 from keras_deepnmt.analysis.layer_similarity import (
     centered_kernel_alignment as centered_kernel_alignment,
+)
+from keras_deepnmt.analysis.layer_similarity import (
+    layer_diversities as layer_diversities,
 )
 from keras_deepnmt.analysis.layer_similarity import (
     layer_similarities as layer_similarities,

@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 _CLASS = "HybridSelfAttention"
+_SIDES = ("encoder", "decoder")
 
 
 def gate_shares(
@@ -51,6 +52,35 @@ def gate_shares(
     return {name: float(mean / total) for name, mean in means.items()}
 
 
+def branch_names(model: keras.Model) -> dict[str, list[str]]:
+    """Lists the branches of hybrid self-attention in each stack of a model.
+
+    Args:
+        model: `models.Transformer`, or another model of this package.
+
+    Returns:
+        Dict `{"encoder", "decoder"}` of names as in
+        `HybridSelfAttention.branch_names`; empty lists for other attention.
+
+    Example:
+    >>> attention = keras_deepnmt.layers.HybridSelfAttention(2, ["forward"])
+    >>> model = keras_deepnmt.models.Transformer(
+    ...     11, 13, 8, 16, 2, 1, 1, encoder_self_attention=attention
+    ... )
+    >>> branch_names(model)
+    {'encoder': ['forward'], 'decoder': []}
+    """
+    config = model.get_config()
+    return {
+        side: [
+            name
+            for attention in _attention_configs(_slot(config, side))
+            for name in _names(attention)
+        ]
+        for side in _SIDES
+    }
+
+
 def without_branch(model: keras.Model, branch: str) -> keras.Model:
     """Copies a model and switches off one branch of hybrid self-attention.
 
@@ -81,8 +111,7 @@ def without_branch(model: keras.Model, branch: str) -> keras.Model:
     """
     config = copy.deepcopy(model.get_config())
     slots = {
-        side: list(_attention_configs(config.get(f"{side}_self_attention")))
-        for side in ("encoder", "decoder")
+        side: list(_attention_configs(_slot(config, side))) for side in _SIDES
     }
     # The place of the branch among those of each side's layers.
     places = {
@@ -96,8 +125,8 @@ def without_branch(model: keras.Model, branch: str) -> keras.Model:
             f"Received: {branch!r}, for {len(places)} such slots of the model."
         )
     smaller = type(model).from_config(config)
-    values = {variable.path: variable for variable in model.variables}
-    for variable in smaller.variables:
+    values = {variable.path: variable for variable in model.weights}
+    for variable in smaller.weights:
         value = ops.convert_to_numpy(values[variable.path])
         shape = tuple(variable.shape)
         if value.shape != shape:
@@ -109,6 +138,10 @@ def without_branch(model: keras.Model, branch: str) -> keras.Model:
             )
         variable.assign(value)
     return smaller
+
+
+def _slot(config, side):
+    return config.get(f"{side}_self_attention")
 
 
 def _attention_configs(config: Any):
@@ -128,12 +161,8 @@ def _remove(attention, branch):
 
     Returns its place among the branches, or `None` if there is no such branch.
     """
-    windows = attention["window"]
-    windows = [windows] if isinstance(windows, int) else list(windows)
-    names = []
-    for kind in attention["branches"]:
-        local = [f"local_{window}" for window in windows]
-        names += local if kind == "local" else [kind]
+    windows = _windows(attention)
+    names = _names(attention)
     if branch not in names:
         return None
     if len(names) == 1:
@@ -150,3 +179,17 @@ def _remove(attention, branch):
             name for name in attention["branches"] if name != kind
         ]
     return names.index(branch)
+
+
+def _names(attention):
+    """The names of a layer's branches, in its order, from its config."""
+    names = []
+    for kind in attention["branches"]:
+        local = [f"local_{window}" for window in _windows(attention)]
+        names += local if kind == "local" else [kind]
+    return names
+
+
+def _windows(attention):
+    windows = attention["window"]
+    return [windows] if isinstance(windows, int) else list(windows)

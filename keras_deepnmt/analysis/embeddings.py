@@ -94,3 +94,89 @@ def embedding_similarity(
         "all": float(cosines.mean()),
         "non_shared": float(cosines[differ].mean()) if any(differ) else np.nan,
     }
+
+
+def principal_components(matrix: np.ndarray, number: int = 2) -> np.ndarray:
+    """Projects the rows of a matrix to their first principal components.
+
+    Args:
+        matrix: Array `(V, D)`, such as a model's embeddings.
+        number: Number of components.
+
+    Returns:
+        Array `(V, number)`: the coordinates of each row, centered, those with
+        the largest variance first. The entry of largest size in each direction
+        is positive.
+
+    Raises:
+        ValueError: if the matrix has fewer rows or columns than components.
+
+    Example:
+    >>> matrix = np.array([[0.0, 3.0], [0.0, 1.0]])
+    >>> principal_components(matrix, 1).round(3).tolist()
+    [[1.0], [-1.0]]
+    """
+    matrix = np.asarray(matrix, "float64")
+    if matrix.ndim != 2 or min(matrix.shape) < number:
+        raise ValueError(
+            "`matrix` must have at least as many rows and columns as "
+            f"components. Received: shape {matrix.shape}, number={number}."
+        )
+    centered = matrix - matrix.mean(axis=0)
+    directions = np.linalg.svd(centered, full_matrices=False)[2][:number]
+    largest = np.abs(directions).argmax(axis=1)
+    signs = np.sign(directions[np.arange(number), largest])
+    return centered @ (directions * signs[:, None]).T
+
+
+def channel_spectra(
+    matrix: np.ndarray,
+    channel_weights: np.ndarray,
+    number: int | None = None,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Compares the spectra of channels that a decoder uses much and little.
+
+    The channels of the embeddings are ranked by their weight, such as that of
+    the embeddings in the last decoder block of
+    `layers.FineGrainedLayerAttention` (Liu et al., 2021).
+
+    Args:
+        matrix: Array `(V, D)`, the embeddings.
+        channel_weights: Array `(D,)`.
+        number: Number of channels in each group. Defaults to half of them.
+        seed: Seed of the random group.
+
+    Returns:
+        `singular_value_curve` of the channels with the largest weights,
+        `"most"`, with the smallest ones, `"least"`, and of `"random"` ones.
+
+    Raises:
+        ValueError: if there is not a weight for each channel, or there are
+            fewer channels than `number`.
+
+    Example:
+    >>> curves = channel_spectra(np.eye(4), np.arange(4.0))
+    >>> {name: curve.shape for name, curve in curves.items()}
+    {'most': (2,), 'least': (2,), 'random': (2,)}
+    """
+    matrix, weights = np.asarray(matrix), np.asarray(channel_weights)
+    width = matrix.shape[-1]
+    number = width // 2 if number is None else number
+    if weights.shape != (width,) or not 1 <= number <= width:
+        raise ValueError(
+            f"`channel_weights` must have the shape ({width},), and `number` "
+            f"lie between 1 and {width}. Received: shape {weights.shape}, "
+            f"number={number}."
+        )
+    order = np.argsort(-weights, kind="stable")
+    random = np.random.default_rng(seed).choice(width, number, replace=False)
+    groups = {
+        "most": order[:number],
+        "least": order[-number:],
+        "random": random,
+    }
+    return {
+        name: singular_value_curve(matrix[:, channels])
+        for name, channels in groups.items()
+    }

@@ -1,8 +1,11 @@
-"""Similarity of what layers represent: centered kernel alignment."""
+"""Similarity and diversity of what layers represent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import keras
 import numpy as np
+
+from keras_deepnmt.layers.layer_diversity import diversity
 
 
 def centered_kernel_alignment(x: np.ndarray, y: np.ndarray) -> float:
@@ -64,6 +67,50 @@ def layer_similarities(
     >>> names, similarities.round(3).tolist()
     (['one', 'other'], [[1.0, 1.0], [1.0, 1.0]])
     """
+    return _compare_all(states, mask, centered_kernel_alignment)
+
+
+def layer_diversities(
+    states: Mapping[str, np.ndarray], mask: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Computes the diversity of all pairs of layers at the real positions.
+
+        D(H^l, H^m) = 1 / N sum_n (1 - cos^2(h^l_n, h^m_n))
+
+    (Dou et al., 2018, Eq. 10, there for adjacent layers): 0 if the states point
+    in the same or opposite directions, 1 if they are orthogonal.
+
+    Args:
+        states: Arrays `(B, S, D)` by name, such as the tensors
+            `encoder_block_*/output` of `record`.
+        mask: Bool array `(B, S)`, `True` = real token.
+
+    Returns:
+        The names, and a symmetric array of diversities in their order.
+
+    Raises:
+        ValueError: if a state does not fit the mask.
+
+    Example:
+    >>> states = {"one": np.eye(3)[None], "other": np.eye(3)[None, ::-1]}
+    >>> names, table = layer_diversities(states, np.ones((1, 3), bool))
+    >>> names, table.round(3).tolist()
+    (['one', 'other'], [[0.0, 0.667], [0.667, 0.0]])
+    """
+
+    def mean_diversity(x, y):
+        values = diversity([x[None], y[None]])  # (1, n)
+        return float(keras.ops.convert_to_numpy(values).mean())
+
+    return _compare_all(states, mask, mean_diversity)
+
+
+def _compare_all(
+    states: Mapping[str, np.ndarray],
+    mask: np.ndarray,
+    compare: Callable[[np.ndarray, np.ndarray], float],
+) -> tuple[list[str], np.ndarray]:
+    """Compares the real positions of all pairs of layers."""
     mask = np.asarray(mask, "bool")
     tokens = {}
     for name, state in states.items():
@@ -77,10 +124,7 @@ def layer_similarities(
     names = list(tokens)
     table = np.array(
         [
-            [
-                centered_kernel_alignment(tokens[one], tokens[other])
-                for other in names
-            ]
+            [compare(tokens[one], tokens[other]) for other in names]
             for one in names
         ]
     )

@@ -54,7 +54,8 @@ def recorded_names(model: keras.Model) -> list[str]:
 
     They are called as the layer that computes them, a slash and what they are:
     `weights` of attention, of shape `(B, N, T, S)`, or of hybrid attention
-    `(B, n, N, T, S)` for n branches; `gate_BRANCH`; `roles`; `share` of a
+    `(B, n, N, T, S)` for n branches, or of dense attention `(B, n, T, S)` for n
+    pairs of keys and values; `gate_BRANCH`; `roles`; `share` of a
     surface fusion; and `output` of blocks and aggregation nodes. What a layer
     computes in a second call of the same pass is called `NAME_2`.
 
@@ -73,6 +74,9 @@ def recorded_names(model: keras.Model) -> list[str]:
         "source_ids": np.array([[UNKNOWN_ID, END_ID]], "int32"),
         "target_ids": np.array([[BEGIN_ID, UNKNOWN_ID]], "int32"),
     }
+    if not model.built:
+        # Keras may call a layer once more to build it.
+        model(ids)
     return list(_run(model, ids))
 
 

@@ -12,6 +12,8 @@ VERBS = {
     "translate": "Translate standard input to standard output, line by line.",
     "score": "Compute the log-probabilities of existing translations.",
     "evaluate": "Compute BLEU, chrF and TER of runs or translations.",
+    "analyze": "Draw what the layers of a run's model have learned.",
+    "report": "Write an HTML page about one or several runs.",
     "average": "Average the weights of the last checkpoints of a run.",
     "export": "Export a run as a SavedModel for TensorFlow Serving.",
     "verify": "Check that an exported model still gives the recorded output.",

@@ -27,6 +27,10 @@ from keras_deepnmt.data.corpora import CorpusOptions as CorpusOptions
 from keras_deepnmt.data.known_corpora.finding import (
     list_named_corpora as list_named_corpora,
 )
+from keras_deepnmt.data.lexical_table import LexicalTable as LexicalTable
+from keras_deepnmt.data.lexical_table import (
+    learn_lexical_table as learn_lexical_table,
+)
 from keras_deepnmt.data.pair_store import PairStore as PairStore
 from keras_deepnmt.data.preparation.options import (
     PrepareOptions as PrepareOptions,

@@ -33,6 +33,9 @@ from keras_deepnmt.evaluation.sentence_groups import (
 from keras_deepnmt.evaluation.sentence_groups import (
     bleu_by_source_length as bleu_by_source_length,
 )
+from keras_deepnmt.evaluation.sentence_scores import (
+    sentence_bleu as sentence_bleu,
+)
 from keras_deepnmt.evaluation.significance import Comparison as Comparison
 from keras_deepnmt.evaluation.significance import SignTest as SignTest
 from keras_deepnmt.evaluation.significance import (

@@ -133,7 +133,8 @@ class MultiStepAttention(keras.layers.Layer):
         )  # (B, n S, D)
         weights = _compute_weights(query, key, num_pairs, memory_padding_mask)
         weights = ops.cast(weights, self.compute_dtype)  # (B, T, n, S)
-        record(self, "weights", weights)
+        # A pair of keys and values has the place of a head: (B, n, T, S).
+        record(self, "weights", lambda: ops.moveaxis(weights, 2, 1))
         flat = ops.reshape(weights, (*ops.shape(query)[:2], -1))
         context = ops.matmul(flat, value)  # (B, T, D), Eq. 8 to 10
         factor = _compute_variance_factor(weights, memory_padding_mask)

@@ -15,12 +15,16 @@ _recorder: contextvars.ContextVar[Callable[[str, Any], None] | None] = (
 def record(layer: keras.layers.Layer, name: str, tensor: Any) -> None:
     """Hands a tensor of a layer to the recorder, if there is one.
 
+    A function is called for the tensor, only if there is a recorder.
+
     Without a recorder nothing happens: the tensor is not kept, and a compiled
     program does not contain it unless the layer needs it.
     """
     recorder = _recorder.get()
     if recorder is not None:
-        recorder(f"{layer.path}/{name}", tensor)
+        recorder(
+            f"{layer.path}/{name}", tensor() if callable(tensor) else tensor
+        )
 
 
 @contextlib.contextmanager

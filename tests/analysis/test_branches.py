@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_deepnmt.analysis import gate_shares, record, without_branch
+from keras_deepnmt.analysis import (
+    branch_names,
+    gate_shares,
+    record,
+    without_branch,
+)
 from keras_deepnmt.layers import HybridSelfAttention
 from keras_deepnmt.models import Transformer
 
@@ -98,13 +103,22 @@ def test_the_fusion_leaves_the_branch_out(fusion, branch):
     )
 
 
+def test_names_are_those_of_the_layer():
+    model = make("sum")
+    attention = model.encoder_blocks[0].attention
+    assert branch_names(model) == {
+        "encoder": list(attention.branch_names),
+        "decoder": [],
+    }
+
+
 def test_everything_else_keeps_its_weights():
     model = make("gated_sum")
     other = without_branch(model, "forward")
-    paths = {variable.path: variable for variable in model.variables}
-    for variable in other.variables:
+    paths = {variable.path: variable for variable in model.weights}
+    for variable in other.weights:
         np.testing.assert_array_equal(variable, paths[variable.path])
-    gone = len(model.variables) - len(other.variables)
+    gone = len(model.weights) - len(other.weights)
     assert gone == 2 * 2  # two kernels of a gate in each of two blocks
     assert np.isfinite(ops.convert_to_numpy(other(ids()))).all()
 

@@ -105,9 +105,16 @@ def test_every_part_of_the_papers_layers_has_a_name():
     assert "encoder_block_4/output" in names
 
 
-def test_gates_and_roles_are_shares():
-    recorded = record(make("everything_tiny"), ["*/gate_*", "*/roles"])
-    for name, value in recorded(ids()).items():
+@pytest.mark.parametrize(
+    ("preset", "pattern"),
+    [
+        ("everything_tiny", "*/gate_*"),
+        ("role_interaction_softmax_tiny", "*/roles"),
+        ("role_interaction_onehot_tiny", "*/roles"),
+    ],
+)
+def test_gates_and_roles_are_shares(preset, pattern):
+    for name, value in record(make(preset), pattern)(ids()).items():
         value = ops.convert_to_numpy(value)
         assert value.min() >= 0 and value.max() <= 1, name
         if name.endswith("roles"):

@@ -10,6 +10,7 @@ from package_tree import imports, package_of, refuse, relative, source_files
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
+    {"figures"},
     {"runs"},
     {"recipes", "training", "evaluation", "serving", "analysis"},
     {"translator"},

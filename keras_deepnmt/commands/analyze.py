@@ -1,0 +1,77 @@
+"""`deepnmt analyze`: figures of what a run's model has learned."""
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.options.analyzed_sentences import (
+    add_analyzed_sentences,
+    analyzed_sentences,
+    check_sides,
+)
+from keras_deepnmt.commands.options.compilation import (
+    start_backend,
+)
+from keras_deepnmt.commands.options.parser import (
+    VerbParser,
+    add_run_folder,
+    did_you_mean,
+)
+from keras_deepnmt.commands.terminal.console import Console
+from keras_deepnmt.errors import UserError
+
+EXAMPLE = """
+deepnmt analyze runs/demo
+deepnmt analyze runs/hybrid --what branches attention --output figures
+deepnmt analyze runs/roles --what roles --token die
+"""
+CONTINUE = "Run the same command again."
+# Of `keras_deepnmt.figures.ANALYSES`, which needs the backend; a test compares.
+NAMES = (
+    *("attention", "similarity", "lens", "ablation", "embeddings"),
+    *("aggregation", "branches", "layer_attention", "roles", "dense_layers"),
+)
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds the options of `deepnmt analyze`."""
+    add_run_folder(parser)
+    parser.add_argument(
+        "--what",
+        type=str,
+        nargs="+",
+        metavar="NAME",
+        help=f"Analyses to make: any of {', '.join(NAMES)}. Default: all that "
+        "the model's layers have.",
+    )
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=str,
+        metavar="DIR",
+        help="Folder for the figures, as PNG, SVG and CSV. Default: the folder "
+        "figures in the run.",
+    )
+    add_analyzed_sentences(parser)
+
+
+def run(options: Namespace) -> None:
+    """Writes the figures of a run and prints the names of the files."""
+    check_sides(options.source, options.target)
+    unknown = [name for name in options.what or () if name not in NAMES]
+    if unknown:
+        raise UserError(
+            f"--what: unknown analysis {unknown[0]}."
+            f"{did_you_mean(unknown[0], NAMES)} Known are: {', '.join(NAMES)}."
+        )
+    console = Console(options.quiet)
+    start_backend()
+    from keras_deepnmt.figures import AnalyzedRun, analyze, save_figures
+
+    run = AnalyzedRun(options.run, **analyzed_sentences(options))
+    figures = analyze(
+        run,
+        options.what,
+        lambda each: console.print_stage(f"{each.name}: {each.summary}"),
+    )
+    folder = options.output or run.run.directory / "figures"
+    for file in save_figures(figures, folder):
+        print(file)

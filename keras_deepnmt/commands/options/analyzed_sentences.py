@@ -1,0 +1,68 @@
+"""The options of the commands that analyse runs: sentences, a token."""
+
+from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
+
+from keras_deepnmt.commands.options.compilation import add_compile
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.errors import UserError
+
+
+def add_analyzed_sentences(parser: VerbParser) -> None:
+    """Adds the options that choose what is translated and looked at."""
+    parser.add_argument(
+        "--sentences",
+        type=PositiveInt,
+        default=200,
+        metavar="N",
+        help="Largest number of sentences to look at.",
+    )
+    parser.add_argument(
+        "--split",
+        type=str,
+        default="test",
+        metavar="{test,valid}",
+        help="Split of the run's own data. Ignored if --source and --target "
+        "are given.",
+    )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}",
+            type=str,
+            metavar="FILE",
+            help=f"Text file with {side} sentences, one per line. Both sides "
+            "are needed; they replace the run's own data.",
+        )
+    parser.add_argument(
+        "--prepared",
+        type=str,
+        metavar="DIR",
+        help="The run's prepared data, if the folder was moved since training.",
+    )
+    parser.add_argument(
+        "--token",
+        type=str,
+        default="der",
+        metavar="WORD",
+        help="Source token whose roles are listed.",
+    )
+    add_compile(parser, lazily=False)
+
+
+def check_sides(source: str | None, target: str | None) -> None:
+    """Refuses one of two files without the other."""
+    if bool(source) != bool(target):
+        raise UserError("--source and --target must be given together.")
+
+
+def analyzed_sentences(options: Namespace) -> dict[str, object]:
+    """Returns the arguments of `AnalyzedRun` that the options give."""
+    return {
+        "num_sentences": options.sentences,
+        "split": options.split,
+        "source_file": options.source,
+        "target_file": options.target,
+        "prepared_dir": options.prepared,
+        "token": options.token,
+        "compiled": options.compile is not False,
+    }

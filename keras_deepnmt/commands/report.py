@@ -1,0 +1,77 @@
+"""`deepnmt report`: one HTML page about one or several runs."""
+
+from pathlib import Path
+
+from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
+
+from keras_deepnmt.commands.options.analyzed_sentences import (
+    add_analyzed_sentences,
+    analyzed_sentences,
+    check_sides,
+)
+from keras_deepnmt.commands.options.compilation import (
+    start_backend,
+)
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.console import Console
+from keras_deepnmt.errors import UserError
+
+EXAMPLE = """
+deepnmt report runs/demo
+deepnmt report runs/plain runs/hybrid --output report.html
+"""
+CONTINUE = "No report was written; run the same command again."
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds the options of `deepnmt report`."""
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        type=str,
+        nargs="+",
+        help="Folders of finished runs. Those after the first one are compared "
+        "with it.",
+    )
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=str,
+        metavar="FILE",
+        help="HTML file to write. Default: report.html in the first run.",
+    )
+    add_analyzed_sentences(parser)
+    parser.add_argument(
+        "--resamples",
+        type=PositiveInt,
+        default=1_000,
+        metavar="N",
+        help="Samples of the bootstrap intervals and tests.",
+    )
+
+
+def run(options: Namespace) -> None:
+    """Writes the page and prints the name of its file."""
+    check_sides(options.source, options.target)
+    repeated = {name for name in options.runs if options.runs.count(name) > 1}
+    if repeated:
+        raise UserError(f"{', '.join(sorted(repeated))}: given more than once.")
+    output = Path(options.output or Path(options.runs[0]) / "report.html")
+    if output.is_dir() or not output.parent.is_dir():
+        raise UserError(
+            f"{output}: cannot be written. Give a file in an existing folder."
+        )
+    console = Console(options.quiet)
+    start_backend()
+    from keras_deepnmt.figures import report
+    from keras_deepnmt.files import write_text
+
+    page = report(
+        options.runs,
+        num_resamples=options.resamples,
+        on_stage=console.print_stage,
+        **analyzed_sentences(options),
+    )
+    write_text(output, page)
+    print(output)

@@ -1,0 +1,1 @@
+"""The figures of one run, a module for each analysis."""

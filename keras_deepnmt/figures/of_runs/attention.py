@@ -1,0 +1,164 @@
+"""Figures of attention: entropy of each head, and maps of some sentences."""
+
+import numpy as np
+
+from keras_deepnmt.analysis import (
+    align_by_attention,
+    attention_entropy,
+    branch_names,
+)
+from keras_deepnmt.figures.analyzed_run import AnalyzedRun
+from keras_deepnmt.figures.figure import Figure, HeatMap, Table
+
+_END = "/weights"
+NUM_SENTENCES = 3
+# A longer sentence makes a map that cannot be read.
+MOST_TOKENS = 25
+
+
+def attention_figures(run: AnalyzedRun) -> list[Figure]:
+    """Entropy of each head, attention maps of short sentences, alignments."""
+    names = [name for name in run.names if name.endswith(_END)]
+    if not names:
+        return []
+    rows = short_sentences(run)
+    tensors = run.record(names, rows)
+    return [
+        _entropies(run, names),
+        *_encoder_maps(run, tensors, rows),
+        *_cross_maps(run, tensors, rows),
+    ]
+
+
+def short_sentences(run: AnalyzedRun, number: int = NUM_SENTENCES) -> list[int]:
+    """Chooses the longest sentences that still make a readable figure."""
+    lengths = np.maximum(run.source_mask.sum(1), run.target_mask.sum(1))
+    fitting = np.flatnonzero(lengths <= MOST_TOKENS)
+    if not len(fitting):
+        return [int(lengths.argmin())]
+    order = fitting[np.argsort(-lengths[fitting], kind="stable")]
+    return sorted(int(row) for row in order[:number])
+
+
+def cross_attention_name(names: list[str]) -> str | None:
+    """The attention of the last decoder block to the source, if recorded."""
+    cross = [name for name in names if name.endswith(f"cross_attention{_END}")]
+    if not cross:
+        # The attention of convolutional decoder blocks.
+        cross = [n for n in names if n.startswith("decoder") and _is_only(n)]
+    return cross[-1] if cross else None
+
+
+def _is_only(name):
+    return name.count("/") == 2 and name.endswith(f"/attention{_END}")
+
+
+def _entropies(run, names):
+    """A heat map of layers and heads; a row for each branch of a layer."""
+    rows, values = [], []
+    tensors = run.record(names)
+    branches = branch_names(run.model)
+    for name, weights in tensors.items():
+        layer = name.removesuffix(_END)
+        is_source = layer.startswith("encoder")
+        mask = run.source_mask if is_source else run.target_mask
+        entropy = attention_entropy(weights, mask)
+        if entropy.ndim == 1:
+            entropy = entropy[None]
+        of_layer = branches[layer.split("_")[0]] if len(entropy) > 1 else []
+        for index, heads in enumerate(entropy):
+            branch = f" {of_layer[index]}" if of_layer else ""
+            rows.append(layer.replace("_", " ") + branch)
+            values.append(heads)
+    width = max(map(len, values))
+    table = np.full((len(values), width), np.nan)
+    for row, heads in zip(table, values, strict=True):
+        row[: len(heads)] = heads
+    return HeatMap(
+        name="attention_entropy",
+        title="Entropy of attention",
+        caption="0: each query attends to one position; ln S: to S positions "
+        f"equally. Mean over the real tokens of {len(run.sources)} sentences.",
+        values=table,
+        row_names=rows,
+        column_names=[str(head) for head in range(1, width + 1)],
+        row_label="attention",
+        column_label="head",
+        unit="entropy (nats)",
+    )
+
+
+def _encoder_maps(run, tensors, rows):
+    """Self-attention of the first encoder block, a map for each branch."""
+    names = [name for name in tensors if name.startswith("encoder_block_1/")]
+    figures = []
+    branches = branch_names(run.model)["encoder"]
+    tokens = run.source_tokens(rows[0])
+    for name in names:
+        weights = tensors[name][0]  # ([n,] N, S, S)
+        maps = weights if weights.ndim == 4 else weights[None]
+        for index, heads in enumerate(maps):
+            branch = branches[index] if len(maps) > 1 else ""
+            stem = f"self_attention_{branch}" if branch else "self_attention"
+            figures.append(
+                HeatMap(
+                    name=stem,
+                    title=f"Self-attention, {branch or 'encoder block 1'}",
+                    caption="First encoder block"
+                    f"{f', branch {branch}' if branch else ''}, mean over "
+                    "heads; each row sums to 1.",
+                    values=heads.mean(0)[: len(tokens), : len(tokens)],
+                    row_names=tokens,
+                    column_names=tokens,
+                    row_label="query",
+                    column_label="key",
+                    unit="weight",
+                )
+            )
+    return figures
+
+
+def _cross_maps(run, tensors, rows):
+    """Cross-attention of the last decoder block, and what it aligns."""
+    name = cross_attention_name(list(tensors))
+    if name is None:
+        return []
+    figures: list[Figure] = []
+    weights = tensors[name]
+    source_mask = run.source_mask[rows]
+    pairs = align_by_attention(weights, source_mask, run.target_mask[rows])
+    aligned = []
+    for index, row in enumerate(rows):
+        source, target = run.source_tokens(row), run.target_tokens(row)
+        values = weights[index].mean(0)[: len(target), : len(source)]
+        figures.append(
+            HeatMap(
+                name=f"cross_attention_{index + 1}",
+                title=f"Attention to the source, sentence {run.rows[row] + 1}",
+                caption=f"{name.removesuffix(_END).replace('_', ' ')}, mean "
+                "over heads. A row is the label that is predicted; it sums "
+                "to 1.",
+                values=values,
+                row_names=target,
+                column_names=source,
+                row_label="label",
+                column_label="source",
+                unit="weight",
+                limits=(0.0, 1.0),
+            )
+        )
+        aligned += [
+            [run.rows[row] + 1, target[t], source[s], round(values[t, s], 4)]
+            for s, t in pairs[index]
+        ]
+    figures.append(
+        Table(
+            name="attention_alignment",
+            title="Alignment by attention",
+            caption="The source token with the largest mean weight for each "
+            "label.",
+            header=["sentence", "label", "source token", "weight"],
+            rows=aligned,
+        )
+    )
+    return figures

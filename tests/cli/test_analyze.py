@@ -1,0 +1,110 @@
+"""What must be true of `deepnmt analyze` and `deepnmt report`, for their users.
+
+* figures are written as PNG, SVG and CSV, and the files are printed
+* a report is one HTML file that needs no other and no network, and holds the
+  scores, curves, sentences and figures of all runs
+* what cannot be analysed is refused in one line
+"""
+
+import html.parser
+import json
+import re
+import shutil
+
+import pytest
+
+
+class Page(html.parser.HTMLParser):
+    """Collects the tags, their attributes and the text of a page."""
+
+    VOID = {"meta", "br", "img", "link"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.attributes, self.texts = [], [], []
+        self.headings = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes += [(tag, name, value) for name, value in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+        if self.open and self.open[-1] in ("h2", "h3"):
+            self.headings.append(data)
+
+
+@pytest.fixture
+def runs(digits, tmp_path, monkeypatch):
+    """Two copies of a run in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("first", "second"):
+        shutil.copytree(digits / "run", tmp_path / name)
+    return tmp_path
+
+
+def test_figures_are_written_and_printed(deepnmt, runs):
+    done = deepnmt("analyze", "first", "--what", "lens", "ablation")
+    assert done.code == 0, done.err
+    assert "lens: what each decoder block would predict" in done.err
+    files = [runs / line for line in done.out.splitlines()]
+    assert all(file.is_file() for file in files)
+    assert {file.parent for file in files} == {runs / "first" / "figures"}
+    names = {file.name for file in files}
+    assert {"layer_lens.png", "layer_lens.svg", "layer_lens.csv"} <= names
+    assert "source_ablation_1.png" in names
+    words = ["--what", "similarity", "--output", "drawn", "--quiet"]
+    files = [runs / "texts.source", runs / "texts.target"]
+    for file in files:
+        file.write_text("1 2 3\n")
+    words += ["--source", files[0], "--target", files[1]]
+    done = deepnmt("analyze", "first", *words)
+    # A model of one block has no pairs of blocks.
+    assert done.code == 2 and "it lacks two blocks" in done.err
+
+
+def test_what_cannot_be_analysed_is_refused(refused, runs):
+    error = refused("analyze", "first", "--what", "atention")
+    assert 'Did you mean "attention"?' in error
+    error = refused("analyze", "first", "--what", "roles", "--quiet")
+    assert "lacks role interaction" in error
+    assert not (runs / "first" / "figures").exists()
+    assert "given together" in refused("analyze", "first", "--source", "x")
+    assert "given more than once" in refused("report", "first", "first")
+    error = refused("report", "first", "--output", "missing/report.html")
+    assert "existing folder" in error
+
+
+def test_a_report_is_one_page_with_everything(deepnmt, runs):
+    words = ["--sentences", "20", "--resamples", "100"]
+    done = deepnmt("report", "first", "second", *words)
+    assert done.code == 0, done.err
+    assert done.out == "first/report.html\n"
+    text = (runs / "first" / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.open == []
+    for expected in (
+        *("Runs", "Scores", "Training", "Sentences"),
+        *("Inside first", "Inside second", "Differences from first"),
+        *("Sign test against first", "BLEU by the length of the source"),
+        *("Best translations of first", "Worst translations of second"),
+        *("Validation loss", "Entropy of attention"),
+    ):
+        assert expected in page.headings
+    # Links lead to places of the page; nothing is loaded from elsewhere.
+    for tag, name, value in page.attributes:
+        if name in ("src", "href", "xlink:href"):
+            assert value.startswith(("#", "data:image/png;base64,")), tag
+    assert not re.search(r"url\((?!#)|@import|<script", text)
+    (row,) = json.loads((runs / "first" / "scores.json").read_text())[
+        "evaluations"
+    ]
+    assert f"{row['scores']['bleu']['value']:.2f}" in page.texts

@@ -1,0 +1,56 @@
+"""Short runs on the demo corpus whose models have all kinds of layers."""
+
+import pytest
+
+from keras_deepnmt.data.demo import write_demo_corpus
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.translator import Translator
+
+RECIPE = """\
+name: {preset}.figures
+model:
+  preset: {preset}
+  overrides: {overrides}
+data:
+  train: [{{source: {folder}/train.de, target: {folder}/train.en}}]
+  valid: {{source: {folder}/valid.de, target: {folder}/valid.en}}
+  test: {{source: {folder}/test.de, target: {folder}/test.en}}
+  vocabulary_size: 250
+training:
+  steps: 4
+  batch_tokens: 400
+  max_shapes: 1
+  jit_compile: false
+  validate_every: 2
+  checkpoint_every: 4
+decoding:
+  num_beams: 2
+"""
+PRESETS = {
+    "everything_tiny": "{hidden_dim: 16, intermediate_dim: 16, num_heads: 2}",
+    "dense_nmt_1_tiny": "{}",
+    "role_interaction_softmax_tiny": "{hidden_dim: 16, intermediate_dim: 16, "
+    "num_heads: 2, num_encoder_layers: 1, num_decoder_layers: 1}",
+}
+
+
+@pytest.fixture(scope="session")
+def run_dirs(tmp_path_factory):
+    """The folder of a run by its preset."""
+    root = tmp_path_factory.mktemp("figures")
+    write_demo_corpus(root, num_train=300, num_valid=10, num_test=30)
+    folders = {}
+    for preset, overrides in PRESETS.items():
+        file = root / f"{preset}.yaml"
+        file.write_text(
+            RECIPE.format(preset=preset, overrides=overrides, folder=root)
+        )
+        folders[preset] = root / preset
+        with pytest.MonkeyPatch.context() as patch:
+            # Validations of untrained models would take long.
+            patch.setattr(
+                Translator, "translate", lambda self, texts, **_: list(texts)
+            )
+            train(load_recipe(file), folders[preset], quiet=True)
+    return folders
