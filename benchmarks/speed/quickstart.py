@@ -82,6 +82,7 @@ def bleu_of(output):
 
 
 def main(argv=None):
+    """Measures a few rounds."""
     parser = argparse.ArgumentParser(
         description="How long `deepnmt quickstart` takes."
     )

@@ -37,6 +37,7 @@ def speed_tables():
         *_compilation_cache(),
         *_first_updates(),
         *_translation_start(),
+        *_quickstart(),
         *_layers(),
     ]
 
@@ -302,6 +303,25 @@ def _translation_start():
                 row["cached_seconds_median"], 1
             ),
         },
+    )
+
+
+def _quickstart():
+    rows = read_rows(RESULTS / "quickstart.csv")
+    # Those of the last measured commit, one for each round.
+    rows = [row for row in rows if row["commit"] == rows[-1]["commit"]]
+    return table_section(
+        "Quickstart",
+        rows,
+        {
+            "whole command (s)": lambda row: row["seconds"],
+            "training (s)": lambda row: row["training_seconds"],
+            "test set (s)": lambda row: row["evaluation_seconds"],
+            "export (s)": lambda row: row["export_seconds"],
+            "test BLEU": lambda row: decimals(row["bleu"], 1),
+        },
+        "With an empty cache of compilations; one row for each round, with "
+        f"the same seed. BLEU: `{rows[0]['bleu_signature']}`." if rows else "",
     )
 
 
