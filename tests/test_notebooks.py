@@ -6,8 +6,22 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+# Of any checkout; the others run in the thorough stage.
+IN_EVERY_RUN = {"01_transformer_from_layers", "07_many_devices"}
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-FILES = [pytest.param(path, id=path.stem) for path in NOTEBOOKS]
+FILES = [
+    pytest.param(
+        path,
+        id=path.stem,
+        marks=() if path.stem in IN_EVERY_RUN else pytest.mark.thorough,
+    )
+    for path in NOTEBOOKS
+]
+INSTALL = """try:
+    import keras_deepnmt
+except ImportError:
+    %pip install -q "..[analysis]"
+    import keras_deepnmt"""
 
 
 def code_cells(path):
@@ -15,7 +29,6 @@ def code_cells(path):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("path", FILES)
 def test_runs_in_smoke_scale(path, tmp_path, monkeypatch):
     monkeypatch.setenv("DEEPNMT_SCALE", "smoke")
@@ -24,6 +37,30 @@ def test_runs_in_smoke_scale(path, tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=300, kernel_name="python3").execute(
         cwd=str(tmp_path)
     )
+
+
+def test_there_is_one_for_each_paper():
+    assert [path.stem for path in NOTEBOOKS] == [
+        "00_quickstart",
+        "01_transformer_from_layers",
+        "02_layer_aggregation",
+        "03_hybrid_self_attention",
+        "04_layer_attention_and_surface_fusion",
+        "05_role_interaction",
+        "06_dense_nmt",
+        "07_many_devices",
+        "08_export_and_serve",
+        "09_compose_papers",
+    ]
+
+
+def test_the_first_cell_installs_the_package_when_it_is_missing():
+    offenders = [
+        path.name
+        for path in NOTEBOOKS
+        if not code_cells(path)[0].source.startswith(INSTALL)
+    ]
+    assert not offenders, f"Begin with `INSTALL`: {offenders}"
 
 
 def test_each_is_committed_with_the_outputs_of_one_whole_run():

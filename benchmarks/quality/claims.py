@@ -37,10 +37,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.quality.measuring.claims_summary import summarize
-from benchmarks.quality.measuring.seed_statistics import (
-    v_measure,
-    v_measure_by_chance,
-)
 from benchmarks.shared.result_rows import (
     append_rows,
     git_commit,
@@ -117,6 +113,7 @@ def _roles(assignment):
 
 def _agreement(corpus, model, seed):
     from benchmarks.quality.measuring import claim_models
+    from keras_deepnmt.analysis import v_measure, v_measure_by_chance
 
     functions, roles = claim_models.roles_of_der(corpus, model)
     agreement = v_measure(functions, roles)

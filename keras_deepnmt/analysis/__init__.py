@@ -45,6 +45,10 @@ from keras_deepnmt.analysis.recorded_model import record as record
 from keras_deepnmt.analysis.recorded_model import (
     recorded_names as recorded_names,
 )
+from keras_deepnmt.analysis.role_agreement import v_measure as v_measure
+from keras_deepnmt.analysis.role_agreement import (
+    v_measure_by_chance as v_measure_by_chance,
+)
 from keras_deepnmt.analysis.roles import RoleUse as RoleUse
 from keras_deepnmt.analysis.roles import role_entropy as role_entropy
 from keras_deepnmt.analysis.roles import role_uses as role_uses

@@ -30,6 +30,7 @@ deepnmt evaluate runs/demo
 deepnmt evaluate runs/demo --source test.en --target test.de --tokenize none
 deepnmt evaluate runs/plain runs/hybrid --details --differences changed.tsv
 deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
+deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
 """
 CONTINUE = "No score was written; run the same command again."
 
@@ -94,8 +95,10 @@ def _add_text_options(parser):
     parser.add_argument(
         "--references",
         type=str,
+        nargs="+",
         metavar="FILE",
-        help="Text file with the references of --hypotheses.",
+        help="Text files with the references of --hypotheses: one, or one for "
+        "each set of references.",
     )
 
 
@@ -131,6 +134,18 @@ def _add_scoring_options(parser):
 
 
 def _add_tables(parser):
+    parser.add_argument(
+        "--rouge",
+        action="store_true",
+        help="Also print ROUGE-1, ROUGE-2 and ROUGE-L, for summaries.",
+    )
+    parser.add_argument(
+        "--m2",
+        type=str,
+        metavar="FILE",
+        help="File with gold edits in M² format: also print precision, recall "
+        "and F0.5 of corrections (MaxMatch).",
+    )
     parser.add_argument(
         "--details",
         action="store_true",
@@ -191,6 +206,14 @@ def _check(options):
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise UserError(f"{', '.join(repeated)}: given more than once.")
+    one_reference = {
+        "--details": options.details,
+        "--ladder": options.ladder,
+        "--differences": options.differences,
+    }
+    for name, given in one_reference.items():
+        if given and options.references and len(options.references) > 1:
+            raise UserError(f"{name} needs a single file of --references.")
     if options.output is not None and len(options.runs) != 1:
         raise UserError("--output needs exactly one run.")
     if options.differences is not None and len(names) < 2:
@@ -246,6 +269,10 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
     tables = [score_tables.scores(text, options.resamples)]
     if len(text.systems) > 1:
         tables += score_tables.comparisons(text, options.resamples)
+    if options.rouge:
+        tables.append(score_tables.rouge(text))
+    if options.m2 is not None:
+        tables.append(score_tables.corrections(text, options.m2))
     if options.details:
         tables += score_tables.details(text)
     if options.ladder:

@@ -38,8 +38,9 @@ def corpus_scores(
     tokenize: str = "13a",
     lowercase: bool = False,
     num_resamples: int = 1,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> dict[str, Score]:
-    """Scores a corpus of translations against one reference each.
+    """Scores a corpus of translations against their references.
 
     Args:
         hypotheses: Translations, detokenized unless `tokenize` is `"none"`.
@@ -52,6 +53,8 @@ def corpus_scores(
         num_resamples: Number of bootstrap samples for the confidence interval
             (the signature contains sacreBLEU's seed). With 1 there is no
             interval.
+        more_references: Further references: for each set of them a list with
+            one for each hypothesis.
 
     Returns:
         One `Score` per metric, in the order of `metrics`.
@@ -68,10 +71,14 @@ def corpus_scores(
     """
     made = make_metrics(metrics, tokenize, lowercase)
     check_lengths(hypotheses=hypotheses, references=references)
+    for lines in more_references:
+        check_lengths(hypotheses=hypotheses, more_references=lines)
     scores = {}
     for name, metric in made.items():
         score = metric.corpus_score(
-            list(hypotheses), [list(references)], n_bootstrap=num_resamples
+            list(hypotheses),
+            [list(lines) for lines in (references, *more_references)],
+            n_bootstrap=num_resamples,
         )
         signature = metric.get_signature().format()
         interval = None

@@ -57,6 +57,7 @@ def compare_systems(
     lowercase: bool = False,
     num_resamples: int = 1_000,
     num_trials: int = 10_000,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> dict[str, Comparison]:
     """Compares a system with a baseline by sacreBLEU's two paired tests.
 
@@ -73,6 +74,7 @@ def compare_systems(
         lowercase: Whether BLEU and chrF ignore case.
         num_resamples: Number of samples of the bootstrap test.
         num_trials: Number of samples of the approximate randomization test.
+        more_references: Further references, as in `corpus_scores`.
 
     Returns:
         One `Comparison` for each metric.
@@ -99,7 +101,7 @@ def compare_systems(
             signatures, results = PairedTest(
                 [("baseline", list(baseline)), ("system", list(system))],
                 {name: metric},
-                [list(references)],
+                [list(lines) for lines in (references, *more_references)],
                 test_type=test,
                 n_samples=samples,
             )()
@@ -120,6 +122,7 @@ def sign_test(
     references: Sequence[str],
     tokenize: str = "13a",
     lowercase: bool = False,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> SignTest:
     """Compares BLEU of two systems by the sign test of Collins et al. (2005).
 
@@ -138,6 +141,7 @@ def sign_test(
         references: One reference for each sentence.
         tokenize: sacreBLEU tokenizer.
         lowercase: Whether case is ignored.
+        more_references: Further references, as in `corpus_scores`.
 
     Returns:
         The counts and the p-value.
@@ -157,7 +161,9 @@ def sign_test(
     # Raises the error for a wrong tokenizer.
     metric = make_metrics(["bleu"], tokenize, lowercase)["bleu"]
     new, old = (
-        _sentence_counts(lines, references, tokenize, lowercase)
+        _sentence_counts(
+            lines, [references, *more_references], tokenize, lowercase
+        )
         for lines in (system, baseline)
     )
     total = _sum(old)
@@ -193,8 +199,8 @@ def _sentence_counts(lines, references, tokenize, lowercase):
         lowercase, tokenize=tokenize, force=True, effective_order=True
     )
     scores = (
-        metric.sentence_score(line, [reference])
-        for line, reference in zip(lines, references, strict=True)
+        metric.sentence_score(line, list(of_line))
+        for line, *of_line in zip(lines, *references, strict=True)
     )
     return [
         [*score.counts, *score.totals, score.sys_len, score.ref_len]

@@ -1,5 +1,6 @@
 """A run's model with some sentences, on which it is analysed."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_deepnmt.analysis import record, recorded_names
+from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation import Score, corpus_scores
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.runs.evaluate import open_data, read_pairs
@@ -37,6 +39,9 @@ class AnalyzedRun:
         prepared_dir: the prepared folder, if it was moved after training.
         compiled: whether XLA compiles translations.
         token: source token whose roles are studied.
+        label_file: gold labels of source words, one line of JSON for each
+            sentence of the text, as `write_demo_corpus` writes them:
+            `[{"token_index": 0, "function": "subject"}]`.
 
     Attributes:
         name: The name of the run's folder.
@@ -47,6 +52,8 @@ class AnalyzedRun:
         sources: The sentences.
         references: Their reference translations.
         token: As above.
+        labels_of_words: For each sentence the labels by the place of the word;
+            `None` without a file.
 
     Raises:
         UserError: if the run is not finished, or has no such text.
@@ -68,6 +75,7 @@ class AnalyzedRun:
         prepared_dir: str | Path | None = None,
         compiled: bool = True,
         token: str = "der",
+        label_file: str | Path | None = None,
     ):
         self.run = RunFolder(run_dir)
         self.name = self.run.directory.name
@@ -81,6 +89,10 @@ class AnalyzedRun:
             data = open_data(self.run, prepared_dir)
             sources, references = data.texts(split)
         self._choose(sources, references, num_sentences)
+        self.labels_of_words = None
+        if label_file is not None:
+            found = _read_labels(Path(label_file), len(sources))
+            self.labels_of_words = [found[row] for row in self.rows]
 
     def _choose(self, sources, references, number):
         limit = self.translator.max_source_length
@@ -200,6 +212,24 @@ class AnalyzedRun:
         return corpus_scores(
             translations, self.references, metrics=("bleu",), **options
         )["bleu"]
+
+
+def _read_labels(file, num_sentences):
+    """The labels of each sentence's words, by their place."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if len(lines) != num_sentences:
+        raise UserError(
+            f"{file} must have a line for each of the {num_sentences} "
+            f"sentences. Received: {len(lines)} lines."
+        )
+    with refused_values(f"{file}: not a file of labels"):
+        return [
+            {
+                int(label["token_index"]): str(label["function"])
+                for label in json.loads(line)
+            }
+            for line in lines
+        ]
 
 
 def _padded(rows):

@@ -1,6 +1,5 @@
 """Figures that compare runs: curves of training, scores, BLEU by length."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -121,7 +120,7 @@ def score_figures(text: TestTranslations) -> list[Figure]:
                     system,
                     metric,
                     f"{score.value:.2f}",
-                    "" if math.isnan(score.interval) else _interval(score),
+                    "" if score.interval is None else _interval(score),
                     score.signature,
                 ]
                 for system, by_metric in text.scores.items()

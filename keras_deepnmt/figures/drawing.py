@@ -39,11 +39,12 @@ PNG_DPI = 150
 _LONGEST_LEVEL_NAME = 3
 
 
-def draw(figure: Figure) -> "Drawing":
+def draw(figure: Figure, titled: bool = True) -> "Drawing":
     """Draws a figure.
 
     Args:
         figure: `HeatMap`, `Lines`, `Bars` or `Points`.
+        titled: Whether the title stands above it.
 
     Returns:
         A `matplotlib.figure.Figure`, which notebooks show.
@@ -81,7 +82,8 @@ def draw(figure: Figure) -> "Drawing":
     drawing = matplotlib.figure.Figure(layout="constrained")
     axes = drawing.add_subplot()
     drawers[type(figure)](figure, drawing, axes)
-    axes.set_title(figure.title, fontsize=11)
+    if titled:
+        axes.set_title(figure.title, fontsize=11)
     return drawing
 
 
@@ -115,9 +117,9 @@ def save_figures(figures: Iterable[Figure], folder: str | Path) -> list[Path]:
     return files
 
 
-def svg_text(figure: Figure) -> str:
+def svg_text(figure: Figure, titled: bool = True) -> str:
     """Returns a drawn figure as the text of an SVG file."""
-    return _image(draw(figure), "svg").decode()
+    return _image(draw(figure, titled), "svg").decode()
 
 
 def csv_text(figure: Figure) -> str:

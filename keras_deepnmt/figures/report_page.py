@@ -11,6 +11,8 @@ from keras_deepnmt.runs.scores.test_translations import TestTranslations
 
 # Sentences with the best and the worst translations.
 NUM_SENTENCES = 5
+# A longer table is folded away.
+MOST_ROWS = 15
 _STYLE = """
 body { font-family: system-ui, sans-serif; line-height: 1.45; color: #111;
        margin: 0 auto; padding: 1rem; max-width: 60rem; }
@@ -22,7 +24,8 @@ figcaption { font-size: 0.85rem; color: #444; }
 .wide { overflow-x: auto; } svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0; }
 th, td { border-bottom: 1px solid #ccc; padding: 0.25rem 0.6rem;
-         text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+         text-align: left; vertical-align: top; }
+td { max-width: 22rem; overflow-wrap: break-word; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 @media (max-width: 40rem) { .wide svg { max-width: none; min-width: 30rem; } }
 @media print { nav { display: none; } body { max-width: none; } }
@@ -120,7 +123,7 @@ def _shown(figure):
         content = _table(figure)
     else:
         # Without the XML declaration, which HTML does not have.
-        svg = svg_text(figure)
+        svg = svg_text(figure, titled=False)
         content = svg[svg.index("<svg") :]
     return (
         f"<figure><h3>{html.escape(figure.title)}</h3>"
@@ -133,7 +136,10 @@ def _table(figure):
     header, *rows = figure.table()
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in header)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    table = f"<table><tr>{head}</tr>{body}</table>"
+    if len(rows) <= MOST_ROWS:
+        return table
+    return f"<details><summary>{len(rows)} rows</summary>{table}</details>"
 
 
 def _cell(value):

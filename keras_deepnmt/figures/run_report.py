@@ -103,7 +103,7 @@ def _runs(names):
                 f"{training['seconds'] / 60:.1f}",
                 f"{training['target_tokens']:,}",
                 summary["seed"],
-                summary["device"],
+                _device(summary["device"]),
                 summary["versions"]["keras_deepnmt"],
             ]
         )
@@ -118,6 +118,13 @@ def _runs(names):
         ],
         rows=rows,
     )
+
+
+def _device(device):
+    """The processor, or the accelerators, with their number."""
+    if device["accelerators"]:
+        return ", ".join(map(str, device["accelerators"]))
+    return f"{device['processor']}, {device['cores']} cores"
 
 
 def _comparisons(text, num_resamples):

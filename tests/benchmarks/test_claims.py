@@ -1,4 +1,4 @@
-"""How claims are counted: agreement, intervals, and what is missing."""
+"""How claims are counted: intervals, and what is missing."""
 
 import math
 
@@ -6,55 +6,8 @@ import pytest
 
 from benchmarks.quality.claims import CLAIMS, missing_variants, read_rows
 from benchmarks.quality.measuring.claims_summary import summarize
-from benchmarks.quality.measuring.seed_statistics import (
-    mean_and_interval,
-    v_measure,
-    v_measure_by_chance,
-)
+from benchmarks.quality.measuring.seed_statistics import mean_and_interval
 from benchmarks.shared.result_rows import append_rows
-
-
-@pytest.mark.parametrize(
-    "classes, clusters, expected",
-    [
-        # The same grouping under other names, and one cluster for all.
-        ("aabb", "1100", 1.0),
-        ("aabb", "0000", 0.0),
-        ("aaaa", "0123", 0.0),
-        ("aaaa", "0000", 1.0),
-        # h = 1, c = 1 / 1.5; then h = 1, c = 1 / 2.
-        ("aabb", "0012", 0.8),
-        ("aabb", "0123", 2 / 3),
-        # Independent of each other.
-        ("aabb", "0101", 0.0),
-    ],
-)
-def test_v_measure_by_hand(classes, clusters, expected):
-    found = v_measure(classes, clusters)
-    assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_v_measure_is_the_mean_of_homogeneity_and_completeness():
-    classes, clusters = "aaaabbbbcc", "0012011122"
-
-    def entropy(*groups):
-        items = list(zip(*groups, strict=True))
-        shares = [items.count(item) / len(items) for item in set(items)]
-        return -sum(share * math.log(share) for share in shares)
-
-    both = entropy(classes, clusters)
-    h = 1 - (both - entropy(clusters)) / entropy(classes)
-    c = 1 - (both - entropy(classes)) / entropy(clusters)
-    expected = 2 * h * c / (h + c)
-    assert v_measure(classes, clusters) == pytest.approx(expected)
-
-
-def test_chance_keeps_the_sizes_and_falls_with_the_number_of_items():
-    few = v_measure_by_chance("aab" * 10, "001" * 10)
-    many = v_measure_by_chance("aab" * 100, "001" * 100)
-    assert v_measure("aab" * 10, "001" * 10) == pytest.approx(1.0)
-    assert 0 < many < few < 0.2
-    assert v_measure_by_chance("aab" * 10, "000" * 10) == 0.0
 
 
 def test_an_interval_by_hand():

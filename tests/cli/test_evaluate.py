@@ -12,9 +12,19 @@ import shutil
 import pytest
 from sacrebleu.metrics import BLEU
 
+from keras_deepnmt.evaluation import rouge_scores
+
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
 REFERENCES = ["a dog", "a cat is sleeping", "the house", "the bird sings loud"]
 GOOD = ["a dog", "a cat is sleeping", "the house", "the bird sings"]
+M2 = """S It are late .
+A 1 2|||R:VERB|||is|||REQUIRED|||-NONE-|||0
+A 2 2|||M:ADV|||very|||REQUIRED|||-NONE-|||0
+
+S All is well .
+A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
+
+"""
 BAD = ["a Hund", "a cat is is sleeping", "house", "the the bird sings"]
 
 
@@ -151,3 +161,47 @@ def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
 )
 def test_mistakes_are_told_in_one_line(refused, files, words, said):
     assert said in refused("evaluate", *words)
+
+
+def test_several_references_are_those_of_sacrebleu(deepnmt, files):
+    other = ["one dog", "a cat sleeps", "the home", "the bird sings loudly"]
+    (files / "other").write_text("".join(f"{line}\n" for line in other))
+    words = [
+        "--hypotheses",
+        "bad",
+        "good",
+        "--references",
+        "reference",
+        "other",
+    ]
+    words += ["--metrics", "bleu", "--resamples", "10", "--rouge"]
+    scores, _, _, rouge = tables(deepnmt("evaluate", *words))
+    for row, lines in zip(scores, (BAD, GOOD), strict=True):
+        expected = BLEU().corpus_score(lines, [REFERENCES, other])
+        assert row[2] == f"{expected.score:.2f}"
+        assert "nrefs:2" in row[4]
+    found = rouge_scores(GOOD, list(zip(REFERENCES, other, strict=True)))
+    assert rouge[0] == ["system", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert rouge[2] == ["good", *(f"{value:.2f}" for value in found.values())]
+
+
+def test_corrections_are_scored_by_gold_edits(deepnmt, files):
+    (files / "gold.m2").write_text(M2)
+    (files / "corrected").write_text("It is late .\nAll is well .\n")
+    (files / "as_gold").write_text("It is very late .\nAll is well .\n")
+    words = ["--hypotheses", "corrected", "--references", "as_gold"]
+    (_, (_, row)) = tables(deepnmt("evaluate", *words, "--m2", "gold.m2"))
+    # One of two gold edits is made, and no other.
+    f_score = 100 * 1.25 * 1.0 * 0.5 / (0.25 * 1.0 + 0.5)
+    assert row == [
+        *("corrected", "100.00", "50.00", f"{f_score:.2f}", "1", "1", "2"),
+    ]
+
+
+def test_files_that_do_not_fit_each_other_are_refused(refused, files):
+    words = ["--hypotheses", "good", "--references", "reference"]
+    (files / "gold.m2").write_text(M2)
+    error = refused("evaluate", *words, "--m2", "gold.m2")
+    assert "Received: 2 and 4 sentences" in error
+    error = refused("evaluate", *words, "bad", "--details")
+    assert "--details needs a single file of --references" in error

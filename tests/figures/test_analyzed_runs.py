@@ -109,6 +109,24 @@ def test_probabilities_of_roles_have_an_entropy(run_dirs, everything):
     assert "role_entropy" not in everything[1]
 
 
+def test_roles_are_compared_with_gold_labels(run_dirs, tmp_path):
+    folder = run_dirs["everything_tiny"].parent
+    options = {"num_sentences": 99, "label_file": folder / "test.roles.jsonl"}
+    run = open_run(run_dirs, "role_interaction_softmax_tiny", **options)
+    figures = {figure.name: figure for figure in analyze(run, ["roles"])}
+    ((words, labels, roles, agreement, chance),) = figures[
+        "role_agreement"
+    ].rows
+    spaced = [word.lower() for text in run.sources for word in text.split()]
+    assert words == spaced.count("der") > 1
+    assert 0 <= agreement <= 1 and 0 <= chance <= 1
+    assert 1 <= roles <= words and 1 <= labels <= words
+    short = tmp_path / "short.jsonl"
+    short.write_text("[]\n")
+    with pytest.raises(UserError, match="must have a line for each of the 30"):
+        open_run(run_dirs, "role_interaction_softmax_tiny", label_file=short)
+
+
 def test_sentences_are_spread_over_the_test_set(run_dirs, tmp_path):
     run = open_run(run_dirs, "dense_nmt_1_tiny", num_sentences=4)
     assert run.rows == [0, 9, 19, 29]

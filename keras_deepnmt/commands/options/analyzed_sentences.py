@@ -46,6 +46,13 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
         metavar="WORD",
         help="Source token whose roles are listed.",
     )
+    parser.add_argument(
+        "--role-labels",
+        type=str,
+        metavar="FILE",
+        help="Gold labels of source words to compare roles with, one line of "
+        "JSON for each sentence of the test set.",
+    )
     add_compile(parser, lazily=False)
 
 
@@ -64,5 +71,6 @@ def analyzed_sentences(options: Namespace) -> dict[str, object]:
         "target_file": options.target,
         "prepared_dir": options.prepared,
         "token": options.token,
+        "label_file": options.role_labels,
         "compiled": options.compile is not False,
     }

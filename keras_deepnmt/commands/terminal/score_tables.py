@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from keras_deepnmt.errors import UserError
+
 if TYPE_CHECKING:
     from keras_deepnmt.runs.scores.test_translations import TestTranslations
 
@@ -46,7 +48,10 @@ def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
     for system in others:
         sides = text.systems[system], text.systems[baseline], text.references
         compared = compare_systems(
-            *sides, **text.scoring, num_resamples=num_resamples
+            *sides,
+            **text.scoring,
+            num_resamples=num_resamples,
+            more_references=text.more_references,
         )
         for metric, found in compared.items():
             differences.append(
@@ -56,10 +61,47 @@ def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
                     _p_value(found.randomization_p_value),
                 ]
             )
-        test = sign_test(*sides, **text.bleu_options)
+        test = sign_test(
+            *sides, **text.bleu_options, more_references=text.more_references
+        )
         counts = map(str, (test.better, test.worse, test.equal))
         signs.append([system, baseline, *counts, _p_value(test.p_value)])
     return [differences, signs]
+
+
+def rouge(text: "TestTranslations") -> Table:
+    """ROUGE of all systems, of the best reference for each summary."""
+    from keras_deepnmt.evaluation import rouge_scores
+
+    groups = list(zip(text.references, *text.more_references, strict=True))
+    table = [["system", "ROUGE-1", "ROUGE-2", "ROUGE-L"]]
+    for system, lines in text.systems.items():
+        found = rouge_scores(lines, groups)
+        table.append([system, *(f"{value:.2f}" for value in found.values())])
+    return table
+
+
+def corrections(text: "TestTranslations", gold_file: str) -> Table:
+    """Precision, recall and F0.5 of all systems' edits (MaxMatch)."""
+    from keras_deepnmt.evaluation import max_match, read_m2
+
+    gold = read_m2(gold_file)
+    if len(gold) != len(text.references):
+        raise UserError(
+            f"{gold_file} must have as many sentences as the corrections. "
+            f"Received: {len(gold)} and {len(text.references)} sentences."
+        )
+    table = [["system", "precision", "recall", "F0.5", "correct edits"]]
+    table[0] += ["proposed edits", "gold edits"]
+    for system, lines in text.systems.items():
+        found = max_match(lines, gold)
+        rates = found.precision, found.recall, found.f_score
+        counts = found.correct, found.proposed, found.gold
+        table.append(
+            [system, *(f"{100 * rate:.2f}" for rate in rates)]
+            + [str(count) for count in counts]
+        )
+    return table
 
 
 def details(text: "TestTranslations") -> list[Table]:

@@ -4,7 +4,12 @@ import math
 
 import numpy as np
 
-from keras_deepnmt.analysis import role_entropy, role_uses
+from keras_deepnmt.analysis import (
+    role_entropy,
+    role_uses,
+    v_measure,
+    v_measure_by_chance,
+)
 from keras_deepnmt.figures.analyzed_run import AnalyzedRun
 from keras_deepnmt.figures.figure import Bars, Figure, Table
 
@@ -35,6 +40,7 @@ def role_figures(run: AnalyzedRun) -> list[Figure]:
         _frequencies(uses),
         _table("role_uses", "Roles and their typical tokens", uses),
         *_entropies(probabilities, mask),
+        *_agreement(run, chosen),
         _table(
             "role_uses_of_token",
             f"Roles of the token “{run.token}”",
@@ -90,5 +96,42 @@ def _entropies(probabilities, mask):
             f"{math.log(probabilities.shape[-1]):.3f}.",
             header=["entropy of", "nats"],
             rows=[[name, round(value, 4)] for name, value in found.items()],
+        )
+    ]
+
+
+def _agreement(run, chosen):
+    """How well the roles of labelled words agree with their labels."""
+    if run.labels_of_words is None:
+        return []
+    labels, roles = [], []
+    for row, of_words in enumerate(run.labels_of_words):
+        word = -1
+        for piece, role in zip(
+            run.source_tokens(row), chosen[row], strict=True
+        ):
+            # The first piece of a word plays the word's role.
+            if piece.startswith("▁"):
+                word += 1
+                if word in of_words:
+                    labels.append(of_words[word])
+                    roles.append(role)
+    if not labels:
+        return []
+    return [
+        Table(
+            name="role_agreement",
+            title="Agreement of roles with gold labels",
+            caption="V-measure (Rosenberg and Hirschberg, 2007) of labels and "
+            "most probable roles; by chance: of shuffled roles. 1 is a perfect "
+            "agreement.",
+            header=["labelled words", "labels", "roles", "V-measure", "chance"],
+            rows=[
+                [
+                    *(len(labels), len(set(labels)), len(set(roles))),
+                    round(v_measure(labels, roles), 4),
+                    round(v_measure_by_chance(labels, roles), 4),
+                ]
+            ],
         )
     ]

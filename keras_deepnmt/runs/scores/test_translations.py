@@ -32,6 +32,8 @@ class TestTranslations:
         count_training_words: Function that counts the words on the target side
             of the training data; `None` if it is not known.
         language: The target language; `None` if it is not known.
+        more_references: Further references: for each set of them a list with
+            one for each sentence.
     """
 
     __test__ = False  # pytest: not a class of tests
@@ -43,6 +45,7 @@ class TestTranslations:
     scoring: dict[str, Any]
     count_training_words: Callable[[], Counter[str]] | None = None
     language: str | None = None
+    more_references: tuple[list[str], ...] = ()
 
     @property
     def bleu_options(self) -> dict[str, Any]:
@@ -109,7 +112,7 @@ def translate_runs(
 
 def read_translations(
     files: Sequence[str],
-    reference_file: str,
+    reference_files: Sequence[str],
     source_file: str | None,
     scoring: Mapping[str, Any],
     num_resamples: int,
@@ -118,7 +121,7 @@ def read_translations(
 
     Args:
         files: text files, one for each system.
-        reference_file: text file with the references.
+        reference_files: text files with the references, one for each set.
         source_file: text file with the sources, or `None`.
         scoring: any of `tokenize`, `lowercase` and `metrics`.
         num_resamples: samples of the bootstrap intervals.
@@ -132,10 +135,11 @@ def read_translations(
     """
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
     make_metrics(scoring["metrics"], scoring["tokenize"])
+    reference_file, *others = reference_files
     references = _read_lines(reference_file)
     if not references:
         raise UserError(f"{reference_file}: has no lines.")
-    others = [*files, source_file] if source_file else files
+    others += [*files, source_file] if source_file else files
     texts = {name: _read_lines(name) for name in others}
     for name, lines in texts.items():
         if len(lines) != len(references):
@@ -144,17 +148,23 @@ def read_translations(
                 f"Received: {len(lines)} and {len(references)} lines."
             )
     systems = {name: texts[name] for name in files}
+    more = tuple(texts[name] for name in reference_files[1:])
     return TestTranslations(
         texts.get(source_file),
         references,
         systems,
         {
             name: corpus_scores(
-                lines, references, **scoring, num_resamples=num_resamples
+                lines,
+                references,
+                **scoring,
+                num_resamples=num_resamples,
+                more_references=more,
             )
             for name, lines in systems.items()
         },
         scoring,
+        more_references=more,
     )
 
 
