@@ -321,7 +321,9 @@ def _quickstart():
             "test BLEU": lambda row: decimals(row["bleu"], 1),
         },
         "With an empty cache of compilations; one row for each round, with "
-        f"the same seed. BLEU: `{rows[0]['bleu_signature']}`." if rows else "",
+        f"the same seed. BLEU: `{rows[0]['bleu_signature']}`."
+        if rows
+        else "",
     )
 
 
