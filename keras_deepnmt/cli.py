@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import absl.logging
 
@@ -46,14 +47,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     code = _run(list(sys.argv[1:] if argv is None else argv))
-    if argv is None and code:
-        # After an error HDF5 and tf.data may print messages or crash while the
-        # interpreter shuts down. All our files are closed by now, so skip the
-        # shutdown.
-        silence_stdout()
-        sys.stderr.flush()
-        os._exit(code)
+    if argv is None:
+        _exit(code)
     return code
+
+
+def _exit(code: int) -> NoReturn:
+    """Ends the process without the interpreter's shutdown.
+
+    All our files are closed by now. The shutdown would take TensorFlow
+    seconds, and after an error HDF5 and tf.data may print messages or crash.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or BROKEN_PIPE
+    except OSError as error:
+        code = code or print_error(None, explain(error) or str(error))
+    silence_stdout()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def overview() -> str:
