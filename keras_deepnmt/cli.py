@@ -46,7 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     deepnmt 0.1.0
     0
     """
-    code = _run(list(sys.argv[1:] if argv is None else argv))
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+    except BrokenPipeError:  # while printing the overview
+        silence_stdout()
+        code = BROKEN_PIPE
+    except OSError as error:
+        code = print_error(None, explain(error) or str(error))
     if argv is None:
         _exit(code)
     return code
