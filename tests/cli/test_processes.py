@@ -129,6 +129,21 @@ def test_a_reader_that_goes_away_is_no_error(digits, tmp_path):
     assert process.wait() in (0, 141)
 
 
+def test_an_overview_that_cannot_be_printed_has_no_traceback(tmp_path):
+    with start("--help", folder=tmp_path, stdout=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode in (0, 141)
+    with (
+        open("/dev/full", "w") as full,
+        start("--help", folder=tmp_path, stdout=full) as process,
+    ):
+        assert process.stderr.read().startswith(
+            "deepnmt: error: No space left on device."
+        )
+    assert process.returncode == 2
+
+
 def test_results_that_cannot_be_written(tmp_path):
     with open("/dev/full", "w") as full:
         process = start("models", folder=tmp_path, stdout=full)
