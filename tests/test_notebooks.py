@@ -17,11 +17,11 @@ FILES = [
     )
     for path in NOTEBOOKS
 ]
-INSTALL = """try:
-    import keras_deepnmt
-except ImportError:
+INSTALL = """import importlib.util
+
+if importlib.util.find_spec("keras_deepnmt") is None:
     %pip install -q "..[analysis]"
-    import keras_deepnmt"""
+"""
 
 
 def code_cells(path):

@@ -10,13 +10,15 @@ from keras_deepnmt.evaluation.bleu_definitions import (
 from keras_deepnmt.evaluation.bleu_definitions import (
     bleu_by_definition as bleu_by_definition,
 )
-from keras_deepnmt.evaluation.max_match import (
+from keras_deepnmt.evaluation.correction_scores import (
     AnnotatedSentence as AnnotatedSentence,
 )
-from keras_deepnmt.evaluation.max_match import Edit as Edit
-from keras_deepnmt.evaluation.max_match import MaxMatchScore as MaxMatchScore
-from keras_deepnmt.evaluation.max_match import max_match as max_match
-from keras_deepnmt.evaluation.max_match import read_m2 as read_m2
+from keras_deepnmt.evaluation.correction_scores import Edit as Edit
+from keras_deepnmt.evaluation.correction_scores import (
+    MaxMatchScore as MaxMatchScore,
+)
+from keras_deepnmt.evaluation.correction_scores import max_match as max_match
+from keras_deepnmt.evaluation.correction_scores import read_m2 as read_m2
 from keras_deepnmt.evaluation.precision_recall import f_score as f_score
 from keras_deepnmt.evaluation.rouge import rouge_scores as rouge_scores
 from keras_deepnmt.evaluation.scores import Score as Score
