@@ -1,6 +1,6 @@
 """Figures that compare runs: curves of training, scores, BLEU by length."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keras_deepnmt.evaluation import bleu_by_source_length
@@ -15,11 +15,14 @@ _CURVES = {
 }
 
 
-def training_figures(run_dirs: Sequence[str | Path]) -> list[Figure]:
+def training_figures(
+    run_dirs: Sequence[str | Path] | Mapping[str, str | Path],
+) -> list[Figure]:
     """Curves of training of one or several runs, and updates to a loss.
 
     Args:
-        run_dirs: folders of runs, finished or not.
+        run_dirs: folders of runs, finished or not; or a dict of them by the
+            names that are shown.
 
     Returns:
         Training loss, validation loss and BLEU over updates, as far as they
@@ -29,17 +32,19 @@ def training_figures(run_dirs: Sequence[str | Path]) -> list[Figure]:
     Raises:
         UserError: if a log is damaged.
     """
+    if not isinstance(run_dirs, Mapping):
+        run_dirs = {str(run_dir): run_dir for run_dir in run_dirs}
     logs = {
-        str(run_dir): [row for _, row in RunFolder(run_dir).history()]
-        for run_dir in run_dirs
+        name: [row for _, row in RunFolder(run_dir).history()]
+        for name, run_dir in run_dirs.items()
     }
     figures: list[Figure] = []
     for column, (name, title, label) in _CURVES.items():
         series = {}
-        for run_dir, rows in logs.items():
+        for run_name, rows in logs.items():
             rows = [row for row in rows if column in row and "step" in row]
             if rows:
-                series[run_dir] = (
+                series[run_name] = (
                     [row["step"] for row in rows],
                     [row[column] for row in rows],
                 )

@@ -156,6 +156,8 @@ def test_the_command_line_knows_all_analyses():
 
 def test_curves_of_runs_are_their_logs(run_dirs):
     names = list(run_dirs.values())[:2]
+    named = training_figures({"one": names[0], "other": names[1]})
+    assert list(named[0].series) == ["one", "other"]
     figures = {figure.name: figure for figure in training_figures(names)}
     curve = figures["validation_loss"].series
     assert list(curve) == [str(name) for name in names]
