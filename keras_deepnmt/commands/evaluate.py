@@ -31,6 +31,7 @@ deepnmt evaluate runs/demo --source test.en --target test.de --tokenize none
 deepnmt evaluate runs/plain runs/hybrid --details --differences changed.tsv
 deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
+deepnmt evaluate runs/corrections --m2 test.m2
 """
 CONTINUE = "No score was written; run the same command again."
 
@@ -143,8 +144,9 @@ def _add_tables(parser):
         "--m2",
         type=str,
         metavar="FILE",
-        help="File with gold edits in M² format: also print precision, recall "
-        "and F0.5 of corrections (MaxMatch).",
+        help="File with sentences and gold edits in M² format: print only "
+        "precision, recall and F0.5 of corrections (MaxMatch). Runs correct "
+        "the sentences of the file; --hypotheses are corrections of them.",
     )
     parser.add_argument(
         "--details",
@@ -179,6 +181,9 @@ def _add_tables(parser):
 def run(options: Namespace) -> None:
     """Prints scores and comparisons; adds scores to the runs' `scores.json`."""
     _check(options)
+    if options.m2 is not None:
+        _score_corrections(options)
+        return
     if options.hypotheses:
         import_backend()
         from keras_deepnmt.runs.scores.test_translations import (
@@ -200,7 +205,14 @@ def run(options: Namespace) -> None:
 def _check(options):
     if bool(options.runs) == bool(options.hypotheses):
         raise UserError("needs either run folders or --hypotheses.")
-    if bool(options.hypotheses) != bool(options.references):
+    if options.m2 is not None:
+        for name in ("references", "source", "target"):
+            if getattr(options, name):
+                raise UserError(
+                    f"--{name} cannot be given with --m2, whose file has the "
+                    "sentences and their corrections."
+                )
+    elif bool(options.hypotheses) != bool(options.references):
         raise UserError("--hypotheses and --references must be given together.")
     names = options.runs or options.hypotheses
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -227,6 +239,34 @@ def _given_scoring(options):
         "metrics": options.metrics and tuple(options.metrics),
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _score_corrections(options):
+    search_options = given_search_options(options)
+    if options.runs:
+        start_backend()
+    else:
+        import_backend()
+    from keras_deepnmt.evaluation import read_m2
+    from keras_deepnmt.runs.scores.corrections import (
+        correct_by_runs,
+        read_corrections,
+    )
+
+    gold = read_m2(options.m2)
+    if options.hypotheses:
+        systems = read_corrections(options.hypotheses, gold, options.m2)
+    else:
+        with progress_bar("sentences", quiet=options.quiet) as advance:
+            systems = correct_by_runs(
+                options.runs,
+                gold,
+                on_progress=advance,
+                compiled=options.compile is not False,
+                **search_options,
+            )
+    for row in score_tables.corrections(systems, gold):
+        print("\t".join(row))
 
 
 def _translate(options) -> "TestTranslations":
@@ -271,8 +311,6 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
         tables += score_tables.comparisons(text, options.resamples)
     if options.rouge:
         tables.append(score_tables.rouge(text))
-    if options.m2 is not None:
-        tables.append(score_tables.corrections(text, options.m2))
     if options.details:
         tables += score_tables.details(text)
     if options.ladder:

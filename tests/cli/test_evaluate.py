@@ -188,9 +188,8 @@ def test_several_references_are_those_of_sacrebleu(deepnmt, files):
 def test_corrections_are_scored_by_gold_edits(deepnmt, files):
     (files / "gold.m2").write_text(M2)
     (files / "corrected").write_text("It is late .\nAll is well .\n")
-    (files / "as_gold").write_text("It is very late .\nAll is well .\n")
-    words = ["--hypotheses", "corrected", "--references", "as_gold"]
-    (_, (_, row)) = tables(deepnmt("evaluate", *words, "--m2", "gold.m2"))
+    words = ["--hypotheses", "corrected", "--m2", "gold.m2"]
+    ((_, row),) = tables(deepnmt("evaluate", *words))
     # One of two gold edits is made, and no other.
     f_score = 100 * 1.25 * 1.0 * 0.5 / (0.25 * 1.0 + 0.5)
     assert row == [
@@ -199,9 +198,25 @@ def test_corrections_are_scored_by_gold_edits(deepnmt, files):
 
 
 def test_files_that_do_not_fit_each_other_are_refused(refused, files):
-    words = ["--hypotheses", "good", "--references", "reference"]
+    words = ["--hypotheses", "good", "--m2", "gold.m2"]
     (files / "gold.m2").write_text(M2)
-    error = refused("evaluate", *words, "--m2", "gold.m2")
-    assert "Received: 2 and 4 sentences" in error
+    error = refused("evaluate", *words)
+    assert "Received: 4 lines and 2 sentences" in error
+    error = refused("evaluate", *words, "--references", "reference")
+    assert "--references cannot be given with --m2" in error
+    words = ["--hypotheses", "good", "--references", "reference"]
     error = refused("evaluate", *words, "bad", "--details")
     assert "--details needs a single file of --references" in error
+
+
+def test_a_run_corrects_the_sentences_of_the_gold_file(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    # The run reverses digits: one gold edit, to the reversed string.
+    edit = "A 0 3|||R|||3 2 1|||REQUIRED|||-NONE-|||0"
+    (tmp_path / "gold.m2").write_text(f"S 1 2 3\n{edit}\n")
+    run_dir = str(digits / "run")
+    ((_, row),) = tables(deepnmt("evaluate", run_dir, "--m2", "gold.m2"))
+    assert row[0] == run_dir
+    assert row[6] == "1"

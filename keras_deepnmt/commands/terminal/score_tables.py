@@ -1,11 +1,10 @@
 """The tables that `deepnmt evaluate` prints, as rows of texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.errors import UserError
-
 if TYPE_CHECKING:
+    from keras_deepnmt.evaluation import AnnotatedSentence
     from keras_deepnmt.runs.scores.test_translations import TestTranslations
 
 Table = list[list[str]]
@@ -81,19 +80,15 @@ def rouge(text: "TestTranslations") -> Table:
     return table
 
 
-def corrections(text: "TestTranslations", gold_file: str) -> Table:
+def corrections(
+    systems: Mapping[str, Sequence[str]], gold: "Sequence[AnnotatedSentence]"
+) -> Table:
     """Precision, recall and F0.5 of all systems' edits (MaxMatch)."""
-    from keras_deepnmt.evaluation import max_match, read_m2
+    from keras_deepnmt.evaluation import max_match
 
-    gold = read_m2(gold_file)
-    if len(gold) != len(text.references):
-        raise UserError(
-            f"{gold_file} must have as many sentences as the corrections. "
-            f"Received: {len(gold)} and {len(text.references)} sentences."
-        )
     table = [["system", "precision", "recall", "F0.5", "correct edits"]]
     table[0] += ["proposed edits", "gold edits"]
-    for system, lines in text.systems.items():
+    for system, lines in systems.items():
         found = max_match(lines, gold)
         rates = found.precision, found.recall, found.f_score
         counts = found.correct, found.proposed, found.gold

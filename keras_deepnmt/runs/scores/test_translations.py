@@ -136,11 +136,11 @@ def read_translations(
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
     make_metrics(scoring["metrics"], scoring["tokenize"])
     reference_file, *others = reference_files
-    references = _read_lines(reference_file)
+    references = read_lines(reference_file)
     if not references:
         raise UserError(f"{reference_file}: has no lines.")
     others += [*files, source_file] if source_file else files
-    texts = {name: _read_lines(name) for name in others}
+    texts = {name: read_lines(name) for name in others}
     for name, lines in texts.items():
         if len(lines) != len(references):
             raise UserError(
@@ -168,7 +168,12 @@ def read_translations(
     )
 
 
-def _read_lines(file):
+def read_lines(file: str) -> list[str]:
+    """Reads the lines of a text file, plain or gzipped.
+
+    Raises:
+        UserError: if the file cannot be read or is not UTF-8.
+    """
     return [
         decode_line(line, Path(file), number)
         for number, line in enumerate(LineReader(file), start=1)
