@@ -166,7 +166,8 @@ def _draw_heat_map(figure, drawing, axes):
             # Dark cells get light text.
             dark = image.norm(values[row, column]) < 0.5
             axes.text(
-                *(column, row, f"{values[row, column]:.2f}"),
+                # Without the sign of a small negative number: -0.00.
+                *(column, row, f"{round(values[row, column], 2) + 0.0:.2f}"),
                 ha="center",
                 va="center",
                 fontsize=7,
