@@ -16,13 +16,15 @@ from benchmarks.speed.measuring.padding_bound import least_padding
 from benchmarks.speed.padding import measure
 
 MULTI30K = "transformer_tiny.multi30k_en_de"
-# The tokens of a batch are fixed here: the fewer they are, the more of the
-# padding comes from whole rows, which the limit does not count.
+# The tokens of a batch and the vocabulary of the demo corpus are fixed here.
+# The fewer tokens a batch has, the more of the padding comes from whole rows,
+# which the limit does not count.
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    _, data = prepare_recipe(DEMO, tmp_path_factory.mktemp("demo"))
+    folder = tmp_path_factory.mktemp("demo")
+    _, data = prepare_recipe(DEMO, folder, {"data.vocabulary_size": 3_000})
     return data.store("train").lengths[:], 4_500
 
 

@@ -119,20 +119,22 @@ def test_details_definitions_and_differences(deepnmt, files):
 
 
 def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(digits / "run", other)
-    (other / "scores.json").unlink(missing_ok=True)
+    # Copies, since other tests read the scores of the run.
+    first, other = tmp_path / "first", tmp_path / "other"
+    for folder in (first, other):
+        shutil.copytree(digits / "run", folder)
+        (folder / "scores.json").unlink(missing_ok=True)
     text = []
     for side in ("source", "target"):
         lines = (digits / f"train.{side}").read_text().splitlines()[:20]
         (tmp_path / side).write_text("".join(f"{line}\n" for line in lines))
         text += [f"--{side}", tmp_path / side]
     done = deepnmt(
-        *("evaluate", digits / "run", other, *text, "--details"),
+        *("evaluate", first, other, *text, "--details"),
         *("--metrics", "bleu", "--quiet"),
     )
     scores, differences, signs, lengths, *rest = tables(done)
-    assert [row[0] for row in scores] == [str(digits / "run"), str(other)]
+    assert [row[0] for row in scores] == [str(first), str(other)]
     # The same weights translate the same.
     assert float(differences[1][3]) == 0.0
     assert signs[1][2:5] == ["0", "0", "20"]
