@@ -111,8 +111,11 @@ def comment(name: str) -> str:
     return " ".join(line.removeprefix("#").strip() for line in lines)
 
 
-def plain_presets() -> dict[str, str]:
-    """Maps each preset to the plain model of its paper, or of its backbone."""
+def plain_presets() -> dict[str, list[str] | dict[str, str]]:
+    """Maps each preset to the plain model of its paper, or of its backbone.
+
+    And lists the presets whose one-hot roles need a temperature that falls.
+    """
     baselines = {
         (get_preset(name).paper, SIZE.search(name)[1]): name
         for name in list_models("*_baseline_*")
@@ -122,7 +125,10 @@ def plain_presets() -> dict[str, str]:
         preset, size = get_preset(name), SIZE.search(name)[1]
         usual = f"{PLAIN[preset.model]}_{size}"
         plain[name] = baselines.get((preset.paper, size), usual)
-    return {name: model for name, model in plain.items() if name != model}
+    return {
+        "falling_temperature": list_models("*_onehot_*"),
+        "plain": {n: model for n, model in plain.items() if n != model},
+    }
 
 
 def files() -> dict[Path, str]:

@@ -31,6 +31,7 @@ deepnmt evaluate runs/demo --source test.en --target test.de --tokenize none
 deepnmt evaluate runs/plain runs/hybrid --details --differences changed.tsv
 deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
+deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
 """
 CONTINUE = "No score was written; run the same command again."
@@ -69,7 +70,8 @@ def _add_text_options(parser):
             type=str,
             metavar="FILE",
             help=f"Text file with {side} sentences, one per line. Both sides "
-            "are needed to translate; they replace the runs' own data.",
+            "are needed to translate; they replace the runs' own data. "
+            "--references may stand for --target.",
         )
     parser.add_argument(
         "--split",
@@ -98,8 +100,9 @@ def _add_text_options(parser):
         type=str,
         nargs="+",
         metavar="FILE",
-        help="Text files with the references of --hypotheses: one, or one for "
-        "each set of references.",
+        help="Text files with references, for --hypotheses or for --source: "
+        "one, or one for each set of references. An empty line is no "
+        "reference.",
     )
 
 
@@ -212,8 +215,12 @@ def _check(options):
                     f"--{name} cannot be given with --m2, whose file has the "
                     "sentences and their corrections."
                 )
-    elif bool(options.hypotheses) != bool(options.references):
-        raise UserError("--hypotheses and --references must be given together.")
+    elif options.hypotheses and not options.references:
+        raise UserError("--hypotheses needs --references.")
+    elif options.references and not (options.hypotheses or options.source):
+        raise UserError("--references needs --hypotheses or --source.")
+    elif options.references and options.target:
+        raise UserError("--target and --references cannot be given together.")
     names = options.runs or options.hypotheses
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -274,6 +281,8 @@ def _translate(options) -> "TestTranslations":
     start_backend()
     from keras_deepnmt.runs.scores.test_translations import translate_runs
 
+    target_file, *more = options.references or [options.target]
+
     def warn(places):
         for place in places:
             warnings.add(
@@ -289,7 +298,8 @@ def _translate(options) -> "TestTranslations":
         return translate_runs(
             options.runs,
             source_file=options.source,
-            target_file=options.target,
+            target_file=target_file,
+            more_reference_files=more,
             split=options.split,
             prepared_dir=options.prepared,
             batch_size=options.batch_size,

@@ -3,8 +3,10 @@
 A recipe `PLAIN.CORPUS` of a plain model, such as `transformer_tiny.demo_de_en`,
 can be used with every preset that is compared with this model: there is a
 recipe `PRESET.CORPUS` for each of them. If it has no file of its own, it is the
-plain model's with another preset. `plain_presets.yaml` names the plain model of
-each preset; `docs/write_recipe_keys.py` writes it from the registry of presets.
+plain model's with another preset, and for one-hot roles with a temperature that
+falls, which they need. `plain_presets.yaml` names the plain model of each
+preset and the presets with one-hot roles; `docs/write_recipe_keys.py` writes it
+from the registry of presets.
 """
 
 import functools
@@ -47,10 +49,12 @@ def bundled_text(name: str) -> str:
         return file.read_text(encoding="utf-8")
     preset, corpus = name.split(".", 1)
     plain = plain_presets()[preset]
-    return f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
+    text = f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
+    if preset in _plain_presets_file()["falling_temperature"]:
+        text += "training:\n  temperature: {}\n"
+    return text
 
 
-@functools.cache
 def plain_presets() -> dict[str, str]:
     """Maps each preset to the plain model whose recipes it can use.
 
@@ -61,6 +65,11 @@ def plain_presets() -> dict[str, str]:
     >>> plain_presets()["everything_tiny"]
     'transformer_tiny'
     """
+    return _plain_presets_file()["plain"]
+
+
+@functools.cache
+def _plain_presets_file():
     file = resources.files(__package__) / PLAIN_PRESETS_FILE
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 

@@ -1,7 +1,7 @@
 """Scores a run on a test set and records the scores in `scores.json`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -30,6 +30,7 @@ def evaluate(
     *,
     source_file: str | Path | None = None,
     target_file: str | Path | None = None,
+    more_reference_files: Sequence[str | Path] = (),
     split: str = "test",
     prepared_dir: str | Path | None = None,
     batch_size: int | None = None,
@@ -43,8 +44,7 @@ def evaluate(
     compiled: bool = True,
     on_progress: Callable[[int], None] | None = None,
     on_truncated: Callable[[list[int]], None] | None = None,
-    on_translated: Callable[[list[str], list[str], list[str]], None]
-    | None = None,
+    on_translated: Callable[..., None] | None = None,
     **search_options: Any,
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
@@ -55,6 +55,8 @@ def evaluate(
         run_dir: folder of a run; finished, unless `checkpoint` is given.
         source_file: text to translate; with `target_file` instead of `split`.
         target_file: its reference translations, line by line.
+        more_reference_files: further references of the same sentences, a file
+            for each set of them. An empty line is no reference.
         split: split of the run's own data: `test` or `valid`.
         prepared_dir: the prepared folder, if it was moved after training.
         batch_size: largest number of sentences translated together. Defaults
@@ -71,8 +73,8 @@ def evaluate(
         on_progress: called with the number of sentences just translated.
         on_truncated: called with the places, from 0, of the sources longer than
             the model's position range. Defaults to a warning.
-        on_translated: called with the sources, the translations and the
-            references.
+        on_translated: called with the sources, the translations, the
+            references, and a list for each set of further references.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the run's.
 
@@ -91,14 +93,9 @@ def evaluate(
     """
     run = RunFolder(run_dir)
     summary, load = _open_model(run, checkpoint)
-    if (source_file is None) != (target_file is None):
-        raise UserError("Give both a source and a target file, or none.")
-    if source_file is not None:
-        name = Path(source_file).name
-        sources, references = read_pairs(source_file, target_file)
-    else:
-        name = split
-        sources, references = open_data(run, prepared_dir).texts(split)
+    name, sources, references, more = _open_texts(
+        run, source_file, target_file, more_reference_files, split, prepared_dir
+    )
     decoding = with_defaults(summary["decoding"]) | _given(
         batch_size=batch_size, batch_tokens=batch_tokens, **search_options
     )
@@ -116,16 +113,20 @@ def evaluate(
     if output_file is not None:
         write_text(output_file, "".join(f"{line}\n" for line in hypotheses))
     if on_translated is not None:
-        on_translated(sources, hypotheses, references)
+        on_translated(sources, hypotheses, references, *more)
     pieces = translator.target_tokenizer.encode(hypotheses)
     tokens = sum(len(ids) + 1 for ids in pieces)
     scores = corpus_scores(
-        hypotheses, references, **scoring, num_resamples=num_resamples
+        hypotheses,
+        references,
+        **scoring,
+        num_resamples=num_resamples,
+        more_references=more,
     )
     row = {
         "name": summary["name"],
         "preset": summary["preset"],
-        "test_set": _test_set(name, sources, references),
+        "test_set": _test_set(name, sources, references, more),
         "scores": {metric: asdict(score) for metric, score in scores.items()},
         "decoding": decoding,
         "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
@@ -165,14 +166,36 @@ def read_pairs(
     return list(sources), list(targets)
 
 
-def _test_set(name, sources, references):
+def _open_texts(
+    run, source_file, target_file, more_reference_files, split, prepared_dir
+):
+    """Returns name, sources, references and further ones of a test set."""
+    if (source_file is None) != (target_file is None):
+        raise UserError("Give both a source and a target file, or none.")
+    if source_file is None:
+        if more_reference_files:
+            raise UserError(
+                "Further references need a source and a target file."
+            )
+        return split, *open_data(run, prepared_dir).texts(split), []
+    sources, references = read_pairs(source_file, target_file)
+    more = [read_pairs(source_file, file)[1] for file in more_reference_files]
+    return Path(source_file).name, sources, references, more
+
+
+def _test_set(name, sources, references, more):
     """Identifies a test set by its name, size and hashes."""
-    return {
+    found = {
         "name": name,
         "sentences": len(sources),
         "source_sha256": lines_sha256(sources),
         "target_sha256": lines_sha256(references),
     }
+    if more:
+        found["more_references_sha256"] = [
+            lines_sha256(lines) for lines in more
+        ]
+    return found
 
 
 def _of_training(summary):

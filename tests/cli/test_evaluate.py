@@ -149,8 +149,15 @@ def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
     [
         ([], "needs either run folders or --hypotheses"),
         (["run", "--hypotheses", "good"], "either run folders or"),
-        (["--hypotheses", "good"], "--references must be given together"),
-        (["run", "--references", "good"], "must be given together"),
+        (["--hypotheses", "good"], "--hypotheses needs --references"),
+        (
+            ["run", "--references", "good"],
+            "--references needs --hypotheses or --source",
+        ),
+        (
+            ["run", *("--source", "a", "--target", "b"), "--references", "c"],
+            "--target and --references cannot be given together",
+        ),
         (["run", "run"], "run: given more than once"),
         (["a", "b", "--output", "x"], "--output needs exactly one run"),
         (["a", "--differences", "x"], "needs at least two systems"),
@@ -185,6 +192,34 @@ def test_several_references_are_those_of_sacrebleu(deepnmt, files):
     found = rouge_scores(GOOD, list(zip(REFERENCES, other, strict=True)))
     assert rouge[0] == ["system", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
     assert rouge[2] == ["good", *(f"{value:.2f}" for value in found.values())]
+
+
+def test_a_run_is_scored_with_several_references(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    # The run reverses digits. The second set has no reference of line 2.
+    lines = {"source": ["1 2 3 4", "5 6 7 8"], "first": ["9 9", "8 7 6 5"]}
+    lines["second"] = ["4 3 2 1", ""]
+    for name, texts in lines.items():
+        (tmp_path / name).write_text("".join(f"{t}\n" for t in texts))
+    run_dir = tmp_path / "run"
+    shutil.copytree(digits / "run", run_dir)
+    words = ["--metrics", "bleu", "--output", "translated", "--quiet"]
+    words += ["--source", "source", "--references", "first"]
+    ((one,),) = tables(deepnmt("evaluate", run_dir, *words))
+    ((two,),) = tables(deepnmt("evaluate", run_dir, *words, "second"))
+    translated = (tmp_path / "translated").read_text().splitlines()
+    for row, names in ((one, ["first"]), (two, ["first", "second"])):
+        sets = [lines[name] for name in names]
+        expected = BLEU(tokenize="13a").corpus_score(translated, sets)
+        assert row[1] == f"{expected.score:.2f}"
+    assert "nrefs:2" in two[3] or "nrefs:var" in two[3]
+    first, second = json.loads((run_dir / "scores.json").read_text())[
+        "evaluations"
+    ][-2:]
+    assert "more_references_sha256" not in first["test_set"]
+    assert len(second["test_set"]["more_references_sha256"]) == 1
 
 
 def test_corrections_are_scored_by_gold_edits(deepnmt, files):

@@ -89,6 +89,7 @@ PAGES = {
     ),
     "talks.zip": packed_zip({"x/last": "c\r\n"}),
     "memory.tmx.gz": gzip.compress(MEMORY.encode()),
+    "five.txt": b"one\ntwo\nthree\nfour\nfive\n",
     "text.gz": gzip.compress(b"no memory"),
     "login.tgz": b"<html>Log in</html>",
     "broken.tgz": tar({"x": "text" * 999})[:-40],
@@ -133,6 +134,15 @@ def test_a_text_is_built_from_members_of_an_archive(server, tmp_path):
     assert server.requests == ["talks.tgz"]  # once, for all members
     file = built(server, ("x/last",), page="talks.zip")
     assert lines_of(file, tmp_path / "other") == ["c"]
+
+
+def test_lines_of_a_plain_file_are_chosen_by_their_numbers(server, tmp_path):
+    digest = f"sha256:{hashlib.sha256(PAGES['five.txt']).hexdigest()}"
+    archive = Archive(f"{server.address}/five.txt", digest, "toy/five.txt")
+    members = (Member(archive, lines=(3, 5)), Member(archive, lines=(0, 1)))
+    file = BuiltFile("toy/text", members)
+    assert lines_of(file, tmp_path) == ["four", "five", "one"]
+    assert server.requests == ["five.txt"]
 
 
 def test_a_translation_memory_gives_the_pairs_with_both_sides(server, tmp_path):

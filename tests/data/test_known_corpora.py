@@ -180,6 +180,8 @@ def test_a_corpus_can_be_named_the_other_way_round():
         "newstest2013_en_de",
         "newstest2014_de_en",
         "iwslt14_47k_de_en",
+        "scitldr",
+        "ua_gec",
     ],
 )
 def test_the_real_corpora_hold_what_the_registry_says(corpora_dir, name):
@@ -188,6 +190,38 @@ def test_the_real_corpora_hold_what_the_registry_says(corpora_dir, name):
             CorpusOptions(name=name), split, corpora_dir
         )
         assert files.name == name
+
+
+def test_corrections_are_cut_out_of_the_files_of_jfleg(
+    corpora_dir, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    folder = corpora_dir / "jfleg"
+
+    def lines(name):
+        return (folder / name).read_bytes().splitlines()
+
+    expected = {
+        "train": (
+            lines("dev.src")[:654] * 4,
+            [line for n in range(4) for line in lines(f"dev.ref{n}")[:654]],
+        ),
+        "valid": (lines("dev.src")[654:], lines("dev.ref0")[654:]),
+        "test": (lines("test.src"), lines("test.ref0")),
+    }
+    for split, sides in expected.items():
+        files = finding.find_corpus_files(
+            CorpusOptions(name="jfleg"), split, corpora_dir
+        )
+        found = files.source.read_bytes(), files.target.read_bytes()
+        assert tuple(text.splitlines() for text in found) == sides
+
+
+def test_only_translation_corpora_have_another_direction():
+    for name in ("scitldr", "jfleg", "ua_gec"):
+        assert finding.find_named_corpus(name).name == name
+    with pytest.raises(UserError, match="No corpus is known as gec_ua"):
+        finding.find_named_corpus("gec_ua")
 
 
 def test_the_demo_corpus_is_written_and_has_the_known_hashes(tmp_path):
@@ -227,6 +261,8 @@ def test_every_known_corpus_says_where_it_comes_from():
                 assert len(value) == 2 * hashlib.new(kind).digest_size
         for source, target in corpus.splits.values():
             if isinstance(source, BuiltFile):
-                archives = [member.archive for member in source.members]
-                assert archives == [member.archive for member in target.members]
+                members = list(zip(source.members, target.members, strict=True))
+                assert all(a.lines == b.lines for a, b in members)
+                # A plain file has one side only.
+                assert all(a.archive == b.archive for a, b in members if a.path)
                 assert source.local_name != target.local_name

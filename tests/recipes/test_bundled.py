@@ -40,9 +40,10 @@ def test_other_recipes_change_the_preset_alone():
         plain = plain_presets()[preset]
         assert preset in list_models()
         assert f"{plain}.{corpus}" in FILES
-        assert bundled_text(name) == (
-            f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
-        )
+        text = f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
+        if "_onehot_" in preset:
+            text += "training:\n  temperature: {}\n"
+        assert bundled_text(name) == text
 
 
 def test_all_rows_of_multi30k_are_trained_as_their_plain_model():
@@ -66,6 +67,14 @@ def test_every_tiny_preset_has_a_recipe_for_both_small_corpora():
     for preset in list_models("*_tiny*"):
         assert f"{preset}.multi30k_en_de" in names
         assert f"{preset}.demo_de_en" in names
+
+
+def test_every_tiny_transformer_has_recipes_for_summaries_and_corrections():
+    names = set(list_recipes())
+    for preset, plain in plain_presets().items():
+        if plain == "transformer_tiny":
+            for corpus in ("scitldr", "jfleg", "ua_gec"):
+                assert f"{preset}.{corpus}" in names
 
 
 def test_the_temperature_of_one_hot_roles_falls():

@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import html
 import io
+import itertools
 import re
 import tarfile
 import zipfile
@@ -68,6 +69,8 @@ def read_sentences(content: BinaryIO, member: Member) -> Iterator[bytes]:
     if member.form == "sgm":
         return _segments(content.read().decode("utf-8"))
     lines = (line.rstrip(b"\r\n") for line in content)
+    if member.lines is not None:
+        return itertools.islice(lines, *member.lines)
     return _talks(lines) if member.form == "talks" else lines
 
 

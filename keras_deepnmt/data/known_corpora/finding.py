@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 from pathlib import Path
 
 from keras_deepnmt.data.corpora import CorpusFiles, CorpusOptions, LineReader
@@ -21,12 +22,14 @@ from keras_deepnmt.data.known_corpora.sources import (
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_lock, file_sha256, write_text
 
+_TWO_LANGUAGES = re.compile(r"_([a-z]{2})_([a-z]{2})$")
+
 
 def list_named_corpora() -> list[str]:
     """Lists the names of the known corpora, each in one direction.
 
-    The reversed direction has a name too (`multi30k_de_en`), which is not
-    listed.
+    The reversed direction of a translation corpus has a name too
+    (`multi30k_de_en`), which is not listed.
 
     Returns:
         Names in alphabetical order.
@@ -49,7 +52,11 @@ def find_named_corpus(name: str) -> NamedCorpus:
     """
     if name in NAMED_CORPORA:
         return NAMED_CORPORA[name]
-    reversed_names = {_reversed_name(known): known for known in NAMED_CORPORA}
+    reversed_names = {
+        _TWO_LANGUAGES.sub(r"_\2_\1", known): known
+        for known in NAMED_CORPORA
+        if _TWO_LANGUAGES.search(known)
+    }
     if name in reversed_names:
         corpus = NAMED_CORPORA[reversed_names[name]]
         splits = {s: sides[::-1] for s, sides in corpus.splits.items()}
@@ -193,6 +200,7 @@ def _built_file(file, cache, archives_dir, progress):
             # A folder of the user is left as it is.
             known = _made(cache / "archives") / f"{archive.name}.sha256"
             archives[archive.name] = archives_dir / archive.name
+            _made(archives[archive.name].parent)
             download_archive(archive, archives[archive.name], known, progress)
         build_text(file, archives, path)
         write_text(record, f"{file_sha256(path)}  {path.name}\n")
@@ -241,8 +249,3 @@ def _check_sha256(path: Path, file: NamedFile, remedy: str):
             f"{path}: its uncompressed content must have SHA-256 {file.sha256}."
             f" Received: {reader.sha256}. {remedy}"
         )
-
-
-def _reversed_name(name: str) -> str:
-    stem, source, target = name.rsplit("_", 2)
-    return f"{stem}_{target}_{source}"

@@ -60,12 +60,15 @@ class Member:
             memory with the sentences of both languages.
         languages: For `tmx`: the language to read, and the other one, which a
             pair must have too.
+        lines: For `text`: the lines to read, from the first one (counted from
+            0) to before the second one; `None` for all.
     """
 
     archive: Archive
     path: str = ""
     form: Literal["text", "sgm", "talks", "tmx"] = "text"
     languages: tuple[str, str] | None = None
+    lines: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,10 +113,11 @@ CorpusFile = NamedFile | BuiltFile | DemoFile
 
 @dataclass(frozen=True)
 class NamedCorpus:
-    """A known corpus, whose name ends with its source and target language.
+    """A known corpus.
 
     Attributes:
-        name: The name.
+        name: The name. That of a translation corpus ends with its source and
+            target language.
         splits: The source and target file of each split. A corpus with
             nothing but `test` can be used for any split.
         notes: What a user must know about it, in a few sentences.

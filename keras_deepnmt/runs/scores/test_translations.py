@@ -75,8 +75,8 @@ def translate_runs(
     """
     texts, systems, scores, scoring = {}, {}, {}, {}
 
-    def keep(name, sources, hypotheses, references):
-        texts[name] = sources, references
+    def keep(name, sources, hypotheses, references, *more):
+        texts[name] = sources, references, more
         systems[name] = hypotheses
 
     for name in run_dirs:
@@ -100,13 +100,16 @@ def translate_runs(
             )
     run = RunFolder(run_dirs[0])
     recipe = run.recipe()
+    sources, references, more = texts[run_dirs[0]]
     return TestTranslations(
-        *texts[run_dirs[0]],
+        sources,
+        references,
         systems,
         scores,
         scoring,
         _training_words(run, prepared_dir, scoring),
         recipe.data.target_language,
+        more,
     )
 
 
