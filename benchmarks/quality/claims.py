@@ -1,7 +1,7 @@
 """Tests what the papers claim, on small models of the embedded corpus.
 
     python benchmarks/quality/claims.py
-    python benchmarks/quality/claims.py --only positions --seeds 5
+    python benchmarks/quality/claims.py --only positions --seeds 3
 
 For every claim, variants of one small model are trained on the same batches in
 the same order, with the same seeds:
@@ -19,7 +19,8 @@ the same order, with the same seeds:
     shuffled roles; that of the token alone is 0, because all "der" have one
     embedding.
 *   `diversity` (Dou et al., 2018): with the diversity loss, the layers of a
-    hierarchically aggregated model differ more.
+    hierarchically aggregated model differ more. Layers of a model before
+    training differ as well.
 
 One row per seed, variant and metric is appended to `results/claims.csv`;
 variants that have rows of the same commit and number of updates are skipped.
@@ -44,7 +45,7 @@ from benchmarks.shared.result_rows import (
     read_rows,
 )
 
-UPDATES = 300
+UPDATES = 1_500
 NUM_ROLES = 16
 # Updates of fine-tuning one-hot roles, per update of training soft roles.
 FINE_TUNING = 0.5
@@ -133,6 +134,7 @@ def measure_diversity(corpus, variant, seed, updates):
     from benchmarks.quality.measuring import claim_models
     from keras_deepnmt.layers import LayerAggregation, LayerDiversity
 
+    weight = float(variant.removeprefix("weight ").removesuffix(", untrained"))
     model = claim_models.make_model(
         corpus,
         seed,
@@ -140,8 +142,12 @@ def measure_diversity(corpus, variant, seed, updates):
         num_decoder_layers=4,
         encoder_aggregation=LayerAggregation("hierarchical", dropout=0.0),
         decoder_aggregation=LayerAggregation("hierarchical", dropout=0.0),
-        layer_diversity=LayerDiversity(float(variant.removeprefix("weight "))),
+        layer_diversity=LayerDiversity(weight),
     )
+    if variant.endswith("untrained"):
+        diversity = claim_models.diversity_of_layers(corpus, model)
+        yield variant, model, 0.0, diversity
+        return
     seconds = claim_models.train(corpus, model, seed, updates)
     diversity = claim_models.diversity_of_layers(corpus, model)
     values = diversity | claim_models.scores(corpus, model)
@@ -155,7 +161,10 @@ CLAIMS = {
         ["plain", "hybrid, gated_sum", "hybrid, sum", "plain, positions"],
     ),
     "roles": (measure_roles, ["untrained", "softmax", "onehot"]),
-    "diversity": (measure_diversity, ["weight 0", "weight 1"]),
+    "diversity": (
+        measure_diversity,
+        ["weight 0", "weight 1", "weight 0, untrained"],
+    ),
 }
 KEY = ("commit", "claim", "variant", "seed", "updates")
 
@@ -213,7 +222,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=CLAIMS)
     parser.add_argument(
-        "--seeds", type=int, default=3, help="number of seeds: 1, 2, ... N"
+        "--seeds", type=int, default=5, help="number of seeds: 1, 2, ... N"
     )
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument(

@@ -37,6 +37,7 @@ VARIANTS = {
     "plain, positions": "plain attention with positions",
     "weight 0": "diversity loss with weight 0",
     "weight 1": "diversity loss with weight 1",
+    "weight 0, untrained": "before training",
     "untrained": "soft roles, untrained",
     "softmax": "soft roles",
     "onehot": "one-hot roles",

@@ -19,12 +19,13 @@ from keras_deepnmt.evaluation import corpus_scores
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.masks import END_ID, padding_mask
 from keras_deepnmt.models import Transformer
-from keras_deepnmt.training import Adam, InverseSquareRoot
+from keras_deepnmt.training import Adam, DecayToZero
 
+# The small Transformer of the embedded corpus (`transformer_tiny.demo_de_en`).
 DIMENSIONS = dict(
-    hidden_dim=64,
-    intermediate_dim=128,
-    num_heads=4,
+    hidden_dim=128,
+    intermediate_dim=256,
+    num_heads=2,
     num_encoder_layers=2,
     num_decoder_layers=2,
     dropout=0.0,
@@ -32,8 +33,8 @@ DIMENSIONS = dict(
     share_embeddings=True,
 )
 BATCH_TOKENS = 1_200
-WARMUP_STEPS = 100
-PEAK_RATE = 0.01
+WARMUP_STEPS = 200
+PEAK_RATE = 0.0035
 LABEL_SMOOTHING = 0.05
 
 
@@ -82,10 +83,10 @@ def train(corpus, model, seed, updates, rate=None, callbacks=()):
     """Trains a model; returns the seconds.
 
     The order of batches depends on the seed alone. The learning rate defaults
-    to a linear warm-up followed by an inverse square root.
+    to a linear warm-up followed by a linear decay to zero.
     """
     start = time.monotonic()
-    rate = rate or InverseSquareRoot(PEAK_RATE, WARMUP_STEPS)
+    rate = rate or DecayToZero(PEAK_RATE, min(WARMUP_STEPS, updates), updates)
     model.compile(
         Adam(rate, beta_2=0.98),
         loss=LabelSmoothedCrossEntropy(LABEL_SMOOTHING),
