@@ -38,6 +38,7 @@ def speed_tables():
         *_first_updates(),
         *_translation_start(),
         *_quickstart(),
+        *_paired_tests(),
         *_layers(),
     ]
 
@@ -324,6 +325,26 @@ def _quickstart():
         f"the same seed. BLEU: `{rows[0]['bleu_signature']}`."
         if rows
         else "",
+    )
+
+
+def _paired_tests():
+    rows = newest_rows(read_rows(RESULTS / "paired_tests.csv"), "metric")
+    return table_section(
+        "Paired bootstrap test",
+        rows,
+        {
+            "metric": lambda row: row["metric"],
+            "sentences": lambda row: count(row["sentences"]),
+            "samples": lambda row: count(row["resamples"]),
+            "statistics of all sentences (s)": lambda row: row[
+                "counting_seconds"
+            ],
+            "samples of both systems (s)": lambda row: row[
+                "resampling_seconds"
+            ],
+        },
+        "sacreBLEU's test, by `compare_systems`.",
     )
 
 
