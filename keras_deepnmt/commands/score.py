@@ -12,9 +12,10 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.decoding import (
     add_batch_size,
     add_checkpoint,
+    add_ensemble,
     load_translator,
 )
-from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_pairs import check_sides, read_pairs
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
@@ -31,7 +32,7 @@ CONTINUE = "The lines printed so far are complete."
 
 def add_options(parser: VerbParser) -> None:
     """Adds the options of `deepnmt score`."""
-    add_run_folder(parser)
+    add_ensemble(parser)
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",

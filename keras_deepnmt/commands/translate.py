@@ -13,9 +13,10 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
+    add_ensemble,
     load_translator,
 )
-from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import (
     decode_windows,
@@ -30,6 +31,7 @@ from keras_deepnmt.errors import UserError
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
 deepnmt translate runs/demo --input test.en --output test.de
+deepnmt translate runs/first runs/second < test.en > test.de
 echo "Ein Hund schläft." | deepnmt translate runs/demo --num-hypotheses 3
 """
 CONTINUE = "The lines printed so far are complete."
@@ -41,7 +43,7 @@ _MAXIMUM_LENGTH = (
 
 def add_options(parser: VerbParser) -> None:
     """Adds the options of `deepnmt translate`."""
-    add_run_folder(parser)
+    add_ensemble(parser)
     parser.add_argument(
         "--input",
         "-i",

@@ -16,7 +16,9 @@ if typing.TYPE_CHECKING:
     from keras_deepnmt.decoding.compiled import compile_for as compile_for
     from keras_deepnmt.decoding.greedy import greedy_search as greedy_search
     from keras_deepnmt.decoding.options import SearchOptions as SearchOptions
+    from keras_deepnmt.decoding.sampling import sample_search as sample_search
     from keras_deepnmt.decoding.scoring import score_targets as score_targets
+    from keras_deepnmt.decoding.search_by_options import search as search
 
 _MODULES = {
     "CompiledFunction": "compiled",
@@ -24,7 +26,9 @@ _MODULES = {
     "beam_search": "beam",
     "compile_for": "compiled",
     "greedy_search": "greedy",
+    "sample_search": "sampling",
     "score_targets": "scoring",
+    "search": "search_by_options",
 }
 
 

@@ -17,16 +17,16 @@ from keras import ops
 
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
+    flatten_beams,
     gather_beams,
-    is_cut_off,
     loop_length,
     output_limits,
-    permitted_log_probs,
     reorder_cache,
     score_divisor,
     unflatten_beams,
     write_step,
 )
+from keras_deepnmt.decoding.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
@@ -98,7 +98,7 @@ def beam_search(
                 cache["static"],
                 limits,
                 divisor,
-                options.min_length,
+                options,
                 state,
             ),
         ),
@@ -112,7 +112,7 @@ def beam_search(
     }
 
 
-def _grow(model, memory, static_cache, limits, divisor, min_length, state):
+def _grow(model, memory, static_cache, limits, divisor, options, state):
     """One step of the search: extends every live hypothesis by one token."""
     scores, cache = model.decode(
         ops.reshape(state["last_ids"], (-1, 1)),
@@ -120,20 +120,22 @@ def _grow(model, memory, static_cache, limits, divisor, min_length, state):
         {"static": static_cache, "dynamic": state["cache"]},
         state["step"],
     )  # (B * K, 1, V)
-    log_probs = model.log_probs(scores)[:, 0]  # (B * K, V)
     num_beams = state["live_log_probs"].shape[1]
-    must_end = ops.repeat(limits <= state["step"] + 1, num_beams)  # (B * K,)
-    cut_off = unflatten_beams(is_cut_off(log_probs, must_end), num_beams)
-    totals, parents, new_ids = _best_extensions(
-        state, log_probs, must_end, min_length
-    )
+    log_probs, cut_off = next_token_log_probs(
+        model.log_probs(scores)[:, 0],
+        flatten_beams(state["live_ids"]),
+        state["step"],
+        ops.repeat(limits <= state["step"] + 1, num_beams),
+        options,
+    )  # (B * K, V), (B * K,)
+    totals, parents, new_ids = _best_extensions(state, log_probs)
     ids = gather_beams(state["live_ids"], parents)  # (B, K, M)
     grown = {
         "step": state["step"] + 1,
         "ids": write_step(ids, state["step"], new_ids),
         "log_probs": totals,
         "ended": ops.equal(new_ids, END_ID),
-        "truncated": gather_beams(cut_off, parents),
+        "truncated": gather_beams(unflatten_beams(cut_off, num_beams), parents),
     }
     finished = _keep_finished(state, grown, divisor)
     return {
@@ -182,8 +184,10 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
     }
 
 
-def _best_extensions(state, log_probs, must_end, min_length):
+def _best_extensions(state, log_probs):
     """Finds the K best one-token extensions of a sentence's live hypotheses.
+
+    `log_probs` `(B * K, V)` are those of the tokens that may follow.
 
     Each of them is among the K best extensions of its own hypothesis, so the
     K * V candidates need not be sorted.
@@ -194,10 +198,7 @@ def _best_extensions(state, log_probs, must_end, min_length):
     """
     num_beams = state["live_log_probs"].shape[1]
     per_beam = min(num_beams, log_probs.shape[-1])
-    token_log_probs, token_ids = ops.top_k(
-        permitted_log_probs(log_probs, must_end, state["step"] >= min_length),
-        per_beam,
-    )  # (B * K, J)
+    token_log_probs, token_ids = ops.top_k(log_probs, per_beam)  # (B * K, J)
     totals = unflatten_beams(token_log_probs, num_beams)  # (B, K, J)
     totals = totals + state["live_log_probs"][:, :, None]
     token_ids = unflatten_beams(ops.cast(token_ids, "int32"), num_beams)

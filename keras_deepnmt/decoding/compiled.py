@@ -44,13 +44,16 @@ class CompiledFunction:
 
     def __call__(self, *arrays, **options):
         arrays = [np.asarray(array) for array in arrays]
-        numbers = _floats(options)
+        numbers = _tensor_values(options)
         key = (
             tuple((array.shape, array.dtype.str) for array in arrays),
-            tuple(sorted(_with_floats(options, [1.0] * len(numbers)).items())),
+            tuple(sorted(_with_tensors(options, [1] * len(numbers)).items())),
         )
         # Tensors, so that another value needs no other compilation.
-        arrays += [np.float32(number) for number in numbers]
+        arrays += [
+            np.float32(n) if isinstance(n, float) else np.int32(n)
+            for n in numbers
+        ]
         if key not in self._compiled:
             if self._jit_compile and self.on_compilation is not None:
                 self.on_compilation(arrays[0].shape)
@@ -59,14 +62,14 @@ class CompiledFunction:
         return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
     def _compile(self, arrays, options):
-        num_floats = len(_floats(options))
+        num_values = len(_tensor_values(options))
 
         def function(*tensors):
-            num_arrays = len(tensors) - num_floats
+            num_arrays = len(tensors) - num_values
             return self._function(
                 self._model,
                 *tensors[:num_arrays],
-                **_with_floats(options, tensors[num_arrays:]),
+                **_with_tensors(options, tensors[num_arrays:]),
             )
 
         if keras.backend.backend() == "tensorflow":
@@ -113,33 +116,34 @@ class CompiledFunction:
         return search
 
 
-def _floats(options):
-    """Lists the fields of type `float` of the options that are dataclasses."""
+def _tensor_values(options):
+    """Lists the values in dataclasses that are tensors in compiled programs."""
     return [
         getattr(value, name)
         for _, value in sorted(options.items())
-        for name in _float_fields(value)
+        for name in _tensor_fields(value)
     ]
 
 
-def _with_floats(options, numbers):
-    """Replaces what `_floats` lists."""
-    numbers = iter(numbers)
+def _with_tensors(options, values):
+    """Replaces what `_tensor_values` lists."""
+    values = iter(values)
     return {
-        name: replace(value, **{f: next(numbers) for f in _float_fields(value)})
+        name: replace(value, **{f: next(values) for f in _tensor_fields(value)})
         if is_dataclass(value)
         else value
         for name, value in sorted(options.items())
     }
 
 
-def _float_fields(value):
+def _tensor_fields(value):
     if not is_dataclass(value):
         return []
     return [
         field.name
         for field in fields(value)
         if isinstance(getattr(value, field.name), float)
+        or field.metadata.get("is_tensor")
     ]
 
 
@@ -149,8 +153,8 @@ def compile_for(model, function, jit_compile=True):
     It is compiled once for all calls with equal array shapes and equal
     options; `num_compilations` of the result counts the compilations. Fields
     of type `float` of a dataclass, such as the length penalty in
-    `SearchOptions`, reach the function as scalar tensors: other values need no
-    other compilation.
+    `SearchOptions`, and those with the metadata `is_tensor` reach the function
+    as scalar tensors: other values need no other compilation.
 
     Args:
         model: a model of this package, or anything with `variables`.

@@ -1,7 +1,6 @@
-"""Arrays of hypotheses, and the rules that all searches share.
+"""Arrays of hypotheses, their maximum length and their length penalty.
 
-Hypothesis k of sentence b is in row `b * K + k`. The rules: the maximum length
-of an output, the length penalty, and which ids may be produced.
+Hypothesis k of sentence b is in row `b * K + k`.
 """
 
 import math
@@ -10,13 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_deepnmt.masks import (
-    BEGIN_ID,
-    END_ID,
-    PADDING_ID,
-    UNKNOWN_ID,
-    padding_mask,
-)
+from keras_deepnmt.masks import padding_mask
 
 # Stands for log 0. It is finite, so that sums and products of it are never
 # NaN, and far below any sum of log-probabilities.
@@ -166,41 +159,6 @@ def loop_length(model, max_length):
     if isinstance(max_length, int):
         return min(max_length, model.max_length)
     return ops.minimum(max_length, model.max_length)
-
-
-def permitted_log_probs(log_probs, must_end, may_end):
-    """Sets the log-probabilities of ids that must not follow to `IMPOSSIBLE`.
-
-    These are the padding and begin ids, all but the end id in rows where
-    `must_end`, a bool tensor `(B * K,)`, is true, and the end id elsewhere if
-    `may_end`, a bool scalar tensor, is false. The others, `(B * K, V)`, are not
-    renormalized: the score of an output is the one that the model gives.
-    """
-    ids = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
-    is_end = ops.equal(ids, END_ID)
-    is_special = ops.logical_or(
-        ops.equal(ids, PADDING_ID), ops.equal(ids, BEGIN_ID)
-    )
-    permitted = ops.where(
-        is_end,
-        ops.logical_or(must_end, may_end)[:, None],
-        ops.logical_not(ops.logical_or(is_special, must_end[:, None])),
-    )  # (B * K, V)
-    log_probs = ops.maximum(ops.cast(log_probs, "float32"), IMPOSSIBLE)
-    return ops.where(permitted, log_probs, IMPOSSIBLE)
-
-
-def is_cut_off(log_probs, must_end):
-    """Tells which hypotheses end only because their maximum length is reached.
-
-    These are the rows of log-probabilities `(B * K, V)` where `must_end`, a
-    bool tensor `(B * K,)`, is true, but the model gives another permitted id a
-    higher probability than the end id.
-    """
-    ids = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
-    is_word = ops.logical_or(ids > END_ID, ops.equal(ids, UNKNOWN_ID))
-    best_word = ops.max(ops.where(is_word, log_probs, IMPOSSIBLE), axis=-1)
-    return ops.logical_and(must_end, best_word > log_probs[:, END_ID])
 
 
 def write_step(ids, step, new_ids):

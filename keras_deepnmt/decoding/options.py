@@ -1,7 +1,7 @@
 """The options of a search: their one definition, check and description."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -33,23 +33,38 @@ class SearchOptions:
             divides by a power of the length (Gehring et al., 2017).
         min_length: Minimum number of tokens of a translation, the end token
             not included, at least 0. If it is greater than the maximum length
-            of a translation, only that length is possible.
+            of a translation, only that length is possible. A translation that
+            no other token may follow is shorter.
         max_length_ratio: Maximum length of a translation: this number times
             the length of its source, rounded up, plus `max_extra_tokens`. Both
             lengths are in tokens, the end token included. At least 0; 0 makes
             the maximum independent of the source.
         max_extra_tokens: What is added to the maximum length of a translation,
             at least 0. With ratio 0 it must be at least 1.
+        no_repeat_ngram_size: Length n of the sequences of tokens that must not
+            occur twice in a translation, at least 1; 0 permits repetitions.
+        allow_unknown: Whether a translation may have unknown tokens.
+        sampling: Whether translations are drawn at random, `num_beams` for each
+            sentence, instead of searched.
+        sampling_temperature: Temperature of the distribution that tokens are
+            drawn from, above 0: 1 is the model's own, a smaller one prefers
+            probable tokens.
+        sampling_top_k: Number of the most probable tokens that are drawn from,
+            at least 1; 0 is all of them.
+        sampling_top_p: Probability, above 0 and at most 1, that the most
+            probable tokens which are drawn from must have together.
+        sampling_seed: Seed of the draws, at least 0. With the same seed a
+            sentence has the same translations.
 
     Raises:
-        TypeError: if a value is not a number.
+        TypeError: if a value is of another type.
         ValueError: if a value is too small or not finite.
         UserError: if the maximum length is 0.
 
     Example:
     >>> options = SearchOptions(num_beams=2)
     >>> options.updated(length_penalty=1.0)
-    SearchOptions(num_beams=2, length_penalty=1.0, ..., max_extra_tokens=50)
+    SearchOptions(num_beams=2, length_penalty=1.0, ..., sampling_seed=0)
     """
 
     num_beams: int = 4
@@ -58,6 +73,14 @@ class SearchOptions:
     min_length: int = 0
     max_length_ratio: float = 1.0
     max_extra_tokens: int = 50
+    no_repeat_ngram_size: int = 0
+    allow_unknown: bool = True
+    sampling: bool = False
+    sampling_temperature: float = 1.0
+    sampling_top_k: int = 0
+    sampling_top_p: float = 1.0
+    # A tensor for compiled programs, as all floats: see `compile_for`.
+    sampling_seed: int = field(default=0, metadata={"is_tensor": True})
 
     def __post_init__(self):
         self._check_at_least("num_beams", 1)
@@ -71,6 +94,9 @@ class SearchOptions:
         self._check_at_least("min_length", 0)
         self._check_at_least("max_length_ratio", 0)
         self._check_at_least("max_extra_tokens", 0)
+        self._check_at_least("no_repeat_ngram_size", 0)
+        self._check_bool("allow_unknown")
+        self._check_sampling()
         limit = (self.max_length_ratio, self.max_extra_tokens)
         if all(isinstance(value, Real) and value == 0 for value in limit):
             # The two values may come from a recipe and from the command line.
@@ -78,6 +104,32 @@ class SearchOptions:
                 "`max_length_ratio` and `max_extra_tokens` must not both be 0, "
                 "since a translation has at least its end token. Received: "
                 "max_length_ratio=0.0, max_extra_tokens=0"
+            )
+
+    def _check_sampling(self):
+        self._check_bool("sampling")
+        self._check_at_least("sampling_temperature", 0)
+        self._check_at_least("sampling_top_k", 0)
+        self._check_at_least("sampling_top_p", 0)
+        self._check_at_least("sampling_seed", 0)
+        for name, most in (
+            ("sampling_temperature", float("inf")),
+            ("sampling_top_p", 1.0),
+            ("sampling_seed", 2**31 - 1),
+        ):
+            value = getattr(self, name)
+            least = 0 if name == "sampling_seed" else 1e-6
+            if isinstance(value, Real) and not least <= value <= most:
+                raise ValueError(
+                    f"`{name}` must be from {least:g} to {most:g}. "
+                    f"Received: {name}={value}"
+                )
+
+    def _check_bool(self, name):
+        value = getattr(self, name)
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"`{name}` must be True or False. Received: {name}={value!r}"
             )
 
     def _check_at_least(self, name, smallest, remedy=""):
@@ -122,7 +174,7 @@ class SearchOptions:
 
         Example:
         >>> SearchOptions.from_mapping({"num_beams": 2, "batch_size": 7})
-        SearchOptions(num_beams=2, length_penalty=0.6, ..., max_extra_tokens=50)
+        SearchOptions(num_beams=2, length_penalty=0.6, ..., sampling_seed=0)
         """
         return SearchOptions().updated(
             **{name: values.get(name) for name in cls.names()}

@@ -1,6 +1,7 @@
 """Models: the contract and the backbones that keep it."""
 
 from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq as ConvSeq2Seq
+from keras_deepnmt.models.ensemble import Ensemble as Ensemble
 from keras_deepnmt.models.seq2seq import Seq2Seq as Seq2Seq
 from keras_deepnmt.models.training_step.distillation import (
     Distillation as Distillation,

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 import tensorflow_text
 
-from keras_deepnmt.decoding.beam import beam_search
-from keras_deepnmt.decoding.greedy import greedy_search
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
+from keras_deepnmt.decoding.search_by_options import search
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class ServingGraph(SearchOptionAttributes):
     def search(
         self, text: tf.Tensor, length_penalty: float | tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Translates a batch of sentences `(B,)` by beam or greedy search.
+        """Translates a batch of sentences `(B,)`.
 
         Returns a dict of `text`, `score`, `log_prob` and `truncated` `(B, K)`,
         `ids` `(B, K, M)` and `source_truncated` `(B,)`. A hypothesis that does
@@ -182,16 +181,12 @@ class ServingGraph(SearchOptionAttributes):
         source_ids = tf.where(
             is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
         )
-        is_greedy = self.num_beams == 1
-        search = greedy_search if is_greedy else beam_search
         outputs = search(
             self.model,
             source_ids,
             options=self.options.updated(length_penalty=length_penalty),
             max_length=longest_output(tf.shape(source_ids)[1], self.options),
         )
-        if is_greedy:
-            outputs = {name: x[:, None] for name, x in outputs.items()}
         # An empty sentence has one translation, empty and with probability 1.
         is_first = tf.range(self.num_beams)[None] == 0  # (1, K)
         is_certain = tf.logical_and(is_empty[:, None], is_first)

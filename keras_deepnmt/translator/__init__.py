@@ -1,5 +1,8 @@
 """Translates text: a model, its two tokenizers and a search."""
 
+from keras_deepnmt.translator.joining import (
+    join_translators as join_translators,
+)
 from keras_deepnmt.translator.results import Hypothesis as Hypothesis
 from keras_deepnmt.translator.results import TargetScore as TargetScore
 from keras_deepnmt.translator.trained_run import Run as Run

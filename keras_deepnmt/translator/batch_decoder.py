@@ -11,12 +11,11 @@ from keras_deepnmt.decoding.batches import (
     padded_length,
     padded_rows,
 )
-from keras_deepnmt.decoding.beam import beam_search
 from keras_deepnmt.decoding.compiled import compile_for
-from keras_deepnmt.decoding.greedy import greedy_search
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.scoring import score_targets
+from keras_deepnmt.decoding.search_by_options import search
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 from keras_deepnmt.translator.batch_limits import BatchLimits
 from keras_deepnmt.translator.invalid_numbers import no_probabilities
@@ -45,27 +44,20 @@ class BatchDecoder:
         self.target_tokenizer = target_tokenizer
         self.limits = limits
         self.max_source_length = max_source_length
-        self._beam_search = compile_for(model, beam_search, compiled)
-        self._greedy_search = compile_for(model, greedy_search, compiled)
+        self._search = compile_for(model, search, compiled)
         self._score_targets = compile_for(model, score_targets, compiled)
 
     def report_compilations(
         self, report: Callable[[tuple[int, int]], None]
     ) -> None:
         """Calls `report` with the source's shape before each compilation."""
-        for function in (
-            self._beam_search,
-            self._greedy_search,
-            self._score_targets,
-        ):
+        for function in (self._search, self._score_targets):
             function.on_compilation = report
 
     @property
     def num_compilations(self) -> int:
         return (
-            self._beam_search.num_compilations
-            + self._greedy_search.num_compilations
-            + self._score_targets.num_compilations
+            self._search.num_compilations + self._score_targets.num_compilations
         )
 
     def source_batches(
@@ -94,18 +86,13 @@ class BatchDecoder:
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        Returns what `decoding.beam_search` returns, also for one beam.
+        Returns what `decoding.search` returns.
         """
-        is_greedy = options.num_beams == 1
-        search = self._greedy_search if is_greedy else self._beam_search
-        outputs = search(
+        return self._search(
             source_ids,
             options=options,
             max_length=longest_output(source_ids.shape[1], options),
         )
-        if is_greedy:
-            return {name: value[:, None] for name, value in outputs.items()}
-        return outputs
 
     def hypotheses(
         self,

@@ -196,7 +196,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_beams: number of hypotheses. Defaults to the translator's.
 
         Returns:
-            What `decoding.beam_search` returns (K is 1 for greedy search).
+            What `decoding.search` returns.
         """
         return self._decoder.search(
             source_ids, self.options.updated(num_beams=num_beams)

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-FILES = ("test_beam_search", "test_length_limits", "test_scoring_memory")
+FILES = (
+    "test_beam_search",
+    "test_ensemble",
+    "test_length_limits",
+    "test_next_tokens",
+    "test_sampling",
+    "test_scoring_memory",
+)
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
     "or all_positions"

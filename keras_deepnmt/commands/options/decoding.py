@@ -1,10 +1,10 @@
 """The options of every command that translates."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from jsonargparse import Namespace
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import PositiveFloat, PositiveInt
 
 from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.dataclass_fields import (
@@ -41,6 +41,34 @@ def add_search_options(parser: VerbParser) -> None:
             "as in the run's recipe.",
             **placeholder(hint, descriptions[name]),
         )
+
+
+def add_ensemble(parser: VerbParser) -> None:
+    """Adds the run folders, and how several models translate together."""
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        type=str,
+        nargs="+",
+        help="Run folder written by `deepnmt train`, or preset folder written "
+        "by `deepnmt export --format preset`. Several models with the same "
+        "tokenizers translate together, by the mean of their probabilities.",
+    )
+    parser.add_argument(
+        "--ensemble-mean",
+        type=Literal["arithmetic", "geometric"],
+        default="arithmetic",
+        help="How several models are averaged: their probabilities "
+        "(arithmetic) or their log-probabilities (geometric).",
+    )
+    parser.add_argument(
+        "--ensemble-weights",
+        type=PositiveFloat,
+        nargs="+",
+        metavar="W",
+        help="Weights of several models, in their order; only the ratios "
+        "count. Default: equal weights.",
+    )
 
 
 def add_batch_size(parser: VerbParser) -> None:
@@ -109,7 +137,9 @@ def _checkpoint(text: str) -> str:
 
 
 def load_translator(options: Namespace) -> "Translator":
-    """Loads the run named on the command line, with the options given.
+    """Loads the runs named on the command line, with the options given.
+
+    Several models are joined to one translator.
 
     Raises:
         UserError: if an option is wrong, or the run folder is incomplete or
@@ -120,11 +150,26 @@ def load_translator(options: Namespace) -> "Translator":
         if options.get(name) is not None:
             given[name] = options[name]
     start_backend()
-    if options.get("checkpoint") is not None:
+    folders = options.get("runs") or [options.run]
+    if options.get("ensemble_weights") and len(folders) == 1:
+        raise UserError("--ensemble-weights needs several runs.")
+    checkpoint = options.get("checkpoint")
+    translators = [_load(folder, checkpoint, given) for folder in folders]
+    if len(translators) == 1:
+        return translators[0]
+    from keras_deepnmt.translator import join_translators
+
+    return join_translators(
+        translators, options.ensemble_weights, options.ensemble_mean
+    )
+
+
+def _load(folder, checkpoint, given):
+    if checkpoint is not None:
         from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
 
-        saved = SavedCheckpoint.open(options.run, options.checkpoint)
+        saved = SavedCheckpoint.open(folder, checkpoint)
         return saved.load_translator(**given)
     from keras_deepnmt.translator import Translator
 
-    return Translator.load(options.run, **given)
+    return Translator.load(folder, **given)

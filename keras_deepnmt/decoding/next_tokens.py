@@ -1,0 +1,78 @@
+"""Which token may follow a hypothesis: the rules that all searches share."""
+
+from keras import ops
+
+from keras_deepnmt.decoding.hypotheses import IMPOSSIBLE
+from keras_deepnmt.masks import END_ID, PADDING_ID, UNKNOWN_ID
+
+
+def next_token_log_probs(log_probs, ids, step, must_end, options):
+    """Makes tokens that must not follow impossible.
+
+    These are the padding and begin ids, all but the end id where `must_end` is
+    true, the end id before the minimum length, unless nothing else may follow,
+    and what `options` forbid. The others are not renormalized: the score of an
+    output is the one that the model gives.
+
+    Args:
+        log_probs: float tensor `(R, V)`, of the token after each hypothesis.
+        ids: int32 tensor `(R, M)`, the hypotheses, filled up with 0s.
+        step: int scalar tensor. Their length.
+        must_end: bool tensor `(R,)`. Whether their maximum length is reached.
+        options: `SearchOptions`.
+
+    Returns:
+        The log-probabilities, and for each hypothesis whether it ends only
+        because its maximum length is reached: the model gives another permitted
+        token a higher probability than the end id.
+    """
+    log_probs = ops.maximum(ops.cast(log_probs, "float32"), IMPOSSIBLE)
+    tokens = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
+    is_word = tokens > END_ID
+    if options.allow_unknown:
+        is_word = ops.logical_or(is_word, ops.equal(tokens, UNKNOWN_ID))
+    words = ops.where(is_word, log_probs, IMPOSSIBLE)  # (R, V)
+    if options.no_repeat_ngram_size:
+        words = forbid_repeated_ngrams(
+            words, ids, step, options.no_repeat_ngram_size
+        )
+    best_word = ops.max(words, axis=-1)  # (R,)
+    end = log_probs[:, END_ID]
+    may_end = ops.logical_or(
+        ops.logical_or(must_end, step >= options.min_length),
+        best_word <= IMPOSSIBLE / 2,
+    )
+    permitted = ops.where(must_end[:, None], IMPOSSIBLE, words)
+    end_column = ops.where(may_end, end, IMPOSSIBLE)[:, None]
+    permitted = ops.where(ops.equal(tokens, END_ID), end_column, permitted)
+    return permitted, ops.logical_and(must_end, best_word > end)
+
+
+def forbid_repeated_ngrams(words, ids, step, size):
+    """Makes tokens impossible that would repeat an n-gram.
+
+    Args:
+        words: float tensor `(R, V)`, of the token after each hypothesis.
+        ids: int32 tensor `(R, M)`, the hypotheses, filled up with 0s.
+        step: int scalar tensor. Their length.
+        size: int. The length of the n-grams, at least 1.
+
+    Returns:
+        Tensor `(R, V)`. A token is forbidden if it has followed the last
+        `size - 1` tokens of its hypothesis before.
+    """
+    positions = ops.arange(ops.shape(ids)[1], dtype="int32")  # (M,)
+    # Whether the token at each position would be repeated: (R, M).
+    repeats = ops.logical_and(positions >= size - 1, positions < step)[None]
+    for distance in range(1, size):
+        before = ops.take(ids, ops.maximum(positions - distance, 0), axis=1)
+        is_last = ops.equal(positions, step - distance)
+        last = ops.sum(ops.where(is_last, ids, 0), axis=1, keepdims=True)
+        repeats = ops.logical_and(repeats, ops.equal(before, last))
+    # The padding id is never permitted, so forbidding it changes nothing.
+    forbidden = ops.where(repeats, ids, PADDING_ID)
+    rows = ops.arange(ops.shape(ids)[0], dtype="int32")[:, None]
+    places = ops.stack([ops.zeros_like(forbidden) + rows, forbidden], axis=-1)
+    places = ops.reshape(places, (-1, 2))
+    values = ops.zeros_like(places[:, 0], dtype="float32") + IMPOSSIBLE
+    return ops.scatter_update(words, places, values)

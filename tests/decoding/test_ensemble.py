@@ -1,0 +1,138 @@
+"""What must be true of ensembles.
+
+* the probabilities are the weighted means of the models', by plain NumPy
+* a large beam finds what brute force finds with these probabilities
+* an ensemble of one model, or of equal models, is that model
+* step by step is all at once, for real models of different architectures
+"""
+
+import keras
+import numpy as np
+import pytest
+from toy_model import ToyModel
+
+from keras_deepnmt import create_model
+from keras_deepnmt.decoding import (
+    beam_search,
+    compile_for,
+    score_targets,
+)
+from keras_deepnmt.models import Ensemble
+
+SOURCES = np.array(
+    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
+)
+LONGEST = 4
+WEIGHTS = [1, 3, 2]
+
+
+def run(model, **options):
+    search = compile_for(model, beam_search, jit_compile=False)
+    return search(SOURCES, max_length=LONGEST, **options)
+
+
+def tokens(ids):
+    return [token for token in ids.tolist() if token != 0]
+
+
+def reference(models, mean, source, target):
+    """The log-probability of a target, one token at a time."""
+    weights = np.array(WEIGHTS) / sum(WEIGHTS)
+    total = 0.0
+    for length, token in enumerate(target):
+        prefix = target[:length]
+        each = np.array(
+            [
+                [
+                    model.reference_log_prob(source, [*prefix, word])
+                    - model.reference_log_prob(source, prefix)
+                    for word in range(model.target_vocabulary_size)
+                ]
+                for model in models
+            ]
+        )  # (M, V)
+        if mean == "arithmetic":
+            p = weights @ np.exp(each)
+        else:
+            p = np.exp(weights @ each)
+            p /= p.sum()
+        total += np.log(p[token])
+    return total
+
+
+@pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
+def test_large_beam_finds_what_brute_force_finds(mean):
+    models = [ToyModel(seed=seed, scale=1.0) for seed in range(3)]
+    outputs = run(Ensemble(models, WEIGHTS, mean), num_beams=41)
+    for row, source in enumerate(SOURCES):
+        ranked = sorted(
+            (
+                (
+                    reference(models, mean, source, target)
+                    / ((5 + len(target)) / 6) ** 0.6,
+                    target,
+                )
+                for target in models[0].all_targets(LONGEST)
+            ),
+            reverse=True,
+        )[:20]
+        scores, targets = zip(*ranked, strict=True)
+        found = [tokens(ids) for ids in outputs["ids"][row, :20]]
+        assert found == list(targets)
+        np.testing.assert_allclose(outputs["scores"][row, :20], scores, 1e-4)
+
+
+@pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
+@pytest.mark.parametrize("number", [1, 3])
+def test_equal_models_are_one_model(mean, number):
+    model = ToyModel(seed=5)
+    alone = run(model)
+    together = run(Ensemble([model] * number, range(1, number + 1), mean))
+    np.testing.assert_array_equal(together["ids"], alone["ids"])
+    np.testing.assert_allclose(together["scores"], alone["scores"], 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
+def test_a_search_reports_what_teacher_forcing_gives(mean):
+    keras.utils.set_random_seed(3)
+    presets = ("transformer_tiny", "conv_seq2seq_tiny")
+    ensemble = Ensemble([create_model(p, 17, 19) for p in presets], mean=mean)
+    outputs = run(ensemble, num_beams=3)
+    labels = outputs["ids"][:, 0]
+    begin = np.full((len(labels), 1), 2, "int32")
+    target_ids = np.concatenate([begin, labels[:, :-1]], axis=1)
+    target_ids[target_ids == 3] = 0  # the end id is no input
+    scored = compile_for(ensemble, score_targets, jit_compile=False)(
+        SOURCES, target_ids, labels
+    )
+    np.testing.assert_allclose(
+        scored.sum(axis=1), outputs["log_probs"][:, 0], 1e-4
+    )
+    parameters = [model.count_params() for model in ensemble.models]
+    assert ensemble.count_params() == sum(parameters)
+
+
+def test_the_shortest_position_range_counts():
+    lengths = (None, 9, 7)
+    models = [ToyModel(max_length=length) for length in lengths]
+    assert Ensemble(models).max_length == 7
+    assert Ensemble(models[:1]).max_length is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"models": []}, "at least one model"),
+        ({"weights": [1]}, "`weights` must be 2 positive numbers"),
+        ({"weights": [1, 0]}, "`weights` must be 2 positive numbers"),
+        ({"mean": "harmonic"}, "`mean` must be one of"),
+        (
+            {"models": [ToyModel(6), ToyModel(7)]},
+            r"target vocabularies of \[6, 7\] tokens",
+        ),
+    ],
+)
+def test_what_is_no_ensemble_is_refused(wrong, message):
+    given = {"models": [ToyModel(), ToyModel()], **wrong}
+    with pytest.raises(ValueError, match=message):
+        Ensemble(**given)
