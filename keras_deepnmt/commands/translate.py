@@ -73,6 +73,14 @@ def add_options(parser: VerbParser) -> None:
         "each is a line `number ||| text ||| score`, where number is the line "
         "number of the sentence, from 1.",
     )
+    parser.add_argument(
+        "--mbr",
+        type=Literal["chrf", "bleu"],
+        metavar="chrf|bleu",
+        help="Print the translation that agrees most with the others, in chrF "
+        "or BLEU, of the --num-beams that were drawn (--sampling) or found "
+        "(minimum Bayes risk). Default: print the one with the best score.",
+    )
 
 
 def run(options: Namespace) -> None:
@@ -82,6 +90,8 @@ def run(options: Namespace) -> None:
             "`--num-hypotheses` must not exceed `--num-beams`. Received: "
             f"{options.num_hypotheses} and {options.num_beams}"
         )
+    if options.mbr and options.num_hypotheses > 1:
+        raise UserError("--mbr prints one translation: no --num-hypotheses.")
     name = input_name(options.input)
     with open_output(options.output) as output, LineWarnings(name) as warnings:
         translator = load_translator(options)
@@ -99,26 +109,58 @@ def run(options: Namespace) -> None:
                 output,
                 warnings,
                 advance,
-                options.num_hypotheses,
+                _Choice(options.num_hypotheses, options.mbr),
             )
 
 
-def _translate(translators, windows, output, warnings, advance, num_hypotheses):
+class _Choice:
+    """Which of the hypotheses of a sentence are printed."""
+
+    def __init__(self, num_hypotheses, utility):
+        self._num_hypotheses = num_hypotheses
+        self._utility = utility
+
+    def num_searched(self, translator):
+        """Returns how many hypotheses of a sentence are needed."""
+        return translator.num_beams if self._utility else self._num_hypotheses
+
+    def hypotheses(self, found, is_sampled):
+        """Returns those of a sentence to print, best first."""
+        if not self._utility:
+            return found
+        from keras_deepnmt.evaluation import minimum_bayes_risk
+
+        log_probs = None if is_sampled else [h.log_prob for h in found]
+        texts = [h.text for h in found]
+        return [found[minimum_bayes_risk(texts, log_probs, self._utility)]]
+
+    def lines(self, nbest, first):
+        """Yields the lines to print, without line ends."""
+        if self._num_hypotheses == 1:
+            yield from (hypotheses[0].text for hypotheses in nbest)
+        else:
+            yield from _numbered(nbest, first)
+
+
+def _translate(translators, windows, output, warnings, advance, choice):
     number = 0
     for texts in windows:
         translator = translators.choose(texts)
         translator.on_truncated = partial(
             _warn_truncated, warnings, number + 1, translator.max_source_length
         )
-        nbest = translator.translate_nbest(texts, num_hypotheses, advance)
+        num_searched = choice.num_searched(translator)
+        nbest = [
+            choice.hypotheses(found, translator.sampling)
+            for found in translator.translate_nbest(
+                texts, num_searched, advance
+            )
+        ]
         for line, hypotheses in enumerate(nbest, start=number + 1):
             if hypotheses[0].truncated:
                 warnings.add(line, _MAXIMUM_LENGTH)
-        if num_hypotheses == 1:
-            outputs = (hypotheses[0].text for hypotheses in nbest)
-        else:
-            outputs = _numbered(nbest, number + 1)
-        output.writelines(f"{line}\n" for line in outputs)
+        lines = choice.lines(nbest, number + 1)
+        output.writelines(f"{line}\n" for line in lines)
         output.flush()
         number += len(texts)
         if is_typed():
