@@ -15,6 +15,7 @@ the places of those that ended, so a search with one beam is greedy search.
 
 from keras import ops
 
+from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
@@ -198,10 +199,10 @@ def _best_extensions(state, log_probs):
     """
     num_beams = state["live_log_probs"].shape[1]
     per_beam = min(num_beams, log_probs.shape[-1])
-    token_log_probs, token_ids = ops.top_k(log_probs, per_beam)  # (B * K, J)
+    token_log_probs, token_ids = blockwise_top_k(log_probs, per_beam)
     totals = unflatten_beams(token_log_probs, num_beams)  # (B, K, J)
     totals = totals + state["live_log_probs"][:, :, None]
-    token_ids = unflatten_beams(ops.cast(token_ids, "int32"), num_beams)
+    token_ids = unflatten_beams(token_ids, num_beams)
     by_sentence = (-1, num_beams * per_beam)
     totals, places = ops.top_k(ops.reshape(totals, by_sentence), num_beams)
     places = ops.cast(places, "int32")  # (B, K)

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
@@ -84,7 +85,7 @@ def _kept_log_probs(log_probs, options):
     )
     vocabulary_size = kept.shape[-1]
     if 0 < options.sampling_top_k < vocabulary_size:
-        smallest = ops.top_k(kept, options.sampling_top_k)[0][:, -1:]
+        smallest = blockwise_top_k(kept, options.sampling_top_k)[0][:, -1:]
         kept = ops.where(kept >= smallest, kept, IMPOSSIBLE)
     return ops.cond(
         ops.less(options.sampling_top_p, 1.0),
