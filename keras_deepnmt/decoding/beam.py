@@ -143,7 +143,9 @@ def _grow(model, memory, static_cache, limits, divisor, options, state):
         "step": grown["step"],
         "last_ids": new_ids,
         "live_ids": grown["ids"],
-        "live_log_probs": _still_live(grown, finished, limits, divisor),
+        "live_log_probs": _still_live(
+            grown, finished, limits, divisor, options.patience * num_beams
+        ),
         **finished,
         "cache": reorder_cache(cache["dynamic"], parents),
     }
@@ -175,6 +177,8 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
         # (B, K, M), (B, K).
         "live_ids": no_ids,
         "live_log_probs": ops.where(is_live, 0.0, impossible),
+        # How many hypotheses have finished, also those not kept: (B,).
+        "num_finished": ops.zeros((batch_size,), dtype="int32"),
         # Finished hypotheses, best score first: (B, K, M), then (B, K).
         "finished_ids": no_ids,
         "finished_scores": impossible,
@@ -234,6 +238,8 @@ def _keep_finished(state, grown, divisor):
         return gather_beams(ops.concatenate([old, new], axis=1), places)
 
     return {
+        "num_finished": state["num_finished"]
+        + ops.sum(ops.cast(is_new, "int32"), axis=1),
         "finished_ids": keep(state["finished_ids"], grown["ids"]),
         "finished_scores": scores,
         "finished_log_probs": keep(
@@ -245,8 +251,11 @@ def _keep_finished(state, grown, divisor):
     }
 
 
-def _still_live(grown, finished, limits, divisor):
+def _still_live(grown, finished, limits, divisor, enough):
     """Returns the sums of live hypotheses, IMPOSSIBLE for those that are over.
+
+    The search of a sentence is over if `enough` hypotheses have finished (0 is
+    no limit), or if no live one can become better than those that are kept.
 
     A sum never rises and the divisor never falls with the length, so the best
     score that a live hypothesis can reach is its sum over the divisor of the
@@ -256,4 +265,7 @@ def _still_live(grown, finished, limits, divisor):
     log_probs = ops.where(grown["ended"], IMPOSSIBLE, grown["log_probs"])
     best_reachable = ops.max(log_probs, axis=1) / divisor(limits)  # (B,)
     is_over = best_reachable <= finished["finished_scores"][:, -1]
+    number = ops.cast(finished["num_finished"], "float32")
+    has_enough = ops.logical_and(enough > 0.0, number >= enough)
+    is_over = ops.logical_or(is_over, has_enough)
     return ops.where(is_over[:, None], IMPOSSIBLE, log_probs)

@@ -31,6 +31,10 @@ class SearchOptions:
         length_offset: What the length penalty adds to the length, at least 0:
             5 gives the length penalty of GNMT (Wu et al., 2016, Eq. 14), 0
             divides by a power of the length (Gehring et al., 2017).
+        patience: If above 0, the search of a sentence stops as soon as
+            `patience * num_beams` hypotheses have finished (Kasai et al.,
+            2022); 1 is what other toolkits call early stopping. 0 searches
+            until no unfinished hypothesis can become better than those kept.
         min_length: Minimum number of tokens of a translation, the end token
             not included, at least 0. If it is greater than the maximum length
             of a translation, only that length is possible. A translation that
@@ -70,6 +74,7 @@ class SearchOptions:
     num_beams: int = 4
     length_penalty: float = 0.6
     length_offset: float = 5.0
+    patience: float = 0.0
     min_length: int = 0
     max_length_ratio: float = 1.0
     max_extra_tokens: int = 50
@@ -91,6 +96,7 @@ class SearchOptions:
             " Take 5 for the length penalty of GNMT, 0 to divide by a power of "
             "the length.",
         )
+        self._check_at_least("patience", 0)
         self._check_at_least("min_length", 0)
         self._check_at_least("max_length_ratio", 0)
         self._check_at_least("max_extra_tokens", 0)

@@ -13,12 +13,13 @@ FILES = (
     "test_ensemble",
     "test_length_limits",
     "test_next_tokens",
+    "test_patience",
     "test_sampling",
     "test_scoring_memory",
 )
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
-    "or all_positions"
+    "or all_positions or loops"
 )
 
 
