@@ -55,3 +55,7 @@ from keras_deepnmt.analysis.roles import role_uses as role_uses
 from keras_deepnmt.analysis.source_ablation import (
     source_ablation as source_ablation,
 )
+from keras_deepnmt.analysis.word_alignments import align_words as align_words
+from keras_deepnmt.analysis.word_alignments import (
+    cross_attention_names as cross_attention_names,
+)

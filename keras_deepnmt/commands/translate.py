@@ -1,5 +1,6 @@
 """`deepnmt translate`: translates lines as they are read."""
 
+import contextlib
 from functools import partial
 from typing import Literal
 
@@ -81,6 +82,21 @@ def add_options(parser: VerbParser) -> None:
         "or BLEU, of the --num-beams that were drawn (--sampling) or found "
         "(minimum Bayes risk). Default: print the one with the best score.",
     )
+    parser.add_argument(
+        "--alignments",
+        type=str,
+        metavar="FILE",
+        help="File for the aligned words of each sentence and its first "
+        "translation, such as `0-0 1-2`, source word first, from 0. They come "
+        "from the attention of a decoder block. Default: none is written.",
+    )
+    parser.add_argument(
+        "--alignment-layer",
+        type=PositiveInt,
+        metavar="N",
+        help="Decoder block of --alignments, from 1. Default: the last but "
+        "one.",
+    )
 
 
 def run(options: Namespace) -> None:
@@ -92,8 +108,16 @@ def run(options: Namespace) -> None:
         )
     if options.mbr and options.num_hypotheses > 1:
         raise UserError("--mbr prints one translation: no --num-hypotheses.")
+    if options.alignments and len(options.runs) > 1:
+        raise UserError("--alignments needs a single run.")
     name = input_name(options.input)
-    with open_output(options.output) as output, LineWarnings(name) as warnings:
+    with contextlib.ExitStack() as stack:
+        output = stack.enter_context(open_output(options.output))
+        warnings = stack.enter_context(LineWarnings(name))
+        alignments = None
+        if options.alignments is not None:
+            file = stack.enter_context(open_output(options.alignments))
+            alignments = partial(_write_alignments, file, options)
         translator = load_translator(options)
         windows = decode_windows(
             read_windows(options.input, translator.batch_size),
@@ -110,6 +134,7 @@ def run(options: Namespace) -> None:
                 warnings,
                 advance,
                 _Choice(options.num_hypotheses, options.mbr),
+                alignments,
             )
 
 
@@ -142,7 +167,9 @@ class _Choice:
             yield from _numbered(nbest, first)
 
 
-def _translate(translators, windows, output, warnings, advance, choice):
+def _translate(
+    translators, windows, output, warnings, advance, choice, write_alignments
+):
     number = 0
     for texts in windows:
         translator = translators.choose(texts)
@@ -162,9 +189,27 @@ def _translate(translators, windows, output, warnings, advance, choice):
         lines = choice.lines(nbest, number + 1)
         output.writelines(f"{line}\n" for line in lines)
         output.flush()
+        if write_alignments is not None:
+            first = [hypotheses[0].text for hypotheses in nbest]
+            write_alignments(translator, texts, first)
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
+
+
+def _write_alignments(file, options, translator, sources, targets):
+    from keras_deepnmt.analysis import align_words
+    from keras_deepnmt.evaluation import format_alignment
+
+    try:
+        found = align_words(
+            translator, sources, targets, options.alignment_layer
+        )
+    except ValueError as error:
+        raise UserError(
+            str(error).replace("`layer`", "--alignment-layer")
+        ) from error
+    file.writelines(f"{format_alignment(links)}\n" for links in found)
 
 
 def _warn_truncated(warnings, first, max_length, places):

@@ -45,7 +45,7 @@ def beam_search(
     as truncated if the model gives another token a higher probability there.
     The padding and begin ids are never produced. The loop stops when no live
     hypothesis of any sentence can reach a better score than the worst finished
-    hypothesis that is kept.
+    hypothesis that is kept, or enough have finished (`patience`).
 
     Args:
         model: a model of this package (its contract is all that is used).

@@ -1,5 +1,14 @@
 """Translation quality: scores, tests of differences, and BLEU in training."""
 
+from keras_deepnmt.evaluation.alignment_scores import (
+    alignment_error_rate as alignment_error_rate,
+)
+from keras_deepnmt.evaluation.alignment_scores import (
+    format_alignment as format_alignment,
+)
+from keras_deepnmt.evaluation.alignment_scores import (
+    parse_alignment as parse_alignment,
+)
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback as BleuCallback
 from keras_deepnmt.evaluation.bleu_definitions import (
     BleuDefinition as BleuDefinition,

@@ -6,6 +6,7 @@ from keras_deepnmt.analysis import (
     align_by_attention,
     attention_entropy,
     branch_names,
+    cross_attention_names,
 )
 from keras_deepnmt.figures.analyzed_run import AnalyzedRun
 from keras_deepnmt.figures.figure import Figure, HeatMap, Table
@@ -38,19 +39,6 @@ def short_sentences(run: AnalyzedRun, number: int = NUM_SENTENCES) -> list[int]:
         return [int(lengths.argmin())]
     order = fitting[np.argsort(-lengths[fitting], kind="stable")]
     return sorted(int(row) for row in order[:number])
-
-
-def cross_attention_name(names: list[str]) -> str | None:
-    """The attention of the last decoder block to the source, if recorded."""
-    cross = [name for name in names if name.endswith(f"cross_attention{_END}")]
-    if not cross:
-        # The attention of convolutional decoder blocks.
-        cross = [n for n in names if n.startswith("decoder") and _is_only(n)]
-    return cross[-1] if cross else None
-
-
-def _is_only(name):
-    return name.count("/") == 2 and name.endswith(f"/attention{_END}")
 
 
 def _entropies(run, names):
@@ -120,7 +108,7 @@ def _encoder_maps(run, tensors, rows):
 
 def _cross_maps(run, tensors, rows):
     """Cross-attention of the last decoder block, and what it aligns."""
-    name = cross_attention_name(list(tensors))
+    name = next(reversed(cross_attention_names(list(tensors))), None)
     if name is None:
         return []
     figures: list[Figure] = []

@@ -1,0 +1,104 @@
+"""What must be true of word alignments from attention.
+
+* a decoder that is made to attend to known positions gives these alignments
+* tokens of one word count as the word
+* empty texts and other orders of the batch change nothing
+"""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt import Translator, create_model
+from keras_deepnmt.analysis import (
+    align_words,
+    cross_attention_names,
+    recorded_names,
+)
+from keras_deepnmt.analysis import word_alignments as module
+
+
+class Pieces:
+    """A tokenizer whose text is its pieces: `▁a b` is the word `ab`."""
+
+    vocabulary_size = 40
+    sha256 = "pieces"
+
+    def encode(self, texts):
+        return [
+            [
+                4 + "▁a ▁b c ▁d e f".split().index(piece)
+                for piece in text.split()
+            ]
+            for text in texts
+        ]
+
+    def pieces(self, ids):
+        return ["▁a ▁b c ▁d e f".split()[number - 4] for number in ids]
+
+
+@pytest.fixture
+def translator():
+    keras.utils.set_random_seed(1)
+    model = create_model("transformer_tiny", 40, 40)
+    return Translator(model, Pieces(), Pieces(), compiled=False, batch_size=2)
+
+
+def attend(monkeypatch, position_of):
+    """Makes the recorded attention choose `position_of(target position)`."""
+
+    def fake(model, name):
+        def recorded(inputs):
+            rows, length = inputs["target_ids"].shape
+            width = inputs["source_ids"].shape[1]
+            weights = np.full((rows, 2, length, width), 0.1)
+            for t in range(length):
+                weights[:, :, t, position_of(t)] = 0.9
+            return {name: weights}
+
+        return recorded
+
+    monkeypatch.setattr(module, "record", fake)
+
+
+def test_words_are_aligned_as_their_tokens_attend(translator, monkeypatch):
+    attend(monkeypatch, lambda t: [2, 0, 1, 1][t] if t < 4 else 0)
+    # Source words a | bc, target words de | a | b.
+    found = align_words(translator, ["▁a ▁b c"], ["▁d e ▁a ▁b"])
+    # Tokens 2, 0, 1, 1 of the source are in the words 1, 0, 1, 1.
+    assert found == [[(0, 0), (1, 0), (1, 1), (1, 2)]]
+
+
+def test_the_end_is_never_aligned(translator, monkeypatch):
+    attend(monkeypatch, lambda t: 1)  # the end of a source of one token
+    assert align_words(translator, ["▁a"], ["▁a ▁b"]) == [[(0, 0), (0, 1)]]
+
+
+def test_a_pair_does_not_depend_on_the_others(translator):
+    sources = ["▁a ▁b c", "", "▁d e f ▁a", "▁a", "▁b c ▁d"]
+    targets = ["▁d e ▁a", "▁a", "▁a ▁b", "", "▁b"]
+    together = align_words(translator, sources, targets)
+    assert together[1] == together[3] == []
+    for place, pair in enumerate(zip(sources, targets, strict=True)):
+        alone = align_words(translator, *([text] for text in pair))
+        assert alone == [together[place]]
+    for links, target in zip(together, targets, strict=True):
+        # Each word of the target is aligned, if its source has words.
+        words = {t for _, t in links}
+        assert words == set(range(target.count("▁"))) or not links
+
+
+@pytest.mark.parametrize("preset", ["transformer_tiny", "conv_seq2seq_tiny"])
+def test_models_name_their_attention_block_by_block(preset):
+    model = create_model(preset, 11, 11)
+    names = cross_attention_names(recorded_names(model))
+    blocks = [name.split("/")[0] for name in names]
+    assert blocks == [f"decoder_block_{n + 1}" for n in range(len(blocks))]
+    assert len(blocks) > 1
+
+
+def test_wrong_arguments_are_refused(translator):
+    with pytest.raises(ValueError, match="the same length"):
+        align_words(translator, ["▁a"], [])
+    with pytest.raises(ValueError, match="1 to 4. Received: layer=5"):
+        align_words(translator, ["▁a"], ["▁a"], layer=5)
