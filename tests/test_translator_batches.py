@@ -55,9 +55,9 @@ def shapes(monkeypatch):
 
     seen, search = [], BatchDecoder.search
 
-    def see(decoder, source_ids, options):
+    def see(decoder, source_ids, *arguments):
         seen.append(source_ids.shape)
-        return search(decoder, source_ids, options)
+        return search(decoder, source_ids, *arguments)
 
     monkeypatch.setattr(BatchDecoder, "search", see)
     return seen

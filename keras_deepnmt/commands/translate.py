@@ -1,7 +1,9 @@
 """`deepnmt translate`: translates lines as they are read."""
 
 import contextlib
+import itertools
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from jsonargparse import Namespace
@@ -27,6 +29,7 @@ from keras_deepnmt.commands.terminal.input_lines import (
 )
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.output_file import add_output, open_output
+from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -75,6 +78,13 @@ def add_options(parser: VerbParser) -> None:
         "number of the sentence, from 1.",
     )
     parser.add_argument(
+        "--prefixes",
+        type=str,
+        metavar="FILE",
+        help="Text file with what each translation must begin with, one line "
+        "for each sentence; an empty line leaves the beginning free.",
+    )
+    parser.add_argument(
         "--mbr",
         type=Literal["chrf", "bleu"],
         metavar="chrf|bleu",
@@ -118,6 +128,7 @@ def run(options: Namespace) -> None:
         if options.alignments is not None:
             file = stack.enter_context(open_output(options.alignments))
             alignments = partial(_write_alignments, file, options)
+        prefixes = _Prefixes(options.prefixes)
         translator = load_translator(options)
         windows = decode_windows(
             read_windows(options.input, translator.batch_size),
@@ -135,6 +146,43 @@ def run(options: Namespace) -> None:
                 advance,
                 _Choice(options.num_hypotheses, options.mbr),
                 alignments,
+                prefixes,
+            )
+        prefixes.check_end()
+
+
+class _Prefixes:
+    """The lines of `--prefixes`, read as the sentences are."""
+
+    def __init__(self, file):
+        self._file = file
+        self._lines = iter(()) if file is None else iter(LineReader(file))
+        self._number = 0
+
+    def take(self, number):
+        """Returns the next prefixes; `None` without a file."""
+        if self._file is None:
+            return None
+        lines = [
+            decode_line(line, Path(self._file), place)
+            for place, line in enumerate(
+                itertools.islice(self._lines, number), start=self._number + 1
+            )
+        ]
+        self._number += len(lines)
+        if len(lines) < number:
+            raise UserError(
+                f"{self._file}: must have a line for each sentence. Received: "
+                f"{self._number} lines, fewer than there are sentences."
+            )
+        return lines
+
+    def check_end(self):
+        """Refuses lines that are left after the last sentence."""
+        if next(self._lines, None) is not None:
+            raise UserError(
+                f"{self._file}: must have a line for each sentence. Received: "
+                f"more than the {self._number} lines of the input."
             )
 
 
@@ -168,7 +216,14 @@ class _Choice:
 
 
 def _translate(
-    translators, windows, output, warnings, advance, choice, write_alignments
+    translators,
+    windows,
+    output,
+    warnings,
+    advance,
+    choice,
+    write_alignments,
+    prefixes,
 ):
     number = 0
     for texts in windows:
@@ -180,7 +235,7 @@ def _translate(
         nbest = [
             choice.hypotheses(found, translator.sampling)
             for found in translator.translate_nbest(
-                texts, num_searched, advance
+                texts, num_searched, advance, prefixes.take(len(texts))
             )
         ]
         for line, hypotheses in enumerate(nbest, start=number + 1):

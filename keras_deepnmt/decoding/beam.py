@@ -33,7 +33,13 @@ from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
 def beam_search(
-    model, source_ids, *, max_length, options=None, **search_options
+    model,
+    source_ids,
+    prefix_ids=None,
+    *,
+    max_length,
+    options=None,
+    **search_options,
 ):
     """Finds the best translations of each sentence, best first.
 
@@ -51,6 +57,8 @@ def beam_search(
         model: a model of this package (its contract is all that is used).
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
+        prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
+            with, filled up with 0s. Defaults to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions`, such as `num_beams=4` and
@@ -78,7 +86,9 @@ def beam_search(
     options = (options or SearchOptions()).updated(**search_options)
     num_beams = options.num_beams
     max_length = loop_length(model, max_length)
-    limits = output_limits(source_ids, max_length, options)  # (B,)
+    limits = output_limits(source_ids, max_length, options, prefix_ids)
+    if prefix_ids is not None:
+        prefix_ids = ops.repeat(prefix_ids, num_beams, axis=0)  # (B * K, P)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length, num_beams)
 
@@ -100,6 +110,7 @@ def beam_search(
                 limits,
                 divisor,
                 options,
+                prefix_ids,
                 state,
             ),
         ),
@@ -113,7 +124,9 @@ def beam_search(
     }
 
 
-def _grow(model, memory, static_cache, limits, divisor, options, state):
+def _grow(
+    model, memory, static_cache, limits, divisor, options, prefix_ids, state
+):
     """One step of the search: extends every live hypothesis by one token."""
     scores, cache = model.decode(
         ops.reshape(state["last_ids"], (-1, 1)),
@@ -128,6 +141,7 @@ def _grow(model, memory, static_cache, limits, divisor, options, state):
         state["step"],
         ops.repeat(limits <= state["step"] + 1, num_beams),
         options,
+        prefix_ids,
     )  # (B * K, V), (B * K,)
     totals, parents, new_ids = _best_extensions(state, log_probs)
     ids = gather_beams(state["live_ids"], parents)  # (B, K, M)

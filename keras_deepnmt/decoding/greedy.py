@@ -7,7 +7,13 @@ from keras_deepnmt.decoding.options import SearchOptions
 
 
 def greedy_search(
-    model, source_ids, *, max_length, options=None, **search_options
+    model,
+    source_ids,
+    prefix_ids=None,
+    *,
+    max_length,
+    options=None,
+    **search_options,
 ):
     """Translates each sentence by the most probable token at every step.
 
@@ -18,6 +24,8 @@ def greedy_search(
         model: a model of this package (its contract is all that is used).
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
+        prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
+            with, filled up with 0s. Defaults to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`; `num_beams` is ignored, and the length
             penalty and its offset change only the reported score. Defaults to
@@ -47,4 +55,6 @@ def greedy_search(
     def choose(log_probs, step):
         return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
 
-    return grow_hypotheses(model, source_ids, max_length, options, 1, choose)
+    return grow_hypotheses(
+        model, source_ids, prefix_ids, max_length, options, 1, choose
+    )

@@ -107,12 +107,12 @@ def longest_output(source_length, options):
     return rounded + options.max_extra_tokens
 
 
-def output_limits(source_ids, max_length, options):
+def output_limits(source_ids, max_length, options, prefix_ids=None):
     """Returns the maximum number of tokens of each translation: int32 `(B,)`.
 
     It includes the end id and is what `options` allow for the sentence's own
-    number of tokens, but at least 1 and at most `max_length`; 0 for a row of
-    padding, which only fills up a batch.
+    number of tokens, but at least one more than its prefix has, and at most
+    `max_length`; 0 for a row of padding, which only fills up a batch.
 
     Example:
     >>> ids = np.array([[7, 3, 0], [0, 0, 0]])
@@ -121,7 +121,12 @@ def output_limits(source_ids, max_length, options):
     """
     check_ids(source_ids=source_ids)
     lengths = ops.sum(ops.cast(padding_mask(source_ids), "int32"), axis=1)
-    limits = ops.minimum(longest_output(lengths, options), max_length)
+    limits = longest_output(lengths, options)
+    if prefix_ids is not None:
+        check_ids(prefix_ids=prefix_ids)
+        forced = ops.sum(ops.cast(padding_mask(prefix_ids), "int32"), axis=1)
+        limits = ops.maximum(limits, forced + 1)
+    limits = ops.minimum(limits, max_length)
     return ops.where(lengths > 0, ops.maximum(limits, 1), 0)
 
 

@@ -13,13 +13,14 @@ from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
 def grow_hypotheses(
-    model, source_ids, max_length, options, num_hypotheses, choose
+    model, source_ids, prefix_ids, max_length, options, num_hypotheses, choose
 ):
     """Extends each hypothesis by one token at a time, until all have ended.
 
     Args:
         model: a model of this package.
         source_ids: int tensor `(B, S)`.
+        prefix_ids: int tensor `(B, P)`, as in `beam_search`, or `None`.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`.
         num_hypotheses: int. Number of hypotheses of each sentence, K.
@@ -32,8 +33,10 @@ def grow_hypotheses(
         as in `greedy_search`.
     """
     max_length = loop_length(model, max_length)
-    limits = output_limits(source_ids, max_length, options)  # (B,)
+    limits = output_limits(source_ids, max_length, options, prefix_ids)
     limits = ops.repeat(limits, num_hypotheses)  # (B * K,)
+    if prefix_ids is not None:
+        prefix_ids = ops.repeat(prefix_ids, num_hypotheses, axis=0)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length, num_hypotheses)
 
@@ -55,6 +58,7 @@ def grow_hypotheses(
             state["step"],
             limits <= state["step"] + 1,
             options,
+            prefix_ids,
         )  # (B * K, V), (B * K,)
         is_live = state["is_live"]
         new_ids = choose(log_probs, state["step"])

@@ -6,7 +6,9 @@ from keras_deepnmt.decoding.hypotheses import IMPOSSIBLE
 from keras_deepnmt.masks import END_ID, PADDING_ID, UNKNOWN_ID
 
 
-def next_token_log_probs(log_probs, ids, step, must_end, options):
+def next_token_log_probs(
+    log_probs, ids, step, must_end, options, prefix_ids=None
+):
     """Makes tokens that must not follow impossible.
 
     These are the padding and begin ids, all but the end id where `must_end` is
@@ -20,6 +22,8 @@ def next_token_log_probs(log_probs, ids, step, must_end, options):
         step: int scalar tensor. Their length.
         must_end: bool tensor `(R,)`. Whether their maximum length is reached.
         options: `SearchOptions`.
+        prefix_ids: int tensor `(R, P)`, the tokens that each hypothesis begins
+            with, filled up with 0s; no other token may be in their place.
 
     Returns:
         The log-probabilities, and for each hypothesis whether it ends only
@@ -45,7 +49,15 @@ def next_token_log_probs(log_probs, ids, step, must_end, options):
     permitted = ops.where(must_end[:, None], IMPOSSIBLE, words)
     end_column = ops.where(may_end, end, IMPOSSIBLE)[:, None]
     permitted = ops.where(ops.equal(tokens, END_ID), end_column, permitted)
-    return permitted, ops.logical_and(must_end, best_word > end)
+    truncated = ops.logical_and(must_end, best_word > end)
+    if prefix_ids is None:
+        return permitted, truncated
+    is_here = ops.equal(ops.arange(ops.shape(prefix_ids)[1]), step)
+    forced = ops.sum(ops.where(is_here, prefix_ids, 0), axis=1)  # (R,)
+    is_forced = ops.logical_and(forced > 0, ops.logical_not(must_end))
+    is_token = ops.equal(tokens, ops.cast(forced, "int32")[:, None])
+    token_alone = ops.where(is_token, log_probs, IMPOSSIBLE)
+    return ops.where(is_forced[:, None], token_alone, permitted), truncated
 
 
 def forbid_repeated_ngrams(words, ids, step, size):

@@ -15,7 +15,13 @@ from keras_deepnmt.layers.dropout import mix_bits
 
 
 def sample_search(
-    model, source_ids, *, max_length, options=None, **search_options
+    model,
+    source_ids,
+    prefix_ids=None,
+    *,
+    max_length,
+    options=None,
+    **search_options,
 ):
     """Draws translations of each sentence, `num_beams` of them.
 
@@ -34,6 +40,8 @@ def sample_search(
         model: a model of this package (its contract is all that is used).
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
+        prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
+            with, filled up with 0s. Defaults to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions` that replace those of
@@ -63,7 +71,13 @@ def sample_search(
         return ops.cast(ops.argmax(kept + noise, axis=-1), "int32")
 
     samples = grow_hypotheses(
-        model, source_ids, max_length, options, num_samples, choose
+        model,
+        source_ids,
+        prefix_ids,
+        max_length,
+        options,
+        num_samples,
+        choose,
     )
     samples = {
         name: unflatten_beams(x, num_samples) for name, x in samples.items()

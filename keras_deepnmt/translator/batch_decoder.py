@@ -82,35 +82,46 @@ class BatchDecoder:
         )
 
     def search(
-        self, source_ids: np.ndarray, options: SearchOptions
+        self,
+        source_ids: np.ndarray,
+        options: SearchOptions,
+        prefix_ids: np.ndarray | None = None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        Returns what `decoding.search` returns.
+        Translations begin with the tokens `prefix_ids` `(B, P)`. Returns what
+        `decoding.search` returns.
         """
-        return self._search(
-            source_ids,
-            options=options,
-            max_length=longest_output(source_ids.shape[1], options),
-        )
+        arrays = [source_ids]
+        max_length = longest_output(source_ids.shape[1], options)
+        if prefix_ids is not None:
+            arrays.append(prefix_ids)
+            max_length = max(max_length, prefix_ids.shape[1] + 1)
+        return self._search(*arrays, options=options, max_length=max_length)
 
     def hypotheses(
         self,
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
         num_hypotheses: int,
+        prefixes: Sequence[Sequence[int]] | None = None,
     ) -> list[list[Hypothesis]]:
         """Returns up to `num_hypotheses` translations of each source row.
 
-        They are sorted, best first.
+        They are sorted, best first, and begin with the prefixes, rows of ids.
 
         Raises:
             UserError: if the model computes NaN.
         """
         tokens = self._search_tokens(max(map(len, rows)), options)
         size = self._num_rows(rows, tokens)
+        prefix_ids = None
+        if prefixes is not None and any(map(len, prefixes)):
+            prefix_ids = self._padded(prefixes, size, self.model.max_length)
         outputs = self.search(
-            self._padded(rows, size, self.max_source_length), options
+            self._padded(rows, size, self.max_source_length),
+            options,
+            prefix_ids,
         )
         return [
             self._hypotheses_of(outputs, row, num_hypotheses)

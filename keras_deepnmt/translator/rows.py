@@ -82,6 +82,36 @@ def source_rows(
     return rows, truncated
 
 
+def prefix_rows(
+    tokenizer,
+    prefixes: str | Iterable[str] | None,
+    number: int,
+    max_length: int | None,
+) -> list[list[int]]:
+    """Turns the beginnings of `number` translations into rows of ids.
+
+    Without prefixes the rows are empty.
+
+    Raises:
+        UserError: if there is another number of prefixes, or one leaves no room
+            in the model's position range.
+
+    Example:
+    >>> prefix_rows(target_tokenizer, None, 2, 9)
+    [[], []]
+    """
+    if prefixes is None:
+        return [[] for _ in range(number)]
+    texts, _ = as_sentences(prefixes, "prefixes")
+    if len(texts) != number:
+        raise UserError(
+            "`prefixes` must have one text for each sentence. Received: "
+            f"{len(texts)} prefixes for {number} sentences"
+        )
+    # Room for the end id: as for whole targets.
+    return [row[:-1] for row in label_rows(tokenizer, texts, max_length)]
+
+
 def label_rows(
     tokenizer, targets: Sequence[str], max_length: int | None
 ) -> list[list[int]]:

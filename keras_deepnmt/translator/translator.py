@@ -25,6 +25,7 @@ from keras_deepnmt.translator.rows import (
     as_pairs,
     as_sentences,
     label_rows,
+    prefix_rows,
     refuse_one_sentence,
     source_rows,
 )
@@ -204,7 +205,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
     @overload
     def translate(
-        self, texts: str, on_progress: Callable[[int], None] | None = None
+        self,
+        texts: str,
+        on_progress: Callable[[int], None] | None = None,
+        prefixes: str | None = None,
     ) -> str: ...
 
     @overload
@@ -212,15 +216,18 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self,
         texts: Iterable[str],
         on_progress: Callable[[int], None] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> list[str]: ...
 
-    def translate(self, texts, on_progress=None):
+    def translate(self, texts, on_progress=None, prefixes=None):
         """Translates sentences.
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has an
                 empty translation.
             on_progress: called with the number of sentences just translated.
+            prefixes: Texts that the translations must begin with, one for each
+                sentence; an empty one leaves the beginning free.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
@@ -228,10 +235,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             TypeError: if a sentence is no string.
-            UserError: if the model computes NaN.
+            UserError: if the model computes NaN, or the number of prefixes is
+                not that of the sentences.
         """
         sentences, is_one = as_sentences(texts)
-        nbest = self._nbest(sentences, 1, self.options, on_progress)
+        nbest = self._nbest(sentences, 1, self.options, on_progress, prefixes)
         translations = [hypotheses[0].text for hypotheses in nbest]
         return translations[0] if is_one else translations
 
@@ -264,6 +272,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: str,
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
+        prefixes: str | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -272,9 +281,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: Iterable[str],
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
-    def translate_nbest(self, texts, num_hypotheses, on_progress=None):
+    def translate_nbest(
+        self, texts, num_hypotheses, on_progress=None, prefixes=None
+    ):
         """Returns several translations of each sentence, best first.
 
         Args:
@@ -283,6 +295,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_hypotheses: Number of translations. If it is greater than
                 `num_beams`, the search uses that many beams.
             on_progress: called with the number of sentences just translated.
+            prefixes: as in `translate`.
 
         Returns:
             For each sentence a list of at most `num_hypotheses` translations;
@@ -302,7 +315,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_beams=max(self.options.num_beams, num_hypotheses)
         )
         sentences, is_one = as_sentences(texts)
-        nbest = self._nbest(sentences, num_hypotheses, options, on_progress)
+        nbest = self._nbest(
+            sentences, num_hypotheses, options, on_progress, prefixes
+        )
         return nbest[0] if is_one else nbest
 
     @overload
@@ -364,8 +379,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, num_hypotheses, options, on_progress):
+    def _nbest(self, texts, num_hypotheses, options, on_progress, prefixes):
         rows, truncated = self._source_rows(texts)
+        prefixes = prefix_rows(
+            self.target_tokenizer, prefixes, len(texts), self.model.max_length
+        )
         nbest = [[Hypothesis("", 0.0, 0.0, (END_ID,))] for _ in texts]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
@@ -378,6 +396,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 [rows[number] for number in batch],
                 options,
                 num_hypotheses,
+                [prefixes[number] for number in batch],
             )
             for number, hypotheses in zip(batch, translations, strict=True):
                 nbest[number] = hypotheses

@@ -14,6 +14,7 @@ FILES = (
     "test_length_limits",
     "test_next_tokens",
     "test_patience",
+    "test_prefixes",
     "test_sampling",
     "test_scoring_memory",
 )

@@ -1,0 +1,47 @@
+"""`--prefixes` gives the beginnings of translations."""
+
+import pytest
+
+from keras_deepnmt import Translator, UserError
+
+SENTENCES = "1 2 3\n\n4 5 6\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def test_translations_begin_so(deepnmt, digits, files):
+    source = files("source", SENTENCES)
+    prefixes = files("prefixes", "7\n\n\n")
+    words = ["--prefixes", prefixes, "--input", source, "--no-compile", "-q"]
+    done = deepnmt("translate", digits / "run", *words)
+    assert done.code == 0, done.err
+    lines = done.out.split("\n")[:-1]
+    translator = Translator.load(digits / "run", compiled=False)
+    assert lines[0].startswith("7")
+    assert lines[1] == ""
+    assert lines[2] == translator.translate("4 5 6")
+    assert lines[0] == translator.translate("1 2 3", prefixes="7")
+    (best,) = translator.translate_nbest("1 2 3", 1, prefixes="7")
+    scored = translator.score("1 2 3", best.text)
+    assert scored.total == pytest.approx(best.log_prob, abs=1e-4)
+
+
+def test_other_numbers_of_lines_are_refused(refused, digits, files):
+    source = files("source", SENTENCES)
+    for text in ("7\n", "7\n7\n7\n7\n"):
+        prefixes = files("prefixes", text)
+        error = refused(
+            *("translate", digits / "run", "--input", source),
+            *("--prefixes", prefixes, "--no-compile", "-q"),
+        )
+        assert "must have a line for each sentence" in error
+    translator = Translator.load(digits / "run", compiled=False)
+    with pytest.raises(UserError, match="2 prefixes for 1 sentences"):
+        translator.translate(["1"], prefixes=["2", "3"])
