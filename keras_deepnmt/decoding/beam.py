@@ -15,7 +15,10 @@ the places of those that ended, so a search with one beam is greedy search.
 
 from keras import ops
 
-from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
+from keras_deepnmt.decoding.extensions import (
+    best_extensions,
+    diverse_extensions,
+)
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
@@ -29,6 +32,7 @@ from keras_deepnmt.decoding.hypotheses import (
 )
 from keras_deepnmt.decoding.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
@@ -77,6 +81,7 @@ def beam_search(
     Raises:
         ValueError: if `max_length` or a search option is too small, or
             `source_ids` has not two dimensions.
+        UserError: if `num_groups` does not divide `num_beams`.
 
     Example:
     >>> outputs = beam_search(model, source_ids, num_beams=2, max_length=9)
@@ -84,9 +89,12 @@ def beam_search(
     (TensorShape([3, 2, 9]), TensorShape([3, 2]))
     """
     options = (options or SearchOptions()).updated(**search_options)
-    num_beams = options.num_beams
+    num_beams, num_groups = options.num_beams, options.num_groups
+    _check_groups(num_beams, num_groups)
     max_length = loop_length(model, max_length)
     limits = output_limits(source_ids, max_length, options, prefix_ids)
+    # From here on, a group of beams is what a sentence is without groups.
+    limits = ops.repeat(limits, num_groups)  # (B * G,)
     if prefix_ids is not None:
         prefix_ids = ops.repeat(prefix_ids, num_beams, axis=0)  # (B * K, P)
     memory = model.encode(source_ids)
@@ -114,14 +122,38 @@ def beam_search(
                 state,
             ),
         ),
-        (_first_state(limits, num_beams, max_length, cache["dynamic"]),),
+        (
+            _first_state(
+                limits, num_beams // num_groups, max_length, cache["dynamic"]
+            ),
+        ),
     )[0]
-    return {
+    found = {
         "ids": state["finished_ids"],
         "scores": _or_minus_infinity(state["finished_scores"]),
         "log_probs": _or_minus_infinity(state["finished_log_probs"]),
         "truncated": state["finished_truncated"],
     }
+    return found if num_groups == 1 else _join_groups(found, num_beams)
+
+
+def _check_groups(num_beams, num_groups):
+    if num_beams % num_groups:
+        raise UserError(
+            "`num_groups` must divide `num_beams`. Received: num_groups="
+            f"{num_groups}, num_beams={num_beams}"
+        )
+
+
+def _join_groups(found, num_beams):
+    """Sorts the hypotheses of all groups of a sentence, best first."""
+    found = {
+        name: ops.reshape(x, (-1, num_beams, *ops.shape(x)[2:]))
+        for name, x in found.items()
+    }
+    scores = ops.maximum(found["scores"], IMPOSSIBLE)
+    _, order = ops.top_k(scores, num_beams)
+    return {name: gather_beams(x, order) for name, x in found.items()}
 
 
 def _grow(
@@ -143,7 +175,16 @@ def _grow(
         options,
         prefix_ids,
     )  # (B * K, V), (B * K,)
-    totals, parents, new_ids = _best_extensions(state, log_probs)
+    if options.num_groups == 1:
+        extended = best_extensions(state["live_log_probs"], log_probs)
+    else:
+        extended = diverse_extensions(
+            state["live_log_probs"],
+            log_probs,
+            options.num_groups,
+            options.diversity_penalty,
+        )
+    totals, parents, new_ids = extended
     ids = gather_beams(state["live_ids"], parents)  # (B, K, M)
     grown = {
         "step": state["step"] + 1,
@@ -201,34 +242,6 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
         # Cache of the model for each live hypothesis: dict of (B * K, ...).
         "cache": dynamic_cache,
     }
-
-
-def _best_extensions(state, log_probs):
-    """Finds the K best one-token extensions of a sentence's live hypotheses.
-
-    `log_probs` `(B * K, V)` are those of the tokens that may follow.
-
-    Each of them is among the K best extensions of its own hypothesis, so the
-    K * V candidates need not be sorted.
-
-    Returns:
-        Sums of log-probabilities, parent beams and new ids, each `(B, K)`,
-        best first. A hypothesis that has ended has no possible extension.
-    """
-    num_beams = state["live_log_probs"].shape[1]
-    per_beam = min(num_beams, log_probs.shape[-1])
-    token_log_probs, token_ids = blockwise_top_k(log_probs, per_beam)
-    totals = unflatten_beams(token_log_probs, num_beams)  # (B, K, J)
-    totals = totals + state["live_log_probs"][:, :, None]
-    token_ids = unflatten_beams(token_ids, num_beams)
-    by_sentence = (-1, num_beams * per_beam)
-    totals, places = ops.top_k(ops.reshape(totals, by_sentence), num_beams)
-    places = ops.cast(places, "int32")  # (B, K)
-    return (
-        ops.maximum(totals, IMPOSSIBLE),
-        places // per_beam,
-        gather_beams(ops.reshape(token_ids, by_sentence), places),
-    )
 
 
 def _keep_finished(state, grown, divisor):

@@ -26,6 +26,12 @@ class SearchOptions:
     Args:
         num_beams: Number of hypotheses kept for each sentence, at least 1; 1
             is greedy search.
+        num_groups: Number of groups of beams, at least 1, that divides
+            `num_beams`. Each group searches by itself, but avoids the tokens
+            of the groups before (Vijayakumar et al., 2018), so that the
+            translations differ more. 1 is plain beam search.
+        diversity_penalty: What a token loses, at least 0, for each time that an
+            earlier group has chosen it at the same position.
         length_penalty: Exponent of the length penalty, at least 0; 0 ranks by
             the sum of log-probabilities.
         length_offset: What the length penalty adds to the length, at least 0:
@@ -72,6 +78,8 @@ class SearchOptions:
     """
 
     num_beams: int = 4
+    num_groups: int = 1
+    diversity_penalty: float = 0.5
     length_penalty: float = 0.6
     length_offset: float = 5.0
     patience: float = 0.0
@@ -89,6 +97,8 @@ class SearchOptions:
 
     def __post_init__(self):
         self._check_at_least("num_beams", 1)
+        self._check_at_least("num_groups", 1)
+        self._check_at_least("diversity_penalty", 0)
         self._check_at_least("length_penalty", 0)
         self._check_at_least(
             "length_offset",

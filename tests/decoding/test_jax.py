@@ -10,6 +10,7 @@ import pytest
 FOLDER = Path(__file__).parent
 FILES = (
     "test_beam_search",
+    "test_diverse_beam_search",
     "test_ensemble",
     "test_length_limits",
     "test_next_tokens",

@@ -1,0 +1,112 @@
+"""What must be true of diverse beam search.
+
+* it finds what a search with groups, written with loops, finds
+* without a penalty each group is a search by itself
+* groups of one beam begin with different words if the penalty is high
+"""
+
+import numpy as np
+import pytest
+from toy_model import ToyModel
+
+from keras_deepnmt.decoding import SearchOptions, beam_search, compile_for
+from keras_deepnmt.errors import UserError
+
+SOURCES = np.array(
+    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
+)
+LONGEST = 5
+
+
+def run(model, **options):
+    search = compile_for(model, beam_search, jit_compile=False)
+    return search(SOURCES, options=SearchOptions(**options), max_length=LONGEST)
+
+
+def tokens(ids):
+    return tuple(token for token in ids.tolist() if token != 0)
+
+
+def score(log_prob, length):
+    return log_prob / ((5 + length) / 6) ** 0.6
+
+
+def search_with_loops(model, source, num_groups, group_size, penalty):
+    """Diverse beam search of one sentence, without arrays."""
+    words = [1, *range(4, model.target_vocabulary_size)]
+    live = [[((), 0.0)] for _ in range(num_groups)]
+    finished = [[] for _ in range(num_groups)]
+    for length in range(1, LONGEST + 1):
+        following = [3] if length == LONGEST else [3, *words]
+        chosen = []
+        for group in range(num_groups):
+            grown = sorted(
+                (
+                    (total - penalty * chosen.count(token), total, ids)
+                    for before, _ in live[group]
+                    for token in following
+                    for ids in [(*before, token)]
+                    for total in [model.reference_log_prob(source, ids)]
+                ),
+                reverse=True,
+            )[:group_size]
+            chosen += [ids[-1] for _, _, ids in grown]
+            live[group] = [(ids, t) for _, t, ids in grown if ids[-1] != 3]
+            ended = [(score(t, length), i) for _, t, i in grown if i[-1] == 3]
+            finished[group] = sorted(finished[group] + ended, reverse=True)
+            finished[group] = finished[group][:group_size]
+            if len(finished[group]) == group_size and live[group]:
+                best = max(score(total, LONGEST) for _, total in live[group])
+                if best <= finished[group][-1][0]:
+                    live[group] = []
+    return sorted((x for group in finished for x in group), reverse=True)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize(("groups", "size"), [(2, 1), (3, 1), (2, 2)])
+def test_it_finds_what_loops_find(penalty, groups, size):
+    for seed in range(6):
+        model = ToyModel(seed=seed, scale=1.0)
+        found = run(
+            model,
+            num_beams=groups * size,
+            num_groups=groups,
+            diversity_penalty=penalty,
+        )
+        for row, source in enumerate(SOURCES):
+            expected = search_with_loops(model, source, groups, size, penalty)
+            number = len(expected)
+            np.testing.assert_allclose(
+                found["scores"][row, :number], [s for s, _ in expected], 1e-4
+            )
+            outputs = [tokens(ids) for ids in found["ids"][row, :number]]
+            assert sorted(outputs) == sorted(ids for _, ids in expected)
+            for ids, total in zip(
+                outputs, found["log_probs"][row, :number], strict=True
+            ):
+                assert total == pytest.approx(
+                    model.reference_log_prob(source, ids), rel=1e-4
+                )
+
+
+def test_without_a_penalty_groups_are_searches_by_themselves():
+    model = ToyModel(vocabulary_size=9, seed=2)
+    plain = run(model, num_beams=2)
+    grouped = run(model, num_beams=6, num_groups=3, diversity_penalty=0.0)
+    for name in plain:
+        thrice = np.repeat(plain[name], 3, axis=1)
+        np.testing.assert_array_equal(grouped[name], thrice)
+
+
+def test_a_high_penalty_makes_first_words_differ():
+    model = ToyModel(vocabulary_size=9, seed=2)
+    ids = run(model, num_beams=4, num_groups=4, diversity_penalty=1e3)["ids"]
+    for row in ids:
+        assert len(set(row[:, 0].tolist())) == 4
+
+
+def test_groups_must_have_equally_many_beams():
+    with pytest.raises(UserError, match="`num_groups` must divide"):
+        beam_search(
+            ToyModel(), SOURCES, num_beams=4, num_groups=3, max_length=LONGEST
+        )
