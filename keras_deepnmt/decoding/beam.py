@@ -15,10 +15,11 @@ the places of those that ended, so a search with one beam is greedy search.
 
 from keras import ops
 
-from keras_deepnmt.decoding.extensions import (
+from keras_deepnmt.decoding.candidates.extensions import (
     best_extensions,
     diverse_extensions,
 )
+from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
@@ -30,7 +31,6 @@ from keras_deepnmt.decoding.hypotheses import (
     unflatten_beams,
     write_step,
 )
-from keras_deepnmt.decoding.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID

@@ -2,13 +2,13 @@
 
 from keras import ops
 
+from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.hypotheses import (
     loop_length,
     output_limits,
     score_divisor,
     write_step,
 )
-from keras_deepnmt.decoding.next_tokens import next_token_log_probs
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
@@ -84,16 +84,7 @@ def grow_hypotheses(
         lambda state: (grow(state),),
         (_first_state(limits, max_length, cache["dynamic"]),),
     )[0]
-    ids = state["ids"]
-    lengths = ops.sum(ops.cast(ops.not_equal(ids, PADDING_ID), "int32"), -1)
-    log_probs = ops.where(limits > 0, state["log_probs"], -float("inf"))
-    return {
-        "ids": ids,
-        "scores": log_probs
-        / score_divisor(lengths, options.length_penalty, options.length_offset),
-        "log_probs": log_probs,
-        "truncated": state["truncated"],
-    }
+    return _outputs(state, limits, options)
 
 
 def _first_state(limits, max_length, dynamic_cache):
@@ -110,4 +101,18 @@ def _first_state(limits, max_length, dynamic_cache):
         "truncated": ops.zeros((num_rows,), dtype="bool"),
         # Cache of the model: nested dict of (B * K, ...).
         "cache": dynamic_cache,
+    }
+
+
+def _outputs(state, limits, options):
+    """The result of a search; rows of padding have no translation."""
+    ids = state["ids"]
+    lengths = ops.sum(ops.cast(ops.not_equal(ids, PADDING_ID), "int32"), -1)
+    log_probs = ops.where(limits > 0, state["log_probs"], -float("inf"))
+    return {
+        "ids": ids,
+        "scores": log_probs
+        / score_divisor(lengths, options.length_penalty, options.length_offset),
+        "log_probs": log_probs,
+        "truncated": state["truncated"],
     }

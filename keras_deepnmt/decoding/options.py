@@ -74,7 +74,7 @@ class SearchOptions:
     Example:
     >>> options = SearchOptions(num_beams=2)
     >>> options.updated(length_penalty=1.0)
-    SearchOptions(num_beams=2, length_penalty=1.0, ..., sampling_seed=0)
+    SearchOptions(num_beams=2, ..., length_penalty=1.0, ..., sampling_seed=0)
     """
 
     num_beams: int = 4
@@ -190,7 +190,7 @@ class SearchOptions:
 
         Example:
         >>> SearchOptions.from_mapping({"num_beams": 2, "batch_size": 7})
-        SearchOptions(num_beams=2, length_penalty=0.6, ..., sampling_seed=0)
+        SearchOptions(num_beams=2, num_groups=1, ..., sampling_seed=0)
         """
         return SearchOptions().updated(
             **{name: values.get(name) for name in cls.names()}

@@ -1,0 +1,1 @@
+"""Which tokens may follow a hypothesis, and the best of them."""
