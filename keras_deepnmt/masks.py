@@ -72,6 +72,38 @@ def causal_mask(length, num_keys=None, start=0):
     return (relative_positions(length, num_keys, start) <= 0)[None]
 
 
+def ancestor_mask(ancestors, position):
+    """Lets each hypothesis attend to what it consists of, and to itself.
+
+    The K hypotheses of a sentence share a cache of `M K` slots. Position m of a
+    hypothesis is in slot `m K + j`, where j was its number at that step.
+
+    Args:
+        ancestors: int tensor `(B, K, M)`: the numbers j.
+        position: int or int scalar tensor. Position of this step, at which each
+            hypothesis is in the slot of its own number; later ones are hidden.
+
+    Returns:
+        Bool tensor `(B, K, M * K)`, `True` = may attend.
+
+    Example: hypothesis 0 was number 1 at position 0.
+    >>> ancestors = np.array([[[1, 0], [1, 0]]])
+    >>> np.asarray(ancestor_mask(ancestors, 1))[0].astype(int).tolist()
+    [[0, 1, 1, 0], [0, 1, 0, 1]]
+    """
+    from keras import ops
+
+    batch_size, num_beams, length = ops.shape(ancestors)
+    positions = ops.arange(length, dtype="int32")
+    beams = ops.arange(num_beams, dtype="int32")
+    ancestors = ops.where(
+        ops.equal(positions, position), beams[:, None], ancestors
+    )
+    is_ancestor = ops.equal(ancestors[..., None], beams)  # (B, K, M, K)
+    mask = ops.logical_and(is_ancestor, (positions <= position)[:, None])
+    return ops.reshape(mask, (batch_size, num_beams, length * num_beams))
+
+
 def merge_attention_masks(*masks):
     """Combines attention masks: a key is visible iff every mask allows it.
 

@@ -6,22 +6,27 @@ import numpy as np
 
 from keras_deepnmt.masks import PADDING_ID
 
+# Positions of padding that are worth one more batch.
+_MUCH_PADDING = 512
+
 
 def padded_length(length: int, largest: int | None = None) -> int:
     """Rounds a length in tokens up to one of a few lengths, at most `largest`.
 
-    These are 8, 16, 24, 32, 48, 64, 96, 128 and so on: multiples of 8 that grow
-    by a third or a half.
+    These are 8, 16, 32, 64, and then 96, 128, 192, 256 and so on, which grow by
+    a third or a half: padding of short sentences costs little.
 
     Example:
     >>> [padded_length(length) for length in (1, 8, 9, 25, 33, 70)]
-    [8, 8, 16, 32, 48, 96]
+    [8, 8, 16, 32, 64, 96]
     """
     padded = 8
     while padded < length:
         is_power_of_two = padded & (padded - 1) == 0
-        grown = padded * 3 // 2 if is_power_of_two else padded * 4 // 3
-        padded = 16 if padded == 8 else grown
+        if padded < 64:
+            padded *= 2
+        else:
+            padded = padded * 3 // 2 if is_power_of_two else padded * 4 // 3
     return padded if largest is None else min(padded, largest)
 
 
@@ -61,7 +66,7 @@ def length_batches(
     The shortest rows come first; rows of equal length keep their order. A group
     has at most `batch_size` rows and at most `batch_tokens` tokens, unless it
     is a single row: all rows count as the longest, `tokens_of_row` of its
-    length.
+    length. A group also ends where that saves much padding.
 
     Example:
     >>> groups = length_batches([5, 2, 9, 2, 70], 3, 99)
@@ -72,8 +77,13 @@ def length_batches(
     groups, start = [], 0
     for end in range(1, len(order) + 1):
         if end < len(order):
-            tokens = tokens_of_row(int(lengths[order[end]]))
-            if end - start < most_rows(tokens, batch_size, batch_tokens):
+            longest = int(lengths[order[end]])
+            most = most_rows(tokens_of_row(longest), batch_size, batch_tokens)
+            added = padded_length(longest) - padded_length(
+                int(lengths[order[end - 1]])
+            )
+            saves_much = (end - start) * added >= _MUCH_PADDING
+            if end - start < most and not saves_much:
                 continue
         groups.append(order[start:end])
         start = end
@@ -94,4 +104,25 @@ def padded_batch(
     batch = np.full((batch_size, length), PADDING_ID, "int32")
     for row, ids in enumerate(rows):
         batch[row, : len(ids)] = ids
+    return batch
+
+
+def padded_phrases(
+    rows: Sequence[Sequence[Sequence[int]]], batch_size: int
+) -> np.ndarray:
+    """Puts phrases of ids into an int32 array `(batch_size, C, P)`.
+
+    C and P are powers of 2, so that there are few shapes.
+
+    Example:
+    >>> padded_phrases([[[7, 8, 9], [5]], []], 2).shape
+    (2, 2, 4)
+    """
+    most = max(1, *map(len, rows))
+    longest = max((len(ids) for phrases in rows for ids in phrases), default=1)
+    shape = tuple(1 << (size - 1).bit_length() for size in (most, longest))
+    batch = np.full((batch_size, *shape), PADDING_ID, "int32")
+    for row, phrases in enumerate(rows):
+        for place, ids in enumerate(phrases):
+            batch[row, place, : len(ids)] = ids
     return batch

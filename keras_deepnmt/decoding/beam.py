@@ -15,23 +15,44 @@ the places of those that ended, so a search with one beam is greedy search.
 
 from keras import ops
 
-from keras_deepnmt.decoding.candidates.extensions import (
-    best_extensions,
-    diverse_extensions,
+from keras_deepnmt.decoding.caches import (
+    first_cache,
+    growing_parts,
+    make_longer,
+    reorder_cache,
 )
+from keras_deepnmt.decoding.candidates.extensions import extend_hypotheses
 from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
+from keras_deepnmt.decoding.candidates.phrases import (
+    check_beams,
+    contains_all,
+    follow_phrases,
+    forbid_early_end,
+    of_group,
+    required_phrases,
+)
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
     gather_beams,
     loop_length,
     output_limits,
-    reorder_cache,
     score_divisor,
     unflatten_beams,
     write_step,
 )
 from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.decoding.ranking.coverage import (
+    add_coverage_score,
+    decode_and_cover,
+    first_coverage,
+)
+from keras_deepnmt.decoding.ranking.finished import (
+    best_places,
+    is_possible,
+    keep_finished,
+    still_live,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
@@ -40,6 +61,7 @@ def beam_search(
     model,
     source_ids,
     prefix_ids=None,
+    constraint_ids=None,
     *,
     max_length,
     options=None,
@@ -57,12 +79,24 @@ def beam_search(
     hypothesis of any sentence can reach a better score than the worst finished
     hypothesis that is kept, or enough have finished (`patience`).
 
+    With `constraint_ids` a hypothesis that lacks a phrase ends only at its
+    limit, or where no other token may follow, or where the rest of none of its
+    missing phrases has room before the limit. Those that lack fewer phrases
+    rank first, and within these the better score. So a phrase that has no room
+    in a translation, or is forbidden by an option, changes nothing but
+    `constraints_met`. The beams are shared by hypotheses that have more and
+    fewer tokens of the phrases (Post and Vilar, 2018).
+
     Args:
         model: a model of this package (its contract is all that is used).
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
             with, filled up with 0s. Defaults to none.
+        constraint_ids: int tensor `(B, C, P)`: phrases that each translation
+            contains, somewhere and in any order, filled up with 0s. They may
+            overlap in it; a phrase that is given twice occurs twice. Defaults
+            to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions`, such as `num_beams=4` and
@@ -73,7 +107,9 @@ def beam_search(
         `ids` int32 `(B, K, max_length)`: tokens, the end id 3, then 0s;
         `scores` float32 `(B, K)`: what `SearchOptions` ranks by;
         `log_probs` float32 `(B, K)`: sum over the tokens and the end id;
-        `truncated` bool `(B, K)`: whether it ends only because of its limit.
+        `truncated` bool `(B, K)`: whether it ends only because of its limit;
+        and, with `constraint_ids`, `constraints_met` bool `(B, K)`: whether it
+        contains all phrases.
         If fewer than K translations exist (tiny vocabularies), and in rows of
         0s, the ids are 0, the scores and sums minus infinity, and `truncated`
         is `False`.
@@ -81,7 +117,9 @@ def beam_search(
     Raises:
         ValueError: if `max_length` or a search option is too small, or
             `source_ids` has not two dimensions.
-        UserError: if `num_groups` does not divide `num_beams`.
+        UserError: if `num_groups` does not divide `num_beams`, there are
+            phrases and a group has a single beam, or there is a coverage
+            penalty and the model has no attention to the source.
 
     Example:
     >>> outputs = beam_search(model, source_ids, num_beams=2, max_length=9)
@@ -89,52 +127,228 @@ def beam_search(
     (TensorShape([3, 2, 9]), TensorShape([3, 2]))
     """
     options = (options or SearchOptions()).updated(**search_options)
-    num_beams, num_groups = options.num_beams, options.num_groups
-    _check_groups(num_beams, num_groups)
+    search = BeamSearch(model, options)
     max_length = loop_length(model, max_length)
-    limits = output_limits(source_ids, max_length, options, prefix_ids)
-    # From here on, a group of beams is what a sentence is without groups.
-    limits = ops.repeat(limits, num_groups)  # (B * G,)
-    if prefix_ids is not None:
-        prefix_ids = ops.repeat(prefix_ids, num_beams, axis=0)  # (B * K, P)
-    memory = model.encode(source_ids)
-    cache = model.init_cache(memory, max_length, num_beams)
+    carried = search.begin(
+        source_ids, prefix_ids, max_length, constraint_ids=constraint_ids
+    )
+    return search.outputs(search.advance(carried))
 
-    def divisor(lengths):
+
+class BeamSearch:
+    """The stages of a beam search.
+
+    What a search carries from one stage to the next is a nested dict of
+    tensors, in which the leading axis of each but `step` is B or a multiple of
+    it, sentence after sentence:
+
+    * `memory`, `static`: of the model, see `Seq2Seq`;
+    * `limits`: maximum lengths `(B * G,)`, for each of the G groups of beams;
+    * `prefix_ids`: `(B * K, P)`, if there are any;
+    * `phrases`: from `required_phrases`, `(B * G, ...)`, if there are any;
+    * `state`: of the search, see `_first_state`.
+
+    Args:
+        model: a model of this package.
+        options: `SearchOptions`.
+
+    Raises:
+        UserError: if `num_groups` does not divide `num_beams`.
+    """
+
+    def __init__(self, model, options):
+        _check_groups(options.num_beams, options.num_groups)
+        self._model = model
+        self._options = options
+        self._group_size = options.num_beams // options.num_groups
+
+    def begin(
+        self,
+        source_ids,
+        prefix_ids,
+        max_length,
+        length=None,
+        constraint_ids=None,
+    ):
+        """Encodes the sources.
+
+        Args:
+            source_ids: as in `beam_search`.
+            prefix_ids: as in `beam_search`.
+            max_length: int or int scalar tensor. Maximum number of steps.
+            length: int. Number of steps that there is room for, before
+                `advance` makes more. Defaults to `max_length`.
+            constraint_ids: as in `beam_search`.
+
+        Returns:
+            What is carried.
+
+        Raises:
+            UserError: if there are phrases and a group has a single beam.
+        """
+        options = self._options
+        limits = output_limits(source_ids, max_length, options, prefix_ids)
+        # From here on, a group of beams is what a sentence is without groups.
+        limits = ops.repeat(limits, options.num_groups)  # (B * G,)
+        memory = self._model.encode(source_ids)
+        cache = first_cache(
+            self._model, memory, max_length, length, options.num_beams
+        )
+        length = max_length if length is None else length
+        state = _first_state(
+            limits, self._group_size, length, growing_parts(cache)
+        )
+        if options.coverage_penalty:
+            coverage = first_coverage(source_ids, options.num_beams)
+            state["coverage"] = unflatten_beams(coverage, self._group_size)
+        carried = {
+            "memory": memory,
+            "static": cache["static"],
+            "limits": limits,
+            "state": state,
+        }
+        if prefix_ids is not None:
+            by_hypothesis = ops.repeat(prefix_ids, options.num_beams, axis=0)
+            carried["prefix_ids"] = by_hypothesis
+        if constraint_ids is not None:
+            check_beams(options)
+            carried["phrases"] = required_phrases(
+                ops.repeat(constraint_ids, options.num_groups, axis=0),
+                limits,
+                options,
+                self._model.target_vocabulary_size,
+            )
+        return carried
+
+    def advance(self, carried, length=None):
+        """Goes on until all sentences are over, or there is no more room.
+
+        Args:
+            carried: what `begin` or `advance` returned.
+            length: int. Number of steps that there is room for. Defaults to
+                what there was.
+
+        Returns:
+            What is carried.
+        """
+        state = carried["state"]
+        if length is not None:
+            state = make_longer(state, state["live_ids"].shape[-1], length)
+        length = ops.shape(state["live_ids"])[-1]
+        state = ops.while_loop(
+            lambda state: ops.logical_and(
+                state["step"] < length,
+                ops.any(is_possible(state["live_log_probs"])),
+            ),
+            lambda state: (self._grow(carried, state),),
+            (state,),
+        )[0]
+        return {**carried, "state": state}
+
+    def is_live(self, carried):
+        """Returns for each sentence whether its search goes on: bool `(B,)`."""
+        live = is_possible(carried["state"]["live_log_probs"])
+        return ops.any(ops.reshape(live, (-1, self._options.num_beams)), axis=1)
+
+    def outputs(self, carried):
+        """Returns the result of `beam_search`."""
+        state, phrases = carried["state"], carried.get("phrases")
+        found = {
+            "ids": state["finished_ids"],
+            "scores": _or_minus_infinity(state["finished_scores"]),
+            "log_probs": _or_minus_infinity(state["finished_log_probs"]),
+            "truncated": state["finished_truncated"],
+        }
+        if phrases is not None:
+            found["constraints_met"] = ops.logical_and(
+                contains_all(phrases, found["ids"]),
+                is_possible(state["finished_scores"]),
+            )
+        num_groups = self._options.num_groups
+        if num_groups == 1:
+            return found
+        if phrases is not None:
+            phrases = of_group(phrases, 0, num_groups)
+        return _join_groups(found, self._options.num_beams, phrases)
+
+    def _grow(self, carried, state):
+        """Extends every live hypothesis by one token."""
+        options, limits = self._options, carried["limits"]
+        scores, cache, coverage = decode_and_cover(
+            self._model,
+            state,
+            ops.reshape(state["last_ids"], (-1, 1)),
+            carried["memory"],
+            {"static": carried["static"], **state["cache"]},
+            state["step"],
+        )  # (B * K, 1, V)
+        log_probs, cut_off = next_token_log_probs(
+            self._model.log_probs(scores)[:, 0],
+            flatten_beams(state["live_ids"]),
+            state["step"],
+            ops.repeat(limits <= state["step"] + 1, self._group_size),
+            options,
+            carried.get("prefix_ids"),
+        )  # (B * K, V), (B * K,)
+        totals, parents, new_ids = self._extend(carried, state, log_probs)
+        ids = gather_beams(state["live_ids"], parents)  # (B, K, M)
+        cut_off = unflatten_beams(cut_off, self._group_size)
+        grown = {
+            "step": state["step"] + 1,
+            "ids": write_step(ids, state["step"], new_ids),
+            "log_probs": totals,
+            "ended": ops.equal(new_ids, END_ID),
+            "truncated": gather_beams(cut_off, parents),
+        }
+        coverage = {
+            name: gather_beams(x, parents) for name, x in coverage.items()
+        }
+        grown["scores"] = add_coverage_score(
+            totals / self._divisor(grown["step"]),
+            coverage,
+            options.coverage_penalty,
+        )
+        phrases = carried.get("phrases")
+        finished = keep_finished(state, grown, phrases)
+        return {
+            **coverage,
+            "step": grown["step"],
+            "last_ids": new_ids,
+            "live_ids": grown["ids"],
+            "live_log_probs": still_live(
+                grown,
+                finished,
+                limits,
+                self._divisor,
+                options.patience * self._group_size,
+                phrases,
+            ),
+            **finished,
+            "cache": reorder_cache(
+                growing_parts(cache),
+                _parents_in_sentence(parents, options.num_groups),
+                state["step"],
+            ),
+        }
+
+    def _extend(self, carried, state, log_probs):
+        """Chooses among the tokens that may follow, as `extend_hypotheses`."""
+        phrases, followed = carried.get("phrases"), None
+        step = state["step"]
+        if phrases is not None:
+            followed = follow_phrases(phrases, state["live_ids"], step)
+            log_probs = forbid_early_end(
+                log_probs, followed, step, carried["limits"]
+            )
+        return extend_hypotheses(
+            state["live_log_probs"], log_probs, self._options, followed
+        )
+
+    def _divisor(self, lengths):
+        options = self._options
         return score_divisor(
             lengths, options.length_penalty, options.length_offset
         )
-
-    state = ops.while_loop(
-        lambda state: ops.logical_and(
-            state["step"] < max_length,
-            ops.any(_is_possible(state["live_log_probs"])),
-        ),
-        lambda state: (
-            _grow(
-                model,
-                memory,
-                cache["static"],
-                limits,
-                divisor,
-                options,
-                prefix_ids,
-                state,
-            ),
-        ),
-        (
-            _first_state(
-                limits, num_beams // num_groups, max_length, cache["dynamic"]
-            ),
-        ),
-    )[0]
-    found = {
-        "ids": state["finished_ids"],
-        "scores": _or_minus_infinity(state["finished_scores"]),
-        "log_probs": _or_minus_infinity(state["finished_log_probs"]),
-        "truncated": state["finished_truncated"],
-    }
-    return found if num_groups == 1 else _join_groups(found, num_beams)
 
 
 def _check_groups(num_beams, num_groups):
@@ -145,81 +359,44 @@ def _check_groups(num_beams, num_groups):
         )
 
 
-def _join_groups(found, num_beams):
+def _join_groups(found, num_beams, phrases):
     """Sorts the hypotheses of all groups of a sentence, best first."""
     found = {
         name: ops.reshape(x, (-1, num_beams, *ops.shape(x)[2:]))
         for name, x in found.items()
     }
     scores = ops.maximum(found["scores"], IMPOSSIBLE)
-    _, order = ops.top_k(scores, num_beams)
+    order = best_places(scores, found["ids"], num_beams, phrases)
     return {name: gather_beams(x, order) for name, x in found.items()}
 
 
-def _grow(
-    model, memory, static_cache, limits, divisor, options, prefix_ids, state
-):
-    """One step of the search: extends every live hypothesis by one token."""
-    scores, cache = model.decode(
-        ops.reshape(state["last_ids"], (-1, 1)),
-        memory,
-        {"static": static_cache, "dynamic": state["cache"]},
-        state["step"],
-    )  # (B * K, 1, V)
-    num_beams = state["live_log_probs"].shape[1]
-    log_probs, cut_off = next_token_log_probs(
-        model.log_probs(scores)[:, 0],
-        flatten_beams(state["live_ids"]),
-        state["step"],
-        ops.repeat(limits <= state["step"] + 1, num_beams),
-        options,
-        prefix_ids,
-    )  # (B * K, V), (B * K,)
-    if options.num_groups == 1:
-        extended = best_extensions(state["live_log_probs"], log_probs)
-    else:
-        extended = diverse_extensions(
-            state["live_log_probs"],
-            log_probs,
-            options.num_groups,
-            options.diversity_penalty,
-        )
-    totals, parents, new_ids = extended
-    ids = gather_beams(state["live_ids"], parents)  # (B, K, M)
-    grown = {
-        "step": state["step"] + 1,
-        "ids": write_step(ids, state["step"], new_ids),
-        "log_probs": totals,
-        "ended": ops.equal(new_ids, END_ID),
-        "truncated": gather_beams(unflatten_beams(cut_off, num_beams), parents),
-    }
-    finished = _keep_finished(state, grown, divisor)
-    return {
-        "step": grown["step"],
-        "last_ids": new_ids,
-        "live_ids": grown["ids"],
-        "live_log_probs": _still_live(
-            grown, finished, limits, divisor, options.patience * num_beams
-        ),
-        **finished,
-        "cache": reorder_cache(cache["dynamic"], parents),
-    }
-
-
-def _is_possible(log_probs):
-    return log_probs > IMPOSSIBLE / 2
+def _parents_in_sentence(parents, num_groups):
+    """Turns beams of each group `(B * G, K / G)` into beams `(B, K)`."""
+    if num_groups == 1:
+        return parents
+    group_size = parents.shape[1]
+    by_group = ops.reshape(parents, (-1, num_groups, group_size))
+    first = ops.arange(num_groups, dtype="int32")[:, None] * group_size
+    return ops.reshape(by_group + first, (-1, num_groups * group_size))
 
 
 def _or_minus_infinity(log_probs):
-    return ops.where(_is_possible(log_probs), log_probs, -float("inf"))
+    return ops.where(is_possible(log_probs), log_probs, -float("inf"))
 
 
-def _first_state(limits, num_beams, max_length, dynamic_cache):
+def _first_state(limits, num_beams, max_length, cache):
     """One live hypothesis in beam 0 of each sentence, nothing finished."""
     batch_size = ops.shape(limits)[0]
     by_beam = (batch_size, num_beams)
-    no_ids = ops.full((*by_beam, max_length), PADDING_ID, dtype="int32")
-    impossible = ops.full(by_beam, IMPOSSIBLE, dtype="float32")
+
+    # Each a tensor of its own: TensorFlow would name copies of one at random,
+    # and what was compiled before would not be found again.
+    def no_ids():
+        return ops.full((*by_beam, max_length), PADDING_ID, dtype="int32")
+
+    def impossible():
+        return ops.full(by_beam, IMPOSSIBLE, dtype="float32")
+
     is_first = ops.equal(ops.arange(num_beams), 0)[None]  # (1, K)
     is_live = ops.logical_and(is_first, (limits > 0)[:, None])  # (B, K)
     return {
@@ -230,69 +407,16 @@ def _first_state(limits, num_beams, max_length, dynamic_cache):
         # Live hypotheses and their sums. A place is empty if its sum is
         # IMPOSSIBLE, a sentence is over if all its sums are:
         # (B, K, M), (B, K).
-        "live_ids": no_ids,
-        "live_log_probs": ops.where(is_live, 0.0, impossible),
+        "live_ids": no_ids(),
+        "live_log_probs": ops.where(is_live, 0.0, impossible()),
         # How many hypotheses have finished, also those not kept: (B,).
         "num_finished": ops.zeros((batch_size,), dtype="int32"),
         # Finished hypotheses, best score first: (B, K, M), then (B, K).
-        "finished_ids": no_ids,
-        "finished_scores": impossible,
-        "finished_log_probs": impossible,
+        "finished_ids": no_ids(),
+        "finished_scores": impossible(),
+        "finished_log_probs": impossible(),
         "finished_truncated": ops.zeros(by_beam, dtype="bool"),
-        # Cache of the model for each live hypothesis: dict of (B * K, ...).
-        "cache": dynamic_cache,
+        # Cache of the model, without its static part. With a coverage penalty
+        # there is also the attention to each source token: (B, K, S).
+        "cache": cache,
     }
-
-
-def _keep_finished(state, grown, divisor):
-    """Keeps the K best of the old and new finished hypotheses, best first.
-
-    Of equal scores the older one is kept, since it comes first for `top_k`.
-    """
-    num_beams = grown["log_probs"].shape[1]
-    is_new = ops.logical_and(grown["ended"], _is_possible(grown["log_probs"]))
-    new_scores = ops.where(
-        is_new,
-        grown["log_probs"] / divisor(grown["step"]),
-        IMPOSSIBLE,
-    )
-    scores, places = ops.top_k(
-        ops.concatenate([state["finished_scores"], new_scores], axis=1),
-        num_beams,
-    )
-
-    def keep(old, new):
-        return gather_beams(ops.concatenate([old, new], axis=1), places)
-
-    return {
-        "num_finished": state["num_finished"]
-        + ops.sum(ops.cast(is_new, "int32"), axis=1),
-        "finished_ids": keep(state["finished_ids"], grown["ids"]),
-        "finished_scores": scores,
-        "finished_log_probs": keep(
-            state["finished_log_probs"], grown["log_probs"]
-        ),
-        "finished_truncated": keep(
-            state["finished_truncated"], grown["truncated"]
-        ),
-    }
-
-
-def _still_live(grown, finished, limits, divisor, enough):
-    """Returns the sums of live hypotheses, IMPOSSIBLE for those that are over.
-
-    The search of a sentence is over if `enough` hypotheses have finished (0 is
-    no limit), or if no live one can become better than those that are kept.
-
-    A sum never rises and the divisor never falls with the length, so the best
-    score that a live hypothesis can reach is its sum over the divisor of the
-    sentence's maximum length. If no live hypothesis of a sentence can reach
-    more than the worst finished score, the search of that sentence is over.
-    """
-    log_probs = ops.where(grown["ended"], IMPOSSIBLE, grown["log_probs"])
-    best_reachable = ops.max(log_probs, axis=1) / divisor(limits)  # (B,)
-    is_over = best_reachable <= finished["finished_scores"][:, -1]
-    number = ops.cast(finished["num_finished"], "float32")
-    has_enough = ops.logical_and(enough > 0.0, number >= enough)
-    is_over = ops.logical_or(is_over, has_enough)
-    return ops.where(is_over[:, None], IMPOSSIBLE, log_probs)

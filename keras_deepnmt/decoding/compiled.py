@@ -43,7 +43,14 @@ class CompiledFunction:
         return len(self._compiled)
 
     def __call__(self, *arrays, **options):
-        arrays = [np.asarray(array) for array in arrays]
+        """Returns the function's result as NumPy arrays."""
+        outputs = self.tensors(*arrays, **options)
+        return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
+
+    def tensors(self, *arrays, **options):
+        """Returns the function's result as tensors of the backend."""
+        structure = arrays
+        arrays = [np.asarray(array) for array in keras.tree.flatten(arrays)]
         numbers = _tensor_values(options)
         key = (
             tuple((array.shape, array.dtype.str) for array in arrays),
@@ -57,18 +64,17 @@ class CompiledFunction:
         if key not in self._compiled:
             if self._jit_compile and self.on_compilation is not None:
                 self.on_compilation(arrays[0].shape)
-            self._compiled[key] = self._compile(arrays, options)
-        outputs = self._compiled[key](*arrays)
-        return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
+            self._compiled[key] = self._compile(structure, arrays, options)
+        return self._compiled[key](*arrays)
 
-    def _compile(self, arrays, options):
-        num_values = len(_tensor_values(options))
+    def _compile(self, structure, arrays, options):
+        num_arrays = len(keras.tree.flatten(structure))
 
         def function(*tensors):
-            num_arrays = len(tensors) - num_values
+            nests = keras.tree.pack_sequence_as(structure, tensors[:num_arrays])
             return self._function(
                 self._model,
-                *tensors[:num_arrays],
+                *nests,
                 **_with_tensors(options, tensors[num_arrays:]),
             )
 
@@ -142,8 +148,9 @@ def _tensor_fields(value):
     return [
         field.name
         for field in fields(value)
-        if isinstance(getattr(value, field.name), float)
-        or field.metadata.get("is_tensor")
+        if field.metadata.get(
+            "is_tensor", isinstance(getattr(value, field.name), float)
+        )
     ]
 
 
@@ -153,8 +160,8 @@ def compile_for(model, function, jit_compile=True):
     It is compiled once for all calls with equal array shapes and equal
     options; `num_compilations` of the result counts the compilations. Fields
     of type `float` of a dataclass, such as the length penalty in
-    `SearchOptions`, and those with the metadata `is_tensor` reach the function
-    as scalar tensors: other values need no other compilation.
+    `SearchOptions`, reach the function as scalar tensors: other values need no
+    other compilation. The metadata `is_tensor` of a field says otherwise.
 
     Args:
         model: a model of this package, or anything with `variables`.
@@ -164,8 +171,8 @@ def compile_for(model, function, jit_compile=True):
             exported model, and JAX compiles nothing.
 
     Returns:
-        A `CompiledFunction`. It takes NumPy arrays and the options, and
-        returns NumPy arrays in the structure that `function` returns.
+        A `CompiledFunction`. It takes nests of NumPy arrays and the options,
+        and returns NumPy arrays in the structure that `function` returns.
 
     Example:
     >>> search = compile_for(model, beam_search)

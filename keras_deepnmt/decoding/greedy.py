@@ -2,7 +2,8 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.independent_hypotheses import grow_hypotheses
+from keras_deepnmt.decoding.hypotheses import loop_length
+from keras_deepnmt.decoding.independent_hypotheses import IndependentSearch
 from keras_deepnmt.decoding.options import SearchOptions
 
 
@@ -50,11 +51,15 @@ def greedy_search(
     TensorShape([3, 9])
     """
     options = options or SearchOptions()
-    options = options.updated(num_beams=1, **search_options)
+    search = GreedySearch(model, options.updated(num_beams=1, **search_options))
+    max_length = loop_length(model, max_length)
+    carried = search.begin(source_ids, prefix_ids, max_length)
+    outputs = search.outputs(search.advance(carried))
+    return {name: value[:, 0] for name, value in outputs.items()}
 
-    def choose(log_probs, step):
+
+class GreedySearch(IndependentSearch):
+    """The stages of a greedy search."""
+
+    def choose(self, carried, log_probs, step):
         return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-
-    return grow_hypotheses(
-        model, source_ids, prefix_ids, max_length, options, 1, choose
-    )

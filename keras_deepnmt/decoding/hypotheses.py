@@ -5,7 +5,6 @@ Hypothesis k of sentence b is in row `b * K + k`.
 
 import math
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -54,18 +53,6 @@ def gather_beams(x, beams):
     rows = flat_rows(beams, ops.shape(x)[1])
     return unflatten_beams(
         ops.take(flatten_beams(x), rows, axis=0), beams.shape[1]
-    )
-
-
-def reorder_cache(dynamic_cache, parents):
-    """Gives each hypothesis the cache of the hypothesis that it extends.
-
-    `dynamic_cache` is a nested dict of tensors `(B * K, ...)`; `parents` is an
-    int tensor `(B, K)`, the beam that each hypothesis extends.
-    """
-    rows = flat_rows(parents, parents.shape[1])
-    return keras.tree.map_structure(
-        lambda leaf: ops.take(leaf, rows, axis=0), dynamic_cache
     )
 
 

@@ -21,7 +21,8 @@ class SearchOptions:
         score = log_prob / ((length_offset + length) / (length_offset + 1))
                            ** length_penalty
 
-    where `length` is the number of tokens, the end token included.
+    where `length` is the number of tokens, the end token included, and with
+    `coverage_penalty` something is added to it.
 
     Args:
         num_beams: Number of hypotheses kept for each sentence, at least 1; 1
@@ -37,6 +38,11 @@ class SearchOptions:
         length_offset: What the length penalty adds to the length, at least 0:
             5 gives the length penalty of GNMT (Wu et al., 2016, Eq. 14), 0
             divides by a power of the length (Gehring et al., 2017).
+        coverage_penalty: If above 0, the score of a translation has this number
+            times the sum, over the tokens of the source, of the logarithm of
+            the attention to the token, at most 1 (Wu et al., 2016, Eq. 14).
+            The attention is the mean of all heads of all decoder blocks, summed
+            over the tokens of the translation. 0 adds nothing.
         patience: If above 0, the search of a sentence stops as soon as
             `patience * num_beams` hypotheses have finished (Kasai et al.,
             2022); 1 is what other toolkits call early stopping. 0 searches
@@ -82,6 +88,8 @@ class SearchOptions:
     diversity_penalty: float = 0.5
     length_penalty: float = 0.6
     length_offset: float = 5.0
+    # No tensor: without the penalty a program has no attention to sum.
+    coverage_penalty: float = field(default=0.0, metadata={"is_tensor": False})
     patience: float = 0.0
     min_length: int = 0
     max_length_ratio: float = 1.0
@@ -92,7 +100,7 @@ class SearchOptions:
     sampling_temperature: float = 1.0
     sampling_top_k: int = 0
     sampling_top_p: float = 1.0
-    # A tensor for compiled programs, as all floats: see `compile_for`.
+    # A tensor for compiled programs, as floats are: see `compile_for`.
     sampling_seed: int = field(default=0, metadata={"is_tensor": True})
 
     def __post_init__(self):
@@ -106,6 +114,7 @@ class SearchOptions:
             " Take 5 for the length penalty of GNMT, 0 to divide by a power of "
             "the length.",
         )
+        self._check_at_least("coverage_penalty", 0)
         self._check_at_least("patience", 0)
         self._check_at_least("min_length", 0)
         self._check_at_least("max_length_ratio", 0)

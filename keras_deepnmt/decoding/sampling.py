@@ -7,9 +7,9 @@ from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
     gather_beams,
-    unflatten_beams,
+    loop_length,
 )
-from keras_deepnmt.decoding.independent_hypotheses import grow_hypotheses
+from keras_deepnmt.decoding.independent_hypotheses import IndependentSearch
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.layers.dropout import mix_bits
 
@@ -61,31 +61,36 @@ def sample_search(
     TensorShape([3, 2, 9])
     """
     options = (options or SearchOptions()).updated(**search_options)
-    num_samples = options.num_beams
-    keys = _sample_keys(source_ids, num_samples, options.sampling_seed)
+    search = SampleSearch(model, options)
+    max_length = loop_length(model, max_length)
+    carried = search.begin(source_ids, prefix_ids, max_length)
+    return search.outputs(search.advance(carried))
 
-    def choose(log_probs, step):
-        kept = _kept_log_probs(log_probs, options)
-        noise = _gumbel_noise(keys, step, kept.shape[-1])
+
+class SampleSearch(IndependentSearch):
+    """The stages of sampling."""
+
+    def begin(self, source_ids, *arguments, **named):
+        """Encodes the sources, as `BeamSearch.begin`."""
+        options = self._options
+        keys = _sample_keys(
+            source_ids, options.num_beams, options.sampling_seed
+        )
+        carried = super().begin(source_ids, *arguments, **named)
+        return {**carried, "keys": keys}
+
+    def choose(self, carried, log_probs, step):
+        kept = _kept_log_probs(log_probs, self._options)
+        noise = _gumbel_noise(carried["keys"], step, kept.shape[-1])
         # An impossible token stays so: noise is at most 22.
         return ops.cast(ops.argmax(kept + noise, axis=-1), "int32")
 
-    samples = grow_hypotheses(
-        model,
-        source_ids,
-        prefix_ids,
-        max_length,
-        options,
-        num_samples,
-        choose,
-    )
-    samples = {
-        name: unflatten_beams(x, num_samples) for name, x in samples.items()
-    }
-    _, order = ops.top_k(
-        ops.maximum(samples["scores"], IMPOSSIBLE), num_samples
-    )
-    return {name: gather_beams(x, order) for name, x in samples.items()}
+    def outputs(self, carried):
+        """Returns the samples, best first."""
+        samples = super().outputs(carried)
+        scores = ops.maximum(samples["scores"], IMPOSSIBLE)
+        _, order = ops.top_k(scores, self._options.num_beams)
+        return {name: gather_beams(x, order) for name, x in samples.items()}
 
 
 def _kept_log_probs(log_probs, options):

@@ -202,12 +202,19 @@ class AggregationNode(keras.layers.Layer):
         record(self, "output", output)  # (B, S, D)
         return output if cache is None else (output, cache)
 
-    def init_cache(self, batch_size, max_length):
+    @property
+    def keeps_history(self):
+        """Whether the hypotheses of a sentence can share its cache."""
+        return self.function == "attention"
+
+    def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Number of rows, B*K.
-            max_length: int or scalar tensor. Number of positions, M.
+            batch_size: int or scalar tensor. Number of sentences B.
+            max_length: int or scalar tensor. Number of positions M.
+            num_beams: int or scalar tensor. Number of hypotheses K of each
+                sentence.
 
         Returns:
             Dict `{"key", "value"}` of the attention; an empty dict for the
@@ -215,7 +222,7 @@ class AggregationNode(keras.layers.Layer):
         """
         if self.function != "attention":
             return {}
-        return self.attention.init_cache(batch_size, max_length)
+        return self.attention.init_cache(batch_size, max_length, num_beams)
 
     def input_matrices(self):
         """Returns the first weight matrix, split into one part per input.

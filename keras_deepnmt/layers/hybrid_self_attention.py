@@ -6,7 +6,6 @@ from keras import ops
 from keras_deepnmt.layers.argument_checks import check_choice, check_integer
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.recording import record
-from keras_deepnmt.masks import relative_positions
 
 BRANCHES = ("global", "forward", "backward", "local")
 FUSIONS = ("sum", "concat", "gated_sum")
@@ -166,8 +165,8 @@ class HybridSelfAttention(MultiHeadAttention):
                 for name in self.branch_names
             ]
 
-    def _make_mask(self, queries, keys, attention_mask, is_causal, start):
-        if start is None:
+    def _make_mask(self, attention_mask, is_causal, distances):
+        if distances is None:
             raise ValueError(
                 "`cache` needs a `cache_index`: HybridSelfAttention compares "
                 "the positions of queries and keys. Received: "
@@ -181,12 +180,7 @@ class HybridSelfAttention(MultiHeadAttention):
                 f"branches={self.branches}. In a decoder pass "
                 'branches=("forward", "local").'
             )
-        allowed = super()._make_mask(
-            queries, keys, attention_mask, is_causal, start
-        )
-        distances = relative_positions(
-            ops.shape(queries)[2], ops.shape(keys)[2], start
-        )
+        allowed = super()._make_mask(attention_mask, is_causal, distances)
         return [
             mask if allowed is None else ops.logical_and(allowed, mask)
             for mask in self._make_branch_masks(distances)

@@ -80,8 +80,10 @@ class LayerAggregation(keras.layers.Layer):
         previous: list of the outputs of this layer after blocks 1 to l - 1;
             only the newest A is then computed. `None` computes all of them.
         padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
-            that all tokens are real. This and the next three arguments are
+            that all tokens are real. This and the next four arguments are
             used only with `function="attention"`.
+        attention_mask: bool tensor that broadcasts to `(B, S, S)`, `True` = may
+            attend; with a cache `(B, K, M*K)`. `None` allows all positions.
         use_causal_mask: bool. Whether position t attends only to s <= t.
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Position of this decoding step.
@@ -169,6 +171,7 @@ class LayerAggregation(keras.layers.Layer):
         layer_states,
         previous=None,
         padding_mask=None,
+        attention_mask=None,
         use_causal_mask=False,
         cache=None,
         cache_index=None,
@@ -177,6 +180,7 @@ class LayerAggregation(keras.layers.Layer):
         self._check_states(layer_states, previous)
         options = {
             "padding_mask": padding_mask,
+            "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,
             "cache_index": cache_index,
             "training": training,
@@ -194,12 +198,19 @@ class LayerAggregation(keras.layers.Layer):
                 previous.append(output)
         return output if cache is None else (output, cache)
 
-    def init_cache(self, batch_size, max_length):
+    @property
+    def keeps_history(self):
+        """Whether the hypotheses of a sentence can share its cache."""
+        return self._has_attention
+
+    def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Number of rows, B*K.
-            max_length: int or scalar tensor. Number of positions, M.
+            batch_size: int or scalar tensor. Number of sentences B.
+            max_length: int or scalar tensor. Number of positions M.
+            num_beams: int or scalar tensor. Number of hypotheses K of each
+                sentence.
 
         Returns:
             Dict of one cache per node, by its name, if the nodes use attention;
@@ -208,7 +219,7 @@ class LayerAggregation(keras.layers.Layer):
         if not self._has_attention:
             return {}
         return {
-            node.name: node.init_cache(batch_size, max_length)
+            node.name: node.init_cache(batch_size, max_length, num_beams)
             for node in self.nodes
         }
 

@@ -10,9 +10,15 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.dense_rows import apply_to_rows
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.history import (
+    history_distances,
+    own_slots,
+    used_slots,
+    write_history,
+)
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.recording import record
-from keras_deepnmt.masks import causal_mask, merge_attention_masks
+from keras_deepnmt.masks import merge_attention_masks, relative_positions
 
 # Initial variance of query, key and value projections relative to Glorot's.
 SMALL_VARIANCE = 0.1
@@ -25,7 +31,11 @@ class MultiHeadAttention(keras.layers.Layer):
     One layer serves self-attention and cross-attention. In incremental
     decoding, self-attention has a cache for the keys and values of earlier
     positions, and cross-attention a static cache for those of the source,
-    which are computed once per sentence and shared by all beams.
+    which are computed once per sentence and shared by all beams. The K
+    hypotheses of a sentence may share a self-attention cache, of which slot
+    `m K + k` belongs to position m of hypothesis k. When they change places,
+    nothing is copied: `attention_mask` says which slots each of them attends
+    to (`masks.ancestor_mask`).
 
     Given projections Q, K, V of width H per head it computes
     (Vaswani et al., 2017, Eq. 1 and Section 3.2.2):
@@ -59,9 +69,10 @@ class MultiHeadAttention(keras.layers.Layer):
         value: float tensor `(B, S, D)`. Defaults to `query`.
         key: float tensor `(B, S, D)`. Defaults to `value`.
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, `True` =
-            may attend. `None` allows all positions.
+            may attend. `None` allows all positions. With `cache_index`:
+            `(B, K, M*K)`, and `None` allows each hypothesis its own slots.
         use_causal_mask: bool. Whether position t attends only to s <= t.
-        cache: dict `{"key", "value"}`. With `cache_index`: `(B*K, N, M, H)`
+        cache: dict `{"key", "value"}`. With `cache_index`: `(B, N, M*K, H)`
             tensors from `init_cache`, into which this step is written. Without
             `cache_index`: `(B, N, S, H)` tensors from `static_cache`.
         cache_index: int scalar tensor. Position of this decoding step.
@@ -91,6 +102,9 @@ class MultiHeadAttention(keras.layers.Layer):
     Reference:
         - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.2.
     """
+
+    # Its cache can be shared by the hypotheses of a sentence.
+    keeps_history = True
 
     def __init__(
         self,
@@ -170,27 +184,34 @@ class MultiHeadAttention(keras.layers.Layer):
         value = query if value is None else value
         key = value if key is None else key
         query_shape = ops.shape(query)
-        # Position of the first query; `None` with a static cache.
-        start, is_causal = 0, use_causal_mask
+        if cache is not None:
+            query = _beams_as_queries(query, cache["key"])  # (B, K, D)
+        queries = self._project(self.query_projection, query)
         if cache is None:
             keys = self._project(self.key_projection, key)  # (B, N, S, H)
             values = self._project(self.value_projection, value)
-        elif cache_index is None:
-            keys, values = cache["key"], cache["value"]
-            # Beams become queries of one sentence: (B*K, 1, D) -> (B, K, D)
-            query = ops.reshape(
-                query, (ops.shape(keys)[0], -1, query.shape[-1])
+            distances = relative_positions(query_shape[1], ops.shape(keys)[2])
+            allowed = self._make_mask(
+                attention_mask, use_causal_mask, distances
             )
-            start, is_causal = None, False
+            context, scores = self._attend(
+                queries, keys, values, allowed, training
+            )
+        elif cache_index is None:
+            allowed = self._make_mask(attention_mask, False, None)
+            context, scores = self._attend(
+                queries, cache["key"], cache["value"], allowed, training
+            )
         else:
             cache = self._write_cache(cache, key, value, cache_index)
-            keys, values = cache["key"], cache["value"]
-            start, is_causal = cache_index, True
-        queries = self._project(self.query_projection, query)
-        allowed = self._make_mask(
-            queries, keys, attention_mask, is_causal, start
-        )
-        context, scores = self._attend(queries, keys, values, allowed, training)
+            context, scores = self._attend_to_history(
+                queries,
+                cache,
+                attention_mask,
+                cache_index,
+                return_attention_scores,
+                training,
+            )
         output = apply_to_rows(self.output_projection, context)
         output = ops.reshape(output, query_shape)
         result = (output,)
@@ -198,19 +219,26 @@ class MultiHeadAttention(keras.layers.Layer):
         result += (scores,) if return_attention_scores else ()
         return result if len(result) > 1 else output
 
-    def init_cache(self, batch_size, max_length):
+    def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty self-attention cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Number of rows, B*K.
-            max_length: int or scalar tensor. Number of positions, M.
+            batch_size: int or scalar tensor. Number of sentences B.
+            max_length: int or scalar tensor. Number of positions M.
+            num_beams: int or scalar tensor. Number of hypotheses K of each
+                sentence.
 
         Returns:
-            Dict of zeros `{"key", "value"}`, each `(B*K, N, M, H)`.
+            Dict of zeros `{"key", "value"}`, each `(B, N, M*K, H)`.
         """
-        shape = (batch_size, self.num_heads, max_length, self.head_dim)
-        zeros = ops.zeros(shape, dtype=self.compute_dtype)
-        return {"key": zeros, "value": zeros}
+        num_slots = max_length * num_beams
+        shape = (batch_size, self.num_heads, num_slots, self.head_dim)
+        # Not one tensor for both: TensorFlow would name its copies at random,
+        # and what was compiled before would not be found again.
+        return {
+            name: ops.zeros(shape, dtype=self.compute_dtype)
+            for name in ("key", "value")
+        }
 
     def static_cache(self, value, key=None):
         """Computes keys and values once for all decoding steps and beams.
@@ -229,27 +257,54 @@ class MultiHeadAttention(keras.layers.Layer):
         }
 
     def _write_cache(self, cache, key, value, cache_index):
-        positions = ops.arange(ops.shape(cache["key"])[2])  # (M,)
-        is_current = ops.equal(positions, cache_index)[None, None, :, None]
-        # `where`: TF Serving cannot run the XLA op of a slice update.
+        key = _beams_as_queries(key, cache["key"])  # (B, K, D)
+        value = _beams_as_queries(value, cache["value"])
+        new = {
+            "key": self._project(self.key_projection, key),  # (B, N, K, H)
+            "value": self._project(self.value_projection, value),
+        }
         return {
-            "key": ops.where(
-                is_current,
-                self._project(self.key_projection, key),
-                cache["key"],
-            ),
-            "value": ops.where(
-                is_current,
-                self._project(self.value_projection, value),
-                cache["value"],
-            ),
+            name: write_history(cache[name], x, cache_index)
+            for name, x in new.items()
         }
 
-    def _make_mask(self, queries, keys, attention_mask, is_causal, start):
+    def _attend_to_history(
+        self,
+        queries,
+        cache,
+        attention_mask,
+        cache_index,
+        needs_scores,
+        training,
+    ):
+        """Attends to the positions that exist at a step.
+
+        Returns the context `(B, K, D)` and, if needed, the weights.
+        """
+        num_beams = ops.shape(queries)[2]
+        if attention_mask is None:
+            num_slots = ops.shape(cache["key"])[2]
+            attention_mask = own_slots(num_beams, num_slots)
+
+        keys, values, mask = used_slots(
+            (cache["key"], cache["value"], attention_mask),
+            cache_index,
+            num_beams,
+        )
+        num_slots = ops.shape(keys)[2]
+        distances = history_distances(num_beams, num_slots, cache_index)
+        allowed = self._make_mask(mask, True, distances)
+        context, scores = self._attend(queries, keys, values, allowed, training)
+        if needs_scores:
+            # Zeros for the empty slots, which nothing attends to.
+            empty = ops.shape(cache["key"])[2] - num_slots
+            pads = [[0, 0]] * (len(scores.shape) - 1) + [[0, empty]]
+            scores = ops.pad(scores, pads)
+        return context, scores
+
+    def _make_mask(self, attention_mask, is_causal, distances):
         if is_causal:
-            causal = causal_mask(
-                ops.shape(queries)[2], ops.shape(keys)[2], start
-            )
+            causal = (distances <= 0)[None]  # (1, T, S)
             attention_mask = merge_attention_masks(attention_mask, causal)
         return None if attention_mask is None else attention_mask[:, None]
 
@@ -331,6 +386,14 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
         }
+
+
+def _beams_as_queries(x, keys):
+    """Makes the hypotheses of a sentence a sequence: (B*K, 1, D) -> (B, K, D).
+
+    `keys` is a cache of B rows.
+    """
+    return ops.reshape(x, (ops.shape(keys)[0], -1, x.shape[-1]))
 
 
 def _mask_of_keys(*padding_masks):

@@ -234,23 +234,38 @@ class MultiLayerAttention(keras.layers.Layer):
         result += (scores,) if return_attention_scores else ()
         return result if len(result) > 1 else output
 
-    def init_cache(self, batch_size, max_length):
+    @property
+    def keeps_history(self):
+        """Whether the hypotheses of a sentence can share its cache."""
+        return all(
+            getattr(attention, "keeps_history", False)
+            for attention in self.attentions
+        )
+
+    def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Number of rows, B*K.
-            max_length: int or scalar tensor. Number of positions, M.
+            batch_size: int or scalar tensor. Number of sentences B.
+            max_length: int or scalar tensor. Number of positions M.
+            num_beams: int or scalar tensor. Number of hypotheses K of each
+                sentence.
 
         Returns:
             Dict of the caches of the attentions, `"lower_1"` to `"lower_k"`,
             and of the `"node"` if it uses attention.
         """
+        beams = {"num_beams": num_beams} if self.keeps_history else {}
         cache = {
-            attention.name: attention.init_cache(batch_size, max_length)
+            attention.name: attention.init_cache(
+                batch_size, max_length, **beams
+            )
             for attention in self.attentions
         }
         if self.num_layers > 1 and self.function == "attention":
-            cache["node"] = self.node.init_cache(batch_size, max_length)
+            cache["node"] = self.node.init_cache(
+                batch_size, max_length, **beams
+            )
         return cache
 
     def input_matrices(self):

@@ -39,6 +39,8 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         static_cache: dict from `static_cache`.
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Position of this decoding step.
+        history_mask: bool tensor `(B, K, M*K)`: which slots of the cache each
+            hypothesis attends to, see `MultiHeadAttention`.
         layer_states: as in `TransformerEncoderBlock`, each like `inputs`.
         training: bool. Whether dropout is active.
 
@@ -77,6 +79,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         static_cache=None,
         cache=None,
         cache_index=None,
+        history_mask=None,
         layer_states=None,
         training=None,
     ):
@@ -86,9 +89,10 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
                 inputs, layer_states, use_causal_mask=True, training=training
             )
         else:
-            x, cache = self._attend(
-                inputs, layer_states, cache=cache, cache_index=cache_index
-            )
+            options = {"cache": cache, "cache_index": cache_index}
+            if history_mask is not None:
+                options["attention_mask"] = history_mask
+            x, cache = self._attend(inputs, layer_states, **options)
         x = self.attention_residual(inputs, x, training=training)
 
         # Cross-attention
@@ -111,17 +115,26 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         record(self, "output", z)  # (B, T, D)
         return z if cache is None else (z, cache)
 
-    def init_cache(self, batch_size, max_length):
+    @property
+    def keeps_history(self):
+        """Whether the hypotheses of a sentence can share its cache."""
+        return getattr(self.attention, "keeps_history", False)
+
+    def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty self-attention cache for incremental decoding.
 
         Args:
-            batch_size: int or scalar tensor. Number of rows, B*K.
-            max_length: int or scalar tensor. Number of positions, M.
+            batch_size: int or scalar tensor. Number of sentences B; if the
+                self-attention has no `keeps_history`, of hypotheses B*K.
+            max_length: int or scalar tensor. Number of positions M.
+            num_beams: int or scalar tensor. Number of hypotheses K of each
+                sentence; 1 if the self-attention has no `keeps_history`.
 
         Returns:
             The cache of the self-attention layer's `init_cache`.
         """
-        return self.attention.init_cache(batch_size, max_length)
+        beams = (num_beams,) if self.keeps_history else ()
+        return self.attention.init_cache(batch_size, max_length, *beams)
 
     def static_cache(self, memory):
         """Computes keys and values once for all decoding steps and beams.

@@ -11,8 +11,9 @@ from keras_deepnmt.models.conv_seq2seq_layers import (
 )
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.slots import (
+    LayerCaches,
+    init_layer_caches,
     init_output_cache,
-    init_slot_caches,
     run_target_embedding_layer,
     score_states,
 )
@@ -172,11 +173,11 @@ class ConvSeq2Seq(Seq2Seq):
         return memory
 
     def decode(self, target_ids, memory, cache=None, index=None):
-        words, dynamic = run_target_embedding_layer(
+        caches = LayerCaches(cache, index)
+        words = run_target_embedding_layer(
             self.target_embedding_layer,
             self.target_embedding(target_ids),
-            cache,
-            index,
+            caches,
         )
         embeddings = self._add_positions("target", words, index)  # (B, T, D)
         attended = memory if cache is None else cache["static"]["attention"]
@@ -192,27 +193,23 @@ class ConvSeq2Seq(Seq2Seq):
             if cache is None:
                 layer_states = block(*inputs, **options)
             else:
-                layer_states, dynamic[block.name] = block(
-                    *inputs, cache=cache["dynamic"][block.name], **options
-                )
+                options |= caches.arguments_of_block(block.name)
+                layer_states, block_cache = block(*inputs, **options)
+                caches.update(block.name, block_cache)
         states = self.decoder_output(concatenate_states(layer_states))
         scores = score_states(self, states, memory, cache)
         if cache is None:
             return scores
-        return scores, {"static": cache["static"], "dynamic": dynamic}
+        return scores, caches.with_static(cache["static"])
 
     def init_cache(self, memory, max_length, num_beams=1):
-        rows = keras.ops.shape(memory["key"])[0] * num_beams
         attended = {"key": memory["key"], "value": memory["value"]}
         static = {"attention": attended, **init_output_cache(self, memory)}
-        dynamic = {
-            block.name: block.init_cache(rows, max_length)
-            for block in self.decoder_blocks
-        }
-        dynamic |= init_slot_caches(
-            rows, max_length, embedding=self.target_embedding_layer
-        )
-        return {"static": static, "dynamic": dynamic}
+        layers = {block.name: block for block in self.decoder_blocks}
+        layers["embedding"] = self.target_embedding_layer
+        batch_size = keras.ops.shape(memory["key"])[0]
+        caches = init_layer_caches(layers, batch_size, max_length, num_beams)
+        return {"static": static, **caches}
 
     def project(self, states):
         """Projects the decoder's output `(..., E)` to logits `(..., V)`."""

@@ -108,7 +108,11 @@ class Ensemble:
             if cache is None:
                 scores = model.decode(target_ids, memory[name])
             else:
-                own = {part: cache[part][name] for part in cache}
+                own = {
+                    part: caches_of[name]
+                    for part, caches_of in cache.items()
+                    if name in caches_of
+                }
                 scores, caches[name] = model.decode(
                     target_ids, memory[name], own, index
                 )

@@ -110,8 +110,13 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             num_beams: int or scalar tensor. Hypotheses K per sentence.
 
         Returns:
-            Dict `{"static", "dynamic"}`: static tensors have a row per sentence
-            (B), dynamic ones a row `b * K + k` per hypothesis (B*K).
+            Dict of nested dicts of tensors. `"static"` ones have a row per
+            sentence (B). `"dynamic"` ones have a row `b * K + k` per hypothesis
+            (B*K), which a search re-orders with the hypotheses. `"history"`
+            ones have an axis 2 of M*K slots, of which slot `m * K + k` is
+            position m of hypothesis k, and stay as they are; the search
+            re-orders only the table `"ancestors"` `(B, K, M)` in it, the number
+            that each hypothesis had at each position (`masks.ancestor_mask`).
         """
         raise NotImplementedError
 

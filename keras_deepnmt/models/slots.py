@@ -1,6 +1,9 @@
 """The slots that all models have: embedding layers and output fusion."""
 
+from keras import ops
+
 from keras_deepnmt.layers.cloning import clone_prototype
+from keras_deepnmt.masks import ancestor_mask
 
 
 def clone_slot(arguments, slot, policy, side=None):
@@ -25,34 +28,98 @@ def clone_slot(arguments, slot, policy, side=None):
     )
 
 
-def init_slot_caches(rows, max_length, **layers):
-    """Makes the caches of the given layers, each under its keyword's name.
+def init_layer_caches(layers, batch_size, max_length, num_beams):
+    """Makes the caches of a model's layers for step-by-step decoding.
 
-    `rows` is the number of hypotheses B*K. A layer may be `None`; layers that
-    do not read earlier positions have no cache.
+    Args:
+        layers: dict of layers by the name of their cache. A layer may be
+            `None`; layers that do not read earlier positions have no cache.
+        batch_size: int or scalar tensor. Number of sentences, B.
+        max_length: int or scalar tensor. Number of target positions, M.
+        num_beams: int or scalar tensor. Hypotheses of each sentence, K.
+
+    Returns:
+        Dict of the parts `dynamic` and `history` of the model's cache, see
+        `Seq2Seq.init_cache`.
     """
-    caches = {}
+    dynamic, history = {}, {}
     for name, layer in layers.items():
-        if hasattr(layer, "init_cache"):
-            cache = layer.init_cache(rows, max_length)
-            caches |= {name: cache} if cache else {}
-    return caches
+        if not hasattr(layer, "init_cache"):
+            continue
+        if getattr(layer, "keeps_history", False):
+            history[name] = layer.init_cache(batch_size, max_length, num_beams)
+        elif cache := layer.init_cache(batch_size * num_beams, max_length):
+            dynamic[name] = cache
+    if history:
+        history["ancestors"] = ops.zeros(
+            (batch_size, num_beams, max_length), dtype="int32"
+        )
+    return {"dynamic": dynamic, "history": history}
 
 
-def run_target_embedding_layer(layer, embeddings, cache, index):
+class LayerCaches:
+    """The caches of a model's layers in one decoding step.
+
+    Args:
+        cache: the cache that was passed to `decode`, or `None`.
+        index: int scalar tensor. Position of this step.
+    """
+
+    def __init__(self, cache, index):
+        self._index = index
+        self._parts = {}
+        self._mask = None
+        if cache is None:
+            return
+        self._parts = {
+            part: dict(cache.get(part, {})) for part in ("dynamic", "history")
+        }
+        ancestors = self._parts["history"].get("ancestors")
+        if ancestors is not None:
+            self._mask = ancestor_mask(ancestors, index)  # (B, K, M*K)
+
+    def arguments(self, name, mask_name="attention_mask"):
+        """Returns the arguments of a layer's call that its cache is."""
+        for part, caches in self._parts.items():
+            if name in caches:
+                options = {"cache": caches[name], "cache_index": self._index}
+                if part == "history":
+                    options[mask_name] = self._mask
+                return options
+        return {}
+
+    def arguments_of_block(self, name, mask_name="attention_mask"):
+        """As `arguments`; a block that keeps nothing has an empty cache.
+
+        For instance a summary layer, which reads no earlier positions.
+        """
+        empty = {"cache": {}, "cache_index": self._index}
+        return self.arguments(name, mask_name) or empty
+
+    def update(self, name, cache):
+        """Replaces the cache of a layer."""
+        for caches in self._parts.values():
+            if name in caches:
+                caches[name] = cache
+
+    def with_static(self, static):
+        """Returns the model's new cache."""
+        return {"static": static, **self._parts}
+
+
+def run_target_embedding_layer(layer, embeddings, caches):
     """Runs the layer in the slot `target_embedding_layer`, if any.
 
-    Returns its output and `{"embedding": new cache}`, an empty dict if the
-    layer has no cache.
+    Returns its output; its cache, if it has one, is updated in `caches`.
     """
     if layer is None:
-        return embeddings, {}
-    if cache is None or "embedding" not in cache["dynamic"]:
-        return layer(embeddings), {}
-    embeddings, new_cache = layer(
-        embeddings, cache=cache["dynamic"]["embedding"], cache_index=index
-    )
-    return embeddings, {"embedding": new_cache}
+        return embeddings
+    arguments = caches.arguments("embedding")
+    if not arguments:
+        return layer(embeddings)
+    embeddings, cache = layer(embeddings, **arguments)
+    caches.update("embedding", cache)
+    return embeddings
 
 
 def init_output_cache(model, memory):

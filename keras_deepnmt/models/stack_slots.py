@@ -46,19 +46,18 @@ def _aggregate(aggregation, layer_states, options, **previous):
     return x, {**options, "cache": cache}
 
 
-def decoder_options(target_ids, cache, index):
+def decoder_options(target_ids, cache, caches):
     """Makes the `options` of `run_stack` for a decoder.
 
     Without a cache all positions are computed at once, with a cache only one.
+    `caches` are the `LayerCaches` of the step.
     """
     if cache is None:
         return {
             "padding_mask": padding_mask(target_ids),
             "use_causal_mask": True,
         }
-    if "aggregation" not in cache["dynamic"]:
-        return {}
-    return {"cache": cache["dynamic"]["aggregation"], "cache_index": index}
+    return caches.arguments("aggregation")
 
 
 def lower_states(block, layer_states):

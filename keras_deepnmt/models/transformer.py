@@ -7,8 +7,9 @@ from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.slots import (
+    LayerCaches,
+    init_layer_caches,
     init_output_cache,
-    init_slot_caches,
     run_target_embedding_layer,
     score_states,
 )
@@ -38,7 +39,9 @@ class Transformer(Seq2Seq):
 
     * `source_embedding_layer`, `target_embedding_layer`: called with
       embeddings `(B, S, D)` and, on the source side, `padding_mask=`; a layer
-      with `init_cache` also with `cache=`, `cache_index=`.
+      with `init_cache` also with `cache=`, `cache_index=`. A search re-orders
+      caches with the hypotheses; those of a layer with `keeps_history = True`
+      have slots for all of them, as in `layers.MultiHeadAttention`.
     * `encoder_self_attention`, `decoder_self_attention`: called like
       `layers.MultiHeadAttention` or `layers.MultiLayerAttention`.
     * `encoder_aggregation`, `decoder_aggregation`: called like
@@ -218,7 +221,8 @@ class Transformer(Seq2Seq):
         return memory
 
     def decode(self, target_ids, memory, cache=None, index=None):
-        x, dynamic = self._embed_target(target_ids, cache, index)
+        caches = LayerCaches(cache, index)
+        x = self._embed_target(target_ids, caches, index)
 
         def run_block(block, x, layer_states):
             options = {
@@ -227,13 +231,13 @@ class Transformer(Seq2Seq):
             }
             if cache is None:
                 return block(x, memory_of(block, memory), **options)
-            x, dynamic[block.name] = block(
+            x, block_cache = block(
                 x,
                 static_cache=cache["static"][block.name],
-                cache=cache["dynamic"][block.name],
-                cache_index=index,
+                **caches.arguments_of_block(block.name, "history_mask"),
                 **options,
             )
+            caches.update(block.name, block_cache)
             return x
 
         layer_states, aggregation_cache = run_stack(
@@ -242,43 +246,38 @@ class Transformer(Seq2Seq):
             run_block,
             self.decoder_aggregation,
             self.decoder_diversity,
-            decoder_options(target_ids, cache, index),
+            decoder_options(target_ids, cache, caches),
         )
         x = layer_states[-1]
-        if aggregation_cache is not None:
-            dynamic["aggregation"] = aggregation_cache
+        caches.update("aggregation", aggregation_cache)
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
         scores = score_states(self, x, memory, cache)
         if cache is None:
             return scores
-        return scores, {"static": cache["static"], "dynamic": dynamic}
+        return scores, caches.with_static(cache["static"])
 
     def init_cache(self, memory, max_length, num_beams=1):
-        rows = ops.shape(memory["output"])[0] * num_beams
-        static, dynamic = {}, {}
-        for block in self.decoder_blocks:
-            static[block.name] = block.static_cache(memory_of(block, memory))
-            dynamic[block.name] = block.init_cache(rows, max_length)
-        dynamic |= init_slot_caches(
-            rows,
-            max_length,
-            embedding=self.target_embedding_layer,
-            aggregation=self.decoder_aggregation,
-        )
+        static = {
+            block.name: block.static_cache(memory_of(block, memory))
+            for block in self.decoder_blocks
+        }
         static |= init_output_cache(self, memory)
-        return {"static": static, "dynamic": dynamic}
+        layers = {block.name: block for block in self.decoder_blocks}
+        layers["embedding"] = self.target_embedding_layer
+        layers["aggregation"] = self.decoder_aggregation
+        batch_size = ops.shape(memory["output"])[0]
+        caches = init_layer_caches(layers, batch_size, max_length, num_beams)
+        return {"static": static, **caches}
 
-    def _embed_target(self, target_ids, cache, index):
+    def _embed_target(self, target_ids, caches, index):
         x = self.embedding_scale(self.target_embedding(target_ids))
-        x, dynamic = run_target_embedding_layer(
-            self.target_embedding_layer, x, cache, index
-        )
+        x = run_target_embedding_layer(self.target_embedding_layer, x, caches)
         if self.position_encoding is not None:
             x = self.position_encoding(
                 x, start_index=0 if index is None else index
             )
-        return self.target_dropout(x), dynamic
+        return self.target_dropout(x)
 
     def project(self, states):
         """Projects decoder states `(..., D)` to logits `(..., V)`."""

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_deepnmt.decoding.caches import reorder_cache
+
 B, K, S, T = 3, 3, 7, 5
 
 
@@ -61,14 +63,9 @@ def test_beams_that_change_places(model, model_entry):
         scores, cache = step(history[:, t : t + 1], memory, cache, t)
         steps.append((history, np.asarray(scores)[:, 0]))
         # As in a search: a beam may be taken twice, another one dropped.
-        rows = (
-            random.integers(0, K, (B, K)) + K * np.arange(B)[:, None]
-        ).ravel()
-        history = history[rows]
-        cache["dynamic"] = keras.tree.map_structure(
-            lambda state, rows=rows: keras.ops.take(state, rows, axis=0),
-            cache["dynamic"],
-        )
+        parents = random.integers(0, K, (B, K)).astype("int32")
+        history = history[(parents + K * np.arange(B)[:, None]).ravel()]
+        cache = {**cache, **reorder_cache(cache, parents, t)}
     repeated = model.encode(np.repeat(source_ids, K, axis=0))
     for history, scores in steps:
         expected = np.asarray(model.decode(history, repeated))[:, -1]
@@ -97,20 +94,40 @@ def is_float(state):
     return "float" in keras.backend.standardize_dtype(state.dtype)
 
 
-def test_static_is_per_sentence_and_dynamic_per_hypothesis(model, model_entry):
+def test_hypotheses_that_share_no_history(model, model_entry):
+    # As in sampling: a row of the history for each hypothesis.
+    source_ids, targets = hypotheses(model_entry, seed=6)
+    memory = model.encode(source_ids)
+    repeated = model.encode(np.repeat(source_ids, K, axis=0))
+    expected = np.asarray(model.decode(targets, repeated))
+    cache = model.init_cache(repeated, max_length=T)
+    cache["static"] = model.init_cache(memory, T, num_beams=K)["static"]
+    step = stepper(model)
+    for t in range(T):
+        scores, cache = step(targets[:, t : t + 1], memory, cache, t)
+        np.testing.assert_allclose(
+            scores[:, 0], expected[:, t], rtol=0, atol=tolerance(expected)
+        )
+
+
+def test_rows_of_the_parts_of_a_cache(model, model_entry):
     source_ids, targets = hypotheses(model_entry, seed=4)
     memory = model.encode(source_ids)
     cache = model.init_cache(memory, max_length=T, num_beams=K)
-    assert set(cache) == {"static", "dynamic"}
+    assert set(cache) == {"static", "dynamic", "history"}
     for tensor in keras.tree.flatten(memory):
         assert tensor.shape[0] == B
     _, after = model.decode(targets[:, :1], memory, cache, 0)
-    assert set(after) == {"static", "dynamic"}
+    assert set(after) == {"static", "dynamic", "history"}
     for state in (cache, after):
         for tensor in keras.tree.flatten(state["static"]):
             assert tensor.shape[0] == B
         for tensor in keras.tree.flatten(state["dynamic"]):
             assert tensor.shape[0] == B * K
+        for path, tensor in keras.tree.flatten_with_path(state["history"]):
+            num_slots = T if "ancestors" in path else T * K
+            assert tensor.shape[0] == B
+            assert tensor.shape[2] == num_slots
     keras.tree.assert_same_structure(cache, after)
     for old, new in zip(
         keras.tree.flatten(cache), keras.tree.flatten(after), strict=True

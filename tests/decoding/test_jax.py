@@ -10,6 +10,8 @@ import pytest
 FOLDER = Path(__file__).parent
 FILES = (
     "test_beam_search",
+    "test_required_phrases",
+    "test_coverage_penalty",
     "test_diverse_beam_search",
     "test_ensemble",
     "test_length_limits",

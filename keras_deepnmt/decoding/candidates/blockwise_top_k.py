@@ -5,14 +5,17 @@ from keras import ops
 from keras_deepnmt.decoding.hypotheses import IMPOSSIBLE
 
 BLOCK_SIZE = 128
+# A row that these blocks divide evenly needs no padding, which costs about as
+# much as the search for the maxima.
+_BLOCK_SIZES = range(64, 257)
 
 
 def blockwise_top_k(x, k):
     """Finds the `k` largest values of each row, as `ops.top_k`, but faster.
 
-    They are in the `k` blocks of 128 values with the largest maxima: any other
-    block has only values that are at most as large as `k` others. So one pass
-    over the rows computes the maxima, and only `k` blocks of each row are
+    They are in the `k` blocks of about 128 values with the largest maxima: any
+    other block has only values that are at most as large as `k` others. So one
+    pass over the rows computes the maxima, and only `k` blocks of each row are
     sorted. Of equal values the first one counts, as for `ops.top_k`.
 
     Args:
@@ -28,21 +31,29 @@ def blockwise_top_k(x, k):
     ([[599.0, 598.0]], [[599, 598]])
     """
     size = x.shape[-1]
-    num_blocks = -(-size // BLOCK_SIZE)
+    block_size = _block_size(size)
+    num_blocks = -(-size // block_size)
     if num_blocks <= k:
         values, places = ops.top_k(x, k)
         return values, ops.cast(places, "int32")
-    x = ops.pad(
-        x,
-        [[0, 0], [0, num_blocks * BLOCK_SIZE - size]],
-        constant_values=2 * IMPOSSIBLE,
-    )
-    blocks = ops.reshape(x, (-1, num_blocks, BLOCK_SIZE))
+    if size % block_size:
+        x = ops.pad(
+            x,
+            [[0, 0], [0, num_blocks * block_size - size]],
+            constant_values=2 * IMPOSSIBLE,
+        )
+    blocks = ops.reshape(x, (-1, num_blocks, block_size))
     _, best = ops.top_k(ops.max(blocks, axis=-1), k)  # (R, k)
     # In the order of the row, so that of equal values the first one is found.
     best = ops.sort(ops.cast(best, "int32"), axis=-1)
     candidates = ops.take_along_axis(blocks, best[..., None], axis=1)
-    values, places = ops.top_k(ops.reshape(candidates, (-1, k * BLOCK_SIZE)), k)
+    values, places = ops.top_k(ops.reshape(candidates, (-1, k * block_size)), k)
     places = ops.cast(places, "int32")
-    block = ops.take_along_axis(best, places // BLOCK_SIZE, axis=1)
-    return values, block * BLOCK_SIZE + places % BLOCK_SIZE
+    block = ops.take_along_axis(best, places // block_size, axis=1)
+    return values, block * block_size + places % block_size
+
+
+def _block_size(size):
+    """Returns the block size nearest to 128 that divides a row, if any does."""
+    sizes = sorted(_BLOCK_SIZES, key=lambda n: abs(n - BLOCK_SIZE))
+    return next((n for n in sizes if size % n == 0), BLOCK_SIZE)

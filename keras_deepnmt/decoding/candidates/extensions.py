@@ -3,11 +3,41 @@
 from keras import ops
 
 from keras_deepnmt.decoding.candidates.blockwise_top_k import blockwise_top_k
+from keras_deepnmt.decoding.candidates.constrained_extensions import (
+    constrained_extensions,
+)
+from keras_deepnmt.decoding.candidates.phrases import of_group
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     gather_beams,
     unflatten_beams,
 )
+
+
+def extend_hypotheses(live_log_probs, log_probs, options, followed=None):
+    """Finds the one-token extensions that a search goes on with.
+
+    Args:
+        live_log_probs: float tensor `(B * G, K)`, the sums of the hypotheses,
+            the groups of a sentence one after another.
+        log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
+        options: `SearchOptions`.
+        followed: dict from `follow_phrases`, if phrases are required.
+
+    Returns:
+        As `best_extensions`, of all groups, each `(B * G, K)`.
+    """
+    if options.num_groups > 1:
+        return diverse_extensions(
+            live_log_probs,
+            log_probs,
+            options.num_groups,
+            options.diversity_penalty,
+            followed,
+        )
+    if followed is not None:
+        return constrained_extensions(live_log_probs, log_probs, followed)
+    return best_extensions(live_log_probs, log_probs)
 
 
 def best_extensions(live_log_probs, log_probs, penalties=None):
@@ -53,7 +83,9 @@ def best_extensions(live_log_probs, log_probs, penalties=None):
     )
 
 
-def diverse_extensions(live_log_probs, log_probs, num_groups, penalty):
+def diverse_extensions(
+    live_log_probs, log_probs, num_groups, penalty, followed=None
+):
     """Finds extensions for groups of hypotheses that avoid each other's tokens.
 
     The groups choose one after another; a group's candidates lose `penalty` for
@@ -66,6 +98,8 @@ def diverse_extensions(live_log_probs, log_probs, num_groups, penalty):
         log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
         num_groups: int, G.
         penalty: float or scalar tensor.
+        followed: dict from `follow_phrases`, if phrases are required; each
+            group must come to contain them.
 
     Returns:
         As `best_extensions`, of all groups, each `(B * G, K)`.
@@ -75,11 +109,16 @@ def diverse_extensions(live_log_probs, log_probs, num_groups, penalty):
     by_group = ops.reshape(log_probs, (-1, num_groups, group_size, size))
     counts, found = None, []
     for group in range(num_groups):
-        extended = best_extensions(
-            live[:, group],
-            ops.reshape(by_group[:, group], (-1, size)),
-            None if counts is None else penalty * counts,
-        )
+        hypotheses = live[:, group], ops.reshape(by_group[:, group], (-1, size))
+        penalties = None if counts is None else penalty * counts
+        if followed is None:
+            extended = best_extensions(*hypotheses, penalties)
+        else:
+            extended = constrained_extensions(
+                *hypotheses,
+                of_group(followed, group, num_groups),
+                penalties,
+            )
         found.append(extended)
         totals, _, new_ids = extended
         is_chosen = ops.cast(totals > IMPOSSIBLE / 2, "float32")[..., None]

@@ -12,6 +12,8 @@ import re
 
 import tensorflow as tf
 
+from keras_deepnmt.layers.history import compiled_by_xla
+
 # Numbers of this process, which only Python and the placing of operations read.
 _IGNORED_ATTRIBUTES = (
     "_class",
@@ -98,7 +100,8 @@ class CompiledProgram:
 
     def _call_flat(self, *tensors):
         args = tf.nest.pack_sequence_as(self._structure, tensors)
-        return self._function(*args)
+        with compiled_by_xla():
+            return self._function(*args)
 
 
 class _NamedCall:

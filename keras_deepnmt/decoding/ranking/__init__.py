@@ -1,0 +1,1 @@
+"""Which hypotheses are better: their scores, and the best that ended."""

@@ -1,0 +1,220 @@
+"""Searches a batch in stages: first all sentences, then those not yet over."""
+
+from collections import Counter
+
+import keras
+import numpy as np
+
+from keras_deepnmt.decoding.batches import padded_rows
+from keras_deepnmt.decoding.compiled import compile_for
+from keras_deepnmt.decoding.replicas import num_replicas
+from keras_deepnmt.decoding.search_by_options import search, search_stages
+
+
+def first_stage(source_length, max_length):
+    """Returns the number of steps of a search's first stage.
+
+    Nearly all searches are over after half as many steps again as the source
+    has tokens, and 8: few batches need another program for the rest.
+
+    Example:
+    >>> first_stage(16, 66), first_stage(64, 114)
+    (32, 114)
+    """
+    return _at_most(source_length * 3 // 2 + 8, max_length)
+
+
+def next_stage(length, max_length):
+    """Returns the number of steps up to the end of the stage after another.
+
+    Example:
+    >>> next_stage(48, 400), next_stage(48, 114)
+    (96, 114)
+    """
+    return _at_most(2 * length, max_length)
+
+
+def _at_most(length, max_length):
+    """Rounds up to `max_length` if it is not much more."""
+    return max_length if 1.25 * length >= max_length else length
+
+
+class StagedSearch:
+    """A compiled search that computes little for what is not there.
+
+    The caches of its first stage have room for translations of common length.
+    The sentences whose search is not over then go on without the others, with
+    more room. Each stage is compiled for few numbers of rows. The result is
+    that of `search`.
+
+    The first batches of a shape are searched in one stage, which is one program
+    to compile. Without compilation, and under a strategy with several replicas,
+    all are.
+
+    Args:
+        model: a model of this package.
+        compiled: bool. Whether XLA compiles it.
+        num_unstaged: int. Number of batches of a shape before there are stages.
+
+    Example:
+    >>> staged = StagedSearch(model)
+    >>> options = keras_deepnmt.decoding.SearchOptions(num_beams=2)
+    >>> staged(source_ids, options=options, max_length=70)["ids"].shape
+    (3, 2, 70)
+    """
+
+    def __init__(self, model, compiled=True, num_unstaged=32):
+        self._model = model
+        self._num_unstaged = num_unstaged
+        # Number of batches of each shape.
+        self._num_batches = Counter()
+        self._has_stages = compiled and num_replicas(model) == 1
+        self._whole = compile_for(model, search, compiled)
+        self._first = compile_for(model, _run_first_stage, compiled)
+        self._next = compile_for(model, _run_next_stage, compiled)
+        # Numbers of rows that were compiled, by everything else that counts.
+        self._compiled_rows = {}
+
+    @property
+    def num_compilations(self):
+        """The number of programs that were compiled."""
+        functions = (self._whole, self._first, self._next)
+        return sum(function.num_compilations for function in functions)
+
+    def report_compilations(self, report):
+        """Calls `report` with the source's shape before each compilation."""
+        self._whole.on_compilation = self._first.on_compilation = report
+        self._next.on_compilation = report
+
+    def __call__(
+        self,
+        source_ids,
+        prefix_ids=None,
+        constraint_ids=None,
+        *,
+        options,
+        max_length,
+    ):
+        """Translates a batch.
+
+        Args:
+            source_ids: int array `(B, S)`.
+            prefix_ids: int array `(B, P)`, or `None`.
+            constraint_ids: int array `(B, C, P)`, or `None`.
+            options: `SearchOptions`.
+            max_length: int.
+
+        Returns:
+            A dict of arrays, as `search`.
+        """
+        if self._model.max_length is not None:
+            max_length = min(max_length, self._model.max_length)
+        length = first_stage(source_ids.shape[1], max_length)
+        if constraint_ids is not None and prefix_ids is None:
+            # Compiled functions take arrays only; zeros are no beginning.
+            prefix_ids = np.zeros((len(source_ids), 1), "int32")
+        given = (source_ids, prefix_ids, constraint_ids)
+        arrays = [array for array in given if array is not None]
+        self._num_batches[source_ids.shape] += 1
+        is_rare = self._num_batches[source_ids.shape] <= self._num_unstaged
+        if not self._has_stages or is_rare or length == max_length:
+            return self._whole(*arrays, options=options, max_length=max_length)
+        found, is_live, carried = self._first.tensors(
+            *arrays, options=options, length=length, max_length=max_length
+        )
+        found = _with_length(found, max_length)
+        rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
+        taken = np.arange(len(source_ids))
+        while len(rows):
+            carried = keras.tree.map_structure(
+                keras.ops.convert_to_numpy, carried
+            )
+            length = next_stage(length, max_length)
+            key = (source_ids.shape, length, options)
+            number = self._num_rows(len(rows), len(taken), key)
+            places = _filled(rows, len(taken), number)
+            carried = _take_sentences(carried, places, len(taken))
+            taken = taken[places]
+            # Only the shape of the sources is used, for the report.
+            outputs, is_live, carried = self._next.tensors(
+                source_ids[taken], carried, options=options, length=length
+            )
+            outputs = _with_length(outputs, max_length)
+            for name, values in outputs.items():
+                found[name][taken[: len(rows)]] = values[: len(rows)]
+            is_live = keras.ops.convert_to_numpy(is_live)
+            # What fills up the batch was over before.
+            rows = np.flatnonzero(is_live[: len(rows)])
+        return found
+
+    def _num_rows(self, number, largest, key):
+        """Chooses the number of rows of a stage: one that is compiled, if any.
+
+        `number` rows go on, of `largest`. `key` begins with the shape of the
+        sources.
+        """
+        compiled = self._compiled_rows.setdefault(key, set())
+        fitting = [n for n in compiled if number <= n <= largest]
+        if fitting:
+            return min(fitting)
+        num_sentences = key[0][0]
+        # Not fewer, which would need more programs.
+        chosen = padded_rows(max(number, num_sentences // 4), largest)
+        compiled.add(chosen)
+        return chosen
+
+
+def _run_first_stage(
+    model,
+    source_ids,
+    prefix_ids=None,
+    constraint_ids=None,
+    *,
+    options,
+    length,
+    max_length,
+):
+    stages = search_stages(model, options)
+    begun = stages.begin(
+        source_ids, prefix_ids, max_length, length, constraint_ids
+    )
+    carried = stages.advance(begun)
+    return stages.outputs(carried), stages.is_live(carried), carried
+
+
+def _run_next_stage(model, source_ids, carried, *, options, length):
+    stages = search_stages(model, options)
+    carried = stages.advance(carried, length)
+    return stages.outputs(carried), stages.is_live(carried), carried
+
+
+def _filled(rows, num_rows, number):
+    """Adds rows that are over until there are `number`."""
+    others = np.setdiff1d(np.arange(num_rows), rows)
+    return np.concatenate([rows, others[: number - len(rows)]])
+
+
+def _take_sentences(carried, places, num_sentences):
+    """Takes sentences of nests of arrays whose first axis is theirs.
+
+    Each sentence has the same number of rows, one after another.
+    """
+
+    def take(x):
+        if not x.ndim:
+            return x
+        by_sentence = x.reshape(num_sentences, -1, *x.shape[1:])
+        return by_sentence[places].reshape(-1, *x.shape[1:])
+
+    return keras.tree.map_structure(take, carried)
+
+
+def _with_length(outputs, length):
+    """Returns outputs as arrays, with room for `length` ids."""
+    found = keras.tree.map_structure(
+        lambda x: np.array(keras.ops.convert_to_numpy(x)), outputs
+    )
+    ids = found["ids"]
+    missing = length - ids.shape[-1]
+    found["ids"] = np.pad(ids, [(0, 0)] * (ids.ndim - 1) + [(0, missing)])
+    return found

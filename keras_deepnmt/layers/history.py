@@ -1,0 +1,95 @@
+"""Histories: caches with a slot for each position of each hypothesis.
+
+The K hypotheses of a sentence share a history `(B, N, M K, H)`. Slot `m K + k`
+holds position m of the hypothesis that was number k at that step. What is
+written stays where it is, also when a search keeps other hypotheses than those
+that were there: it only has to remember the slots of each hypothesis.
+"""
+
+import contextlib
+import contextvars
+
+import keras
+from keras import ops
+
+_xla_compiles = contextvars.ContextVar("xla_compiles", default=False)
+
+
+@contextlib.contextmanager
+def compiled_by_xla():
+    """Lets code that is traced write slices, which only XLA can execute."""
+    token = _xla_compiles.set(True)
+    try:
+        yield
+    finally:
+        _xla_compiles.reset(token)
+
+
+def write_history(history, new, position):
+    """Writes the K slots of a position.
+
+    Args:
+        history: float tensor `(B, N, M*K, H)`.
+        new: float tensor `(B, N, K, H)`.
+        position: int scalar tensor.
+
+    Returns:
+        The new history.
+    """
+    num_beams = ops.shape(new)[2]
+    if _writes_slices():
+        # In place in a compiled loop.
+        first = ops.cast(position, "int32") * num_beams
+        return ops.slice_update(history, (0, 0, first, 0), new)
+    # A plain TensorFlow graph, as of an exported model, has no such operation.
+    batch_size, num_heads, num_slots, width = ops.shape(history)
+    first_rows = ops.arange(batch_size * num_heads, dtype="int32") * num_slots
+    slots = ops.cast(position, "int32") * num_beams
+    slots = slots + ops.arange(num_beams, dtype="int32")
+    rows = ops.reshape(first_rows[:, None] + slots, (-1, 1))
+    written = ops.scatter_update(
+        ops.reshape(history, (-1, width)), rows, ops.reshape(new, (-1, width))
+    )
+    return ops.reshape(written, ops.shape(history))
+
+
+def used_slots(tensors, position, num_beams):
+    """Takes the slots up to a position, so that no empty one is computed with.
+
+    Args:
+        tensors: tensors with an axis 2 of M*K slots.
+        position: int scalar tensor. Position of this step.
+        num_beams: int or scalar tensor, K.
+
+    Returns:
+        The tensors with an axis 2 of `(position + 1) K` slots. Where XLA needs
+        static shapes, they are the tensors as they were: a search makes them
+        longer only when it gets there.
+    """
+    if _writes_slices():
+        return tensors
+    num_slots = (position + 1) * num_beams
+    return tuple(x[:, :, :num_slots] for x in tensors)
+
+
+def _writes_slices():
+    """Whether the code being traced is compiled with static shapes."""
+    return keras.backend.backend() == "jax" or _xla_compiles.get()
+
+
+def own_slots(num_beams, num_slots):
+    """Lets each hypothesis attend to the slots of its own number.
+
+    Returns a bool tensor `(1, K, M*K)`.
+    """
+    beams = ops.arange(num_slots, dtype="int32") % num_beams
+    return ops.equal(beams, ops.arange(num_beams, dtype="int32")[:, None])[None]
+
+
+def history_distances(num_beams, num_slots, position):
+    """Computes how many positions each slot comes after a position.
+
+    Returns an int tensor `(1, M*K)`, equal for all hypotheses.
+    """
+    positions = ops.arange(num_slots, dtype="int32") // num_beams
+    return (positions - ops.cast(position, "int32"))[None]

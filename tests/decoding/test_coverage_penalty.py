@@ -1,0 +1,204 @@
+"""What must be true of the coverage penalty.
+
+* a large beam finds what brute force finds with scores that have it
+* the scores of all searches have it, the sums of log-probabilities do not
+* for real models it is that of the attention which a second pass records
+* without attention to the source it is refused
+"""
+
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from toy_model import ToyModel
+
+from keras_deepnmt import create_model
+from keras_deepnmt.analysis import cross_attention_names, record, recorded_names
+from keras_deepnmt.decoding import (
+    beam_search,
+    compile_for,
+    greedy_search,
+    sample_search,
+)
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.layers.recording import record as record_tensor
+from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.models import Ensemble
+
+SOURCES = np.array(
+    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
+)
+LONGEST = 4
+PENALTY = 0.7
+ON_JAX = keras.backend.backend() == "jax"
+
+
+class AttentiveToyModel(ToyModel):
+    """It also attends to the source, by the last token."""
+
+    def encode(self, source_ids):
+        mask = ops.cast(padding_mask(source_ids), "float32")
+        states = ops.take(self.source_table, source_ids, axis=0)
+        return {**super().encode(source_ids), "states": states, "mask": mask}
+
+    def decode(self, target_ids, memory, cache=None, index=None):
+        embedded = ops.take(self.target_table, target_ids, axis=0)
+        width = ops.shape(embedded)[-1]
+        batch_size = ops.shape(memory["states"])[0]
+        queries = ops.reshape(embedded, (batch_size, -1, width))
+        logits = ops.einsum("bkd,bsd->bks", queries, memory["states"])
+        weights = ops.softmax(logits + 1e9 * (memory["mask"][:, None] - 1), -1)
+        layer = SimpleNamespace(path="decoder_block_1/cross_attention")
+        record_tensor(layer, "weights", weights[:, None])
+        return super().decode(target_ids, memory, cache, index)
+
+    def reference_coverage(self, source, target):
+        """The penalty of a target, one number at a time."""
+        source_table, target_table, _ = (
+            np.asarray(variable, "float64") for variable in self.variables
+        )
+        states = source_table[source[source != 0]]
+        attended = 0.0
+        for token in [2, *target[:-1]]:
+            p = np.exp(states @ target_table[token])
+            attended = attended + p / p.sum()
+        return np.log(np.minimum(attended, 1.0)).sum()
+
+    def reference_score(self, source, target):
+        log_prob = self.reference_log_prob(source, target)
+        coverage = self.reference_coverage(source, target)
+        divisor = ((5 + len(target)) / 6) ** 0.6
+        return log_prob / divisor + PENALTY * coverage
+
+
+def run(
+    model,
+    function=beam_search,
+    max_length=LONGEST,
+    jit_compile=ON_JAX,
+    **options,
+):
+    compiled = compile_for(model, function, jit_compile)
+    return compiled(
+        SOURCES, max_length=max_length, coverage_penalty=PENALTY, **options
+    )
+
+
+def tokens(ids):
+    return [token for token in ids.tolist() if token != 0]
+
+
+def test_large_beam_finds_what_brute_force_finds():
+    model = AttentiveToyModel()
+    for seed in range(2):
+        model.draw_weights(seed, scale=1.0)
+        found = run(model, num_beams=41)
+        for row, source in enumerate(SOURCES):
+            ranked = sorted(
+                (
+                    (model.reference_score(source, target), target)
+                    for target in model.all_targets(LONGEST)
+                ),
+                reverse=True,
+            )
+            scores, targets = zip(*ranked, strict=True)
+            ids = [tokens(ids) for ids in found["ids"][row, : len(targets)]]
+            assert ids == list(targets)
+            np.testing.assert_allclose(
+                found["scores"][row, : len(targets)], scores, 1e-4
+            )
+            assert found["log_probs"][row, 0] == pytest.approx(
+                model.reference_log_prob(source, ids[0]), rel=1e-4
+            )
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (greedy_search, {}),
+        (sample_search, {"num_beams": 3}),
+        (beam_search, {"num_beams": 4, "num_groups": 2}),
+    ],
+)
+def test_scores_of_every_search_have_it(function, options):
+    model = AttentiveToyModel(vocabulary_size=9, seed=1, scale=1.0)
+    found = run(model, function, max_length=7, **options)
+    found = {name: x.reshape(3, -1, *x.shape[1:])
+             if function is greedy_search else x
+             for name, x in found.items()}  # fmt: skip
+    for row, source in enumerate(SOURCES):
+        for ids, score, log_prob in zip(
+            *(found[name][row] for name in ("ids", "scores", "log_probs")),
+            strict=True,
+        ):
+            target = tokens(ids)
+            expected = model.reference_score(source, target)
+            assert score == pytest.approx(expected, rel=1e-4, abs=1e-4)
+            assert log_prob == pytest.approx(
+                model.reference_log_prob(source, target), rel=1e-4
+            )
+
+
+@pytest.mark.parametrize("preset", ["transformer_tiny", "dense_attention_tiny"])
+def test_it_is_the_attention_of_the_recorded_model(preset):
+    keras.utils.set_random_seed(3)
+    sizes = {"num_encoder_layers": 2, "num_decoder_layers": 2}
+    model = create_model(preset, 17, 19, **sizes)
+    found = run(model, num_beams=2, max_length=6)
+    names = cross_attention_names(recorded_names(model))
+    assert len(names) == 2
+    recorded = record(model, names)
+    for beam in range(2):
+        labels = found["ids"][:, beam]
+        begin = np.full((len(labels), 1), 2, "int32")
+        target_ids = np.concatenate([begin, labels[:, :-1]], axis=1)
+        target_ids[target_ids == 3] = 0  # the end id is no input
+        weights = recorded({"source_ids": SOURCES, "target_ids": target_ids})
+        mean = np.mean([np.mean(weights[name], axis=1) for name in names], 0)
+        mean = np.where((labels != 0)[..., None], mean, 0.0)  # (B, T, S)
+        logs = np.log(np.minimum(mean.sum(axis=1), 1.0) + (SOURCES == 0))
+        penalties = np.where(SOURCES == 0, 0.0, logs).sum(axis=1)
+        lengths = (labels != 0).sum(axis=1)
+        scores = found["log_probs"][:, beam] / ((5 + lengths) / 6) ** 0.6
+        np.testing.assert_allclose(
+            found["scores"][:, beam], scores + PENALTY * penalties, 1e-4
+        )
+
+
+def test_compiled_is_the_same():
+    model = AttentiveToyModel(vocabulary_size=9, seed=1, scale=1.0)
+    for function in (greedy_search, beam_search):
+        graph = run(model, function)
+        compiled = run(model, function, jit_compile=True)
+        for name in graph:
+            np.testing.assert_allclose(graph[name], compiled[name], 1e-5)
+
+
+@pytest.mark.skipif(ON_JAX, reason="Only TensorFlow has graphs.")
+def test_graph_of_open_shapes_is_the_same():
+    import tensorflow as tf
+
+    model = AttentiveToyModel(vocabulary_size=9, seed=1, scale=1.0)
+    open_ids = tf.TensorSpec((None, None), "int32")
+
+    @tf.function(input_signature=[open_ids])
+    def graph(source_ids):
+        longest = tf.shape(source_ids)[1] + 2
+        return beam_search(
+            model, source_ids, max_length=longest, coverage_penalty=PENALTY
+        )
+
+    found, expected = graph(SOURCES), run(model, max_length=7)
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], 1e-5)
+
+
+def test_without_attention_to_the_source_it_is_refused():
+    for model in (ToyModel(), Ensemble([AttentiveToyModel()] * 2)):
+        for function in (beam_search, greedy_search):
+            with pytest.raises(UserError, match="`coverage_penalty` needs a"):
+                function(
+                    model, SOURCES, max_length=LONGEST, coverage_penalty=1.0
+                )

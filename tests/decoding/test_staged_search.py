@@ -1,0 +1,159 @@
+"""A search in stages finds what a search in one stage finds."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt.decoding import SearchOptions, compile_for, search
+from keras_deepnmt.decoding.caches import make_longer
+from keras_deepnmt.decoding.staged_search import (
+    StagedSearch,
+    first_stage,
+    next_stage,
+)
+from keras_deepnmt.models import Transformer
+
+MAX_LENGTH = 60
+# Limits of 5 to 60 tokens: some end in each stage.
+LENGTHS = [1, 3, 4, 5, 7, 9, 12, 2]
+OPTIONS = SearchOptions(
+    num_beams=4, max_length_ratio=5.0, max_extra_tokens=0, min_length=40
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(3)
+    return Transformer(9, 7, 8, 16, 2, 1, 1, max_length=64)
+
+
+def sources(lengths=LENGTHS):
+    random = np.random.default_rng(5)
+    ids = np.zeros((len(lengths), max(lengths)), "int32")
+    for row, length in enumerate(lengths):
+        ids[row, : length - 1] = random.integers(4, 9, length - 1)
+        ids[row, length - 1] = 3
+    return ids
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for name in ("ids", "truncated"):
+        np.testing.assert_array_equal(found[name], expected[name])
+    for name in ("scores", "log_probs"):
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"num_beams": 1},
+        {"sampling": True, "num_beams": 3},
+        {"num_groups": 2, "min_length": 0},
+    ],
+    ids=str,
+)
+def test_result_is_that_of_one_stage(model, changes):
+    options = OPTIONS.updated(**changes)
+    staged = StagedSearch(model, num_unstaged=0)
+    found = staged(sources(), options=options, max_length=MAX_LENGTH)
+    whole = compile_for(model, search)
+    assert_same(found, whole(sources(), options=options, max_length=MAX_LENGTH))
+
+
+def test_given_beginnings_stay(model):
+    prefixes = np.zeros((len(LENGTHS), 3), "int32")
+    prefixes[1, :2] = 5
+    prefixes[6] = 6
+    found = StagedSearch(model, num_unstaged=0)(
+        sources(), prefixes, options=OPTIONS, max_length=MAX_LENGTH
+    )
+    expected = compile_for(model, search)(
+        sources(), prefixes, options=OPTIONS, max_length=MAX_LENGTH
+    )
+    assert_same(found, expected)
+    assert (found["ids"][6, :, :3] == 6).all()
+
+
+def test_phrases_and_coverage_stay(model):
+    phrases = np.zeros((len(LENGTHS), 2, 2), "int32")
+    phrases[1, 0, 0] = 5
+    phrases[5:7] = [[6, 4], [5, 0]]
+    options = OPTIONS.updated(num_beams=3, coverage_penalty=0.5)
+    found = StagedSearch(model, num_unstaged=0)(
+        sources(), None, phrases, options=options, max_length=MAX_LENGTH
+    )
+    expected = compile_for(model, search)(
+        sources(),
+        np.zeros((len(LENGTHS), 1), "int32"),
+        phrases,
+        options=options,
+        max_length=MAX_LENGTH,
+    )
+    met = expected.pop("constraints_met")
+    np.testing.assert_array_equal(found.pop("constraints_met"), met)
+    assert_same(found, expected)
+    # The source of one token has a limit of 5 tokens.
+    assert met[:, 0].all()
+
+
+def test_only_sentences_that_go_on_are_computed(model):
+    staged = StagedSearch(model, num_unstaged=0)
+    shapes = []
+    staged.report_compilations(shapes.append)
+    # One of 16 sentences does not end in the first stage.
+    ids = sources([12, *[2] * 15])
+    staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
+    assert shapes[0] == (16, 12)
+    assert shapes[1:]
+    assert all(rows == 4 for rows, _ in shapes[1:])
+    number = staged.num_compilations
+    # Two of them: there are programs for that.
+    ids = sources([12, 11, *[2] * 14])
+    staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
+    assert staged.num_compilations == number == len(shapes)
+
+
+def test_without_compilation_there_is_one_stage(model):
+    staged = StagedSearch(model, compiled=False)
+    found = staged(sources(), options=OPTIONS, max_length=MAX_LENGTH)
+    assert staged.num_compilations == 1
+    expected = search(model, sources(), options=OPTIONS, max_length=MAX_LENGTH)
+    assert_same(
+        found, {name: np.asarray(values) for name, values in expected.items()}
+    )
+
+
+def test_stages_end_at_the_maximum_length():
+    for source_length in (1, 8, 16, 24, 100):
+        for max_length in (1, 15, 17, 58, 300, 1024):
+            length, stages = first_stage(source_length, max_length), 1
+            while length < max_length:
+                longer = next_stage(length, max_length)
+                assert longer > length
+                length, stages = longer, stages + 1
+            assert length == max_length
+            assert stages <= 8
+
+
+def test_longer_states_have_room_at_the_end():
+    state = {
+        "last_ids": np.ones((2, 3)),
+        "live_ids": np.ones((2, 3, 4)),
+        "cache": {
+            "dynamic": {"layer": np.ones((6, 4))},
+            "history": {
+                "ancestors": np.ones((2, 3, 4)),
+                "block": {"key": np.ones((2, 1, 12, 5))},
+            },
+        },
+    }
+    longer = make_longer(state, 4, 6)
+    assert longer["last_ids"].shape == (2, 3)
+    assert longer["live_ids"].shape == (2, 3, 6)
+    assert longer["cache"]["dynamic"]["layer"].shape == (6, 4)
+    history = longer["cache"]["history"]
+    assert history["ancestors"].shape == (2, 3, 6)
+    assert history["block"]["key"].shape == (2, 1, 18, 5)
+    assert not np.asarray(history["block"]["key"])[:, :, 12:].any()
