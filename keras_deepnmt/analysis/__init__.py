@@ -1,5 +1,17 @@
 """The papers' analyses of trained models: layers, inputs, embeddings."""
 
+from keras_deepnmt.analysis.alignments.token_alignments import (
+    cross_attention_names as cross_attention_names,
+)
+from keras_deepnmt.analysis.alignments.unknown_words import (
+    read_word_table as read_word_table,
+)
+from keras_deepnmt.analysis.alignments.unknown_words import (
+    replace_unknown as replace_unknown,
+)
+from keras_deepnmt.analysis.alignments.word_alignments import (
+    align_words as align_words,
+)
 from keras_deepnmt.analysis.attention_statistics import (
     align_by_attention as align_by_attention,
 )
@@ -54,8 +66,4 @@ from keras_deepnmt.analysis.roles import role_entropy as role_entropy
 from keras_deepnmt.analysis.roles import role_uses as role_uses
 from keras_deepnmt.analysis.source_ablation import (
     source_ablation as source_ablation,
-)
-from keras_deepnmt.analysis.word_alignments import align_words as align_words
-from keras_deepnmt.analysis.word_alignments import (
-    cross_attention_names as cross_attention_names,
 )

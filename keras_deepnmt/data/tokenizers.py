@@ -118,6 +118,37 @@ class Tokenizer:
         self._check_range(ids)
         return [self._processor.id_to_piece(piece) for piece in ids.tolist()]
 
+    def decode_pieces(self, pieces: Sequence[str]) -> str:
+        """Converts pieces back to text; other strings stand for themselves.
+
+        Args:
+            pieces: Pieces of one row, without special ones; strings that are no
+                pieces may be among them.
+
+        Returns:
+            The text.
+        """
+        # SentencePiece would take an empty list for one empty row.
+        return self._processor.decode_pieces(list(pieces)) if pieces else ""
+
+    def surfaces(self, text: str) -> list[str]:
+        """Returns the part of a text that each token of `encode` stands for.
+
+        It is the text before normalization, also of unknown tokens.
+
+        Args:
+            text: One sentence.
+
+        Returns:
+            One string per token, without white space around it; empty for a
+            token that is only a space.
+        """
+        from sentencepiece import sentencepiece_pb2
+
+        proto = self._processor.encode(text, out_type="serialized_proto")
+        parsed = sentencepiece_pb2.SentencePieceText.FromString(proto)
+        return [piece.surface.strip() for piece in parsed.pieces]
+
     def in_graph_tokenizer(self):
         """Builds the same tokenizer from TensorFlow operations.
 

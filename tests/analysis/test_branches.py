@@ -16,6 +16,7 @@ from keras_deepnmt.analysis import (
     without_branch,
 )
 from keras_deepnmt.layers import HybridSelfAttention
+from keras_deepnmt.masks import relative_positions
 from keras_deepnmt.models import Transformer
 
 B, S, D, N = 2, 6, 16, 2
@@ -71,7 +72,7 @@ def test_the_fusion_leaves_the_branch_out(fusion, branch):
         attention._project(getattr(attention, f"{name}_projection"), x)
         for name in ("query", "key", "value")
     )
-    masks = attention._make_mask(queries, keys, None, False, 0)
+    masks = attention._make_mask(None, False, relative_positions(S))
     logits = attention._compute_logits(queries, keys)
     contexts = {
         name: attention._apply_weights(attention._softmax(logits, mask), values)

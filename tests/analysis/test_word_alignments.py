@@ -15,7 +15,7 @@ from keras_deepnmt.analysis import (
     cross_attention_names,
     recorded_names,
 )
-from keras_deepnmt.analysis import word_alignments as module
+from keras_deepnmt.analysis.alignments import token_alignments as module
 
 
 class Pieces:
@@ -95,6 +95,22 @@ def test_models_name_their_attention_block_by_block(preset):
     blocks = [name.split("/")[0] for name in names]
     assert blocks == [f"decoder_block_{n + 1}" for n in range(len(blocks))]
     assert len(blocks) > 1
+
+
+@pytest.mark.parametrize("blocks, default", [(1, 1), (2, 2), (3, 2), (4, 3)])
+def test_the_default_is_the_last_but_one_or_the_last_of_two(
+    blocks, default, monkeypatch
+):
+    model = create_model("transformer_tiny", 40, 40, num_decoder_layers=blocks)
+    translator = Translator(model, Pieces(), Pieces(), compiled=False)
+    names = []
+
+    def recorded(model, name):
+        names.append(name)
+
+    monkeypatch.setattr(module, "record", recorded)
+    align_words(translator, [""], [""])
+    assert names == [f"decoder_block_{default}/cross_attention/weights"]
 
 
 def test_wrong_arguments_are_refused(translator):

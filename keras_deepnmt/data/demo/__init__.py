@@ -26,6 +26,8 @@ What the corpus contains, and which methods it tests:
     languages; *sie* is "she" or "they" depending on the verb; compounds consist
     of parts (*Gartentisch*, "garden table").
 
+The words of twelve test sentences are aligned by hand (`demo_alignments`).
+
 Sentences have 3 to 40 German words, twelve or thirteen on average. Long ones
 are made by joining clauses; the deepest nesting is a relative clause in a
 subordinate clause. Words are drawn uniformly within their kind, so there is no
@@ -37,8 +39,10 @@ Example:
 ...     print(pair.source, pair.target, pair.roles)
 """
 
+from keras_deepnmt.data.demo.corpus import AlignedPair as AlignedPair
 from keras_deepnmt.data.demo.corpus import DemoPair as DemoPair
 from keras_deepnmt.data.demo.corpus import RoleLabel as RoleLabel
+from keras_deepnmt.data.demo.corpus import demo_alignments as demo_alignments
 from keras_deepnmt.data.demo.corpus import demo_pairs as demo_pairs
 from keras_deepnmt.data.demo.corpus import (
     write_demo_corpus as write_demo_corpus,

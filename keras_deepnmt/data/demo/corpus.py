@@ -13,6 +13,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file
 
 MIN_WORDS, MAX_WORDS = 3, 40
+_ALIGNMENTS = Path(__file__).with_name("alignments.tsv")
 _SPLITS = ("train", "valid", "test")
 
 
@@ -42,6 +43,40 @@ class DemoPair:
     source: str
     target: str
     roles: tuple[RoleLabel, ...]
+
+
+@dataclass(frozen=True)
+class AlignedPair:
+    """A sentence pair of the corpus, with its words aligned by hand.
+
+    Attributes:
+        source: The German sentence.
+        target: The English sentence.
+        alignment: Links of words, both counted from 0 and separated by spaces:
+            `3-4` is a sure link, `3?4` a possible one. What one word expresses
+            with another, such as the auxiliary of a perfect, is a possible
+            link. `evaluation.parse_alignment` reads it.
+    """
+
+    source: str
+    target: str
+    alignment: str
+
+
+def demo_alignments() -> list[AlignedPair]:
+    """Returns a gold standard of word alignments.
+
+    Returns:
+        Twelve pairs of the test split of `write_demo_corpus` with the default
+        seed, with separable verbs, other word orders and compounds among them.
+
+    Example:
+    >>> pair = demo_alignments()[0]
+    >>> pair.target, pair.alignment
+    ('Do I laugh about the reporters?', '0-2 1-1 2-3 3-4 4-5 0?0')
+    """
+    text = _ALIGNMENTS.read_text(encoding="utf-8")
+    return [AlignedPair(*line.split("\t")) for line in text.splitlines()]
 
 
 def demo_pairs(num_pairs: int, seed: int = 1) -> list[DemoPair]:

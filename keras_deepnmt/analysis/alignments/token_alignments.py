@@ -1,4 +1,4 @@
-"""Which source word each word of a translation is aligned with."""
+"""Which source token each token of a translation attends to most."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,67 +13,43 @@ from keras_deepnmt.decoding.batches import (
     padded_batch,
     padded_length,
 )
+from keras_deepnmt.decoding.ranking.coverage import attention_to_source
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
-_WORD_START = "▁"
+WORD_START = "▁"
 
 
-def align_words(
+def align_tokens(
     translator: "Translator",
-    sources: Sequence[str],
-    targets: Sequence[str],
+    rows: Sequence[tuple[Sequence[int], Sequence[int]]],
     layer: int | None = None,
 ) -> list[list[tuple[int, int]]]:
-    """Aligns the words of translations with those of their sources.
-
-    The model reads each pair, the translation as given. A token of the
-    translation is aligned with the source token that one decoder block attends
-    to most when it predicts the token, in the mean of its heads; the end tokens
-    are left out. Two words are aligned if any of their tokens are. A later
-    block need not be better: `evaluation.alignment_error_rate` compares them.
+    """Aligns the tokens of translations with those of their sources.
 
     Args:
         translator: Translator with a single model.
-        sources: Sentences.
-        targets: Their translations.
-        layer: Decoder block, from 1. Defaults to the last but one.
+        rows: Pairs of source and target ids, without special ids.
+        layer: Decoder block, from 1. Defaults to the last but one, or the last
+            of two.
 
     Returns:
-        For each pair of sentences the aligned words, `(source word, target
-        word)`, both counted from 0, in order; empty where a text is empty or
-        longer than the model's position range.
+        For each pair the positions `(source token, target token)`, one for each
+        target token; none where a row is empty or longer than the model's
+        position range.
 
     Raises:
-        ValueError: if the lists differ in length, or the model has no such
-            block or no attention to the source.
+        ValueError: if the model has no such block or no attention to the
+            source.
 
     Example:
-    >>> align_words(translator, ["a little dog"], ["ein kleiner Hund"])
-    [[(0, 0), (1, 1), (2, 2)]]
+    >>> align_tokens(translator, [([7, 8], [9, 10, 11])])
+    [[(0, 0), (1, 1), (1, 2)]]
     """
-    if len(sources) != len(targets):
-        raise ValueError(
-            "`sources` and `targets` must have the same length. Received: "
-            f"{len(sources)} and {len(targets)}"
-        )
     name = _attention_name(translator.model, layer)
     recorded = record(translator.model, name)
-    tokenizers = translator.source_tokenizer, translator.target_tokenizer
-    rows = [
-        (source, target)
-        for source, target in zip(
-            *(
-                tokenizer.encode(list(texts))
-                for tokenizer, texts in zip(
-                    tokenizers, (sources, targets), strict=True
-                )
-            ),
-            strict=True,
-        )
-    ]
     longest = translator.max_source_length - 1
     found: list[list[tuple[int, int]]] = [[] for _ in rows]
     fitting = [
@@ -90,14 +66,20 @@ def align_words(
             recorded, name, [rows[place] for place in places]
         )
         for place, aligned in zip(places, positions, strict=True):
-            words = [
-                _words_of_tokens(tokenizer.pieces(ids))
-                for tokenizer, ids in zip(tokenizers, rows[place], strict=True)
-            ]
-            found[place] = sorted(
-                {(words[0][s], words[1][t]) for s, t in aligned}
-            )
+            found[place] = aligned
     return found
+
+
+def words_of_tokens(pieces: Sequence[str]) -> list[int]:
+    """Returns the number of the word that each piece belongs to.
+
+    Example:
+    >>> words_of_tokens(["▁a", "b", "▁c"])
+    [0, 0, 1]
+    """
+    starts = np.array([piece.startswith(WORD_START) for piece in pieces])
+    starts[:1] = True
+    return (np.cumsum(starts) - 1).tolist()
 
 
 def cross_attention_names(names: Sequence[str]) -> list[str]:
@@ -114,23 +96,16 @@ def cross_attention_names(names: Sequence[str]) -> list[str]:
     >>> cross_attention_names(recorded_names(model))[-1]
     'decoder_block_2/cross_attention/weights'
     """
-    cross = [n for n in names if n.endswith("cross_attention/weights")]
-    if cross:
-        return cross
-    # The attention of convolutional decoder blocks.
-    return [
-        name
-        for name in names
-        if name.startswith("decoder")
-        and name.count("/") == 2
-        and name.endswith("/attention/weights")
-    ]
+    return attention_to_source(names)
 
 
 def _attention_name(model, layer):
     names = cross_attention_names(recorded_names(model))
     if layer is None:
-        layer = max(1, len(names) - 1)
+        # The last but one aligns best in models of six blocks (Garg et al.,
+        # 2019), the last in the quickstart's of two
+        # (`benchmarks/quality/alignment_error.py`).
+        layer = len(names) if len(names) < 3 else len(names) - 1
     if not 1 <= layer <= len(names):
         raise ValueError(
             "`layer` must be a decoder block with attention, 1 to "
@@ -156,10 +131,3 @@ def _align_positions(recorded, name, rows):
     labels = padded_batch([target for _, target in rows], *target_ids.shape)
     is_word = (source_ids != PADDING_ID) & (source_ids != END_ID)
     return align_by_attention(weights, is_word, labels != PADDING_ID)
-
-
-def _words_of_tokens(pieces):
-    """The number of the word that each piece belongs to."""
-    starts = np.array([piece.startswith(_WORD_START) for piece in pieces])
-    starts[0] = True
-    return (np.cumsum(starts) - 1).tolist()

@@ -1,0 +1,1 @@
+"""Alignments of words by attention, and what they serve for."""

@@ -1,0 +1,156 @@
+"""What must be true of replacing unknown tokens.
+
+* the word that an unknown token is aligned with is copied, or translated by
+  the table
+* where a word has known letters, only its unknown characters are copied
+* punctuation stays, and so does what has no unknown token
+"""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_deepnmt import Translator, UserError, create_model
+from keras_deepnmt.analysis import read_word_table, replace_unknown
+from keras_deepnmt.analysis.alignments import token_alignments
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.translator import Hypothesis
+
+TEXTS = ['the dog lives in Berlin, she said: "yes" 東京.'] * 20
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    file = tmp_path_factory.mktemp("tokenizer") / "joint.model"
+    tokenizer = train_tokenizer(TEXTS, file, 64)
+    keras.utils.set_random_seed(1)
+    size = tokenizer.vocabulary_size
+    model = create_model("transformer_tiny", size, size)
+    return Translator(model, tokenizer, tokenizer, compiled=False)
+
+
+@pytest.fixture
+def replaced(translator, monkeypatch):
+    """Replaces what is unknown in a text, aligned with the words in order.
+
+    The words of the translation are aligned with the source words at `order`;
+    in a word, tokens are with tokens, or with those before them.
+    """
+
+    def run(source, text, order=None, table=None, shift=0):
+        sides = []
+        for side in (source, text):
+            (ids,) = translator.source_tokenizer.encode([side])
+            pieces = translator.source_tokenizer.pieces(ids)
+            sides.append((ids, token_alignments.words_of_tokens(pieces)))
+        (_, source_words), (ids, words) = sides
+
+        def position(t):
+            word = words[t] if order is None else order[words[t]]
+            tokens = [s for s, w in enumerate(source_words) if w == word]
+            place = t - words.index(words[t]) - shift
+            return tokens[min(max(place, 0), len(tokens) - 1)]
+
+        def fake(model, name):
+            def recorded(inputs):
+                rows, length = inputs["target_ids"].shape
+                width = inputs["source_ids"].shape[1]
+                weights = np.zeros((rows, 1, length, width))
+                for t in range(len(ids)):
+                    weights[:, :, t, position(t)] = 1.0
+                return {name: weights}
+
+            return recorded
+
+        monkeypatch.setattr(token_alignments, "record", fake)
+        (shown,) = translator.target_tokenizer.decode([ids])
+        hypothesis = Hypothesis(shown, -1.0, -2.0, (*ids.tolist(), 3))
+        assert "⁇" in shown or source == text
+        (found,) = replace_unknown(translator, [source], [hypothesis], table)
+        assert found.ids == hypothesis.ids and found.score == hypothesis.score
+        return found.text
+
+    return run
+
+
+def test_the_aligned_word_is_copied_without_its_punctuation(replaced):
+    assert replaced("dog in Łódź", "in ШШШ dog", [1, 2, 0]) == "in Łódź dog"
+    assert replaced("dog, «Łódź»,", "ШШ, dog", [1, 0]) == "Łódź, dog"
+    # A word that is known in the source.
+    assert replaced("Berlin, dog", "dog ШШ.", [1, 0]) == "dog Berlin."
+
+
+def test_an_entry_of_the_table_replaces_the_word(replaced):
+    table = {"Łódź": "Lodz", "dog": "хор"}
+    assert replaced("in Łódź, dog", "in Шaa, dog", None, table) == (
+        "in Lodz, dog"
+    )
+    assert replaced("dog.", "ШШ:", None, table) == "хор:"
+    assert replaced("in Łódź.", "in ШШ.", None, {"in": "x"}) == "in Łódź."
+
+
+def test_unknown_characters_of_a_known_word_are_copied(replaced):
+    assert replaced("„dog“ lives", "„dog“ lives") == "„dog“ lives"
+    assert replaced("Łódź", "Łódź") == "Łódź"
+    assert replaced("€ dog", "Ш dog") == "€ dog"
+
+
+def test_a_space_stands_for_what_follows(translator, replaced):
+    (ids,) = translator.source_tokenizer.encode(["„dog lives"])
+    assert translator.source_tokenizer.pieces(ids)[:2] == ["▁", "<unk>"]
+    # The unknown token is aligned with the space before that of the source.
+    assert replaced("„dog lives", "„dog lives", shift=1) == "„dog lives"
+    assert replaced("北dog東", "Шdog", shift=1) == "北dog"
+
+
+def test_scripts_without_spaces_have_no_words(replaced):
+    # Only the token is copied, not the sentence.
+    source = "北dog東in海"
+    assert replaced(source, "Шdog") == "北dog"
+    # Nor is a whole sentence replaced.
+    assert replaced("Łódź in", "東Ш京") == "東Łódź京"
+
+
+def test_what_is_known_stays(translator, replaced):
+    assert replaced("the dog.", "the dog.") == "the dog."
+    assert replace_unknown(translator, [], []) == []
+    with pytest.raises(ValueError, match="the same length"):
+        replace_unknown(translator, ["dog"], [])
+
+
+def test_too_long_sentences_keep_their_unknown_tokens(translator):
+    model = create_model("transformer_tiny", 64, 64)
+    short = Translator(
+        model,
+        *[translator.source_tokenizer] * 2,
+        compiled=False,
+        max_source_length=4,
+    )
+    ids = tuple(translator.target_tokenizer.encode(["Ш dog in Ш"])[0].tolist())
+    hypothesis = Hypothesis(" ⁇ ", 0.0, 0.0, (*ids, 3))
+    assert replace_unknown(short, ["dog"], [hypothesis]) == [hypothesis]
+
+
+def test_a_table_is_read(tmp_path):
+    file = tmp_path / "words.tsv"
+    file.write_text("Łódź\tLodz\nNew York \tNY\nŁódź\tx\n")
+    assert read_word_table(file) == {"Łódź": "Lodz", "New York": "NY"}
+    for wrong in ("a b\n", "a\t\n", "a\tb\tc\n"):
+        file.write_text("a\tb\n" + wrong)
+        with pytest.raises(UserError, match="line 2: must be a source word"):
+            read_word_table(file)
+
+
+def test_tokens_know_the_text_that_they_stand_for(translator):
+    tokenizer = translator.source_tokenizer
+    text = "the  Łódź\u00a0„dog“ ①"
+    surfaces = tokenizer.surfaces(text)
+    assert len(surfaces) == len(tokenizer.encode([text])[0])
+    assert "".join(surfaces) == "theŁódź„dog“①"
+    (ids,) = tokenizer.encode(["the dog"])
+    pieces = tokenizer.pieces(ids)
+    assert tokenizer.decode_pieces(pieces) == "the dog"
+    assert tokenizer.decode_pieces([*pieces, "▁", "Łódź b"]) == (
+        "the dog Łódź b"
+    )
+    assert tokenizer.decode_pieces([]) == ""
