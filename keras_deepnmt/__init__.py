@@ -19,6 +19,7 @@ _MODULES = (
     "masks",
     "models",
     "recipes",
+    "reranking",
     "runs",
     "serving",
     "training",

@@ -183,7 +183,7 @@ def test_trying_length_penalties_compiles_nothing(make, num_beams):
             assert hypothesis.score == pytest.approx(
                 hypothesis.log_prob / length**penalty, rel=1e-5
             )
-    assert translator.num_compilations == compilations == 1
+    assert translator.num_compilations == compilations
     translator.length_penalty, translator.length_offset = 0.6, 5.0
     assert translator.translate_nbest("a dog runs", 1) == first
 

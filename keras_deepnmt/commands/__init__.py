@@ -10,6 +10,7 @@ VERBS = {
     "recipe": "Print a recipe to start from, or one with all its values.",
     "train": "Train a model from a recipe, or continue an interrupted run.",
     "translate": "Translate standard input to standard output, line by line.",
+    "tune": "Tune the weights of reranking on a validation text.",
     "score": "Compute the log-probabilities of existing translations.",
     "evaluate": "Compute BLEU, chrF and TER of runs or translations.",
     "analyze": "Draw what the layers of a run's model have learned.",

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from jsonargparse import Namespace
@@ -20,7 +19,14 @@ from keras_deepnmt.commands.options.decoding import (
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.reranking import (
+    RerankingRuns,
+    add_rerankers,
+    add_reranking_weights,
+    is_reranked,
+)
 from keras_deepnmt.commands.terminal.console import progress_bar
+from keras_deepnmt.commands.terminal.given_lines import GivenLines
 from keras_deepnmt.commands.terminal.input_lines import (
     decode_windows,
     input_name,
@@ -29,8 +35,8 @@ from keras_deepnmt.commands.terminal.input_lines import (
 )
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.output_file import add_output, open_output
-from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.masks import UNKNOWN_ID
 
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
@@ -42,6 +48,12 @@ CONTINUE = "The lines printed so far are complete."
 _MAXIMUM_LENGTH = (
     "the translation was cut at the maximum length, which `--max-length-ratio` "
     "and `--max-extra-tokens` change."
+)
+
+
+_MISSED = (
+    "the translation lacks a phrase of `--constraints`, which has no room in "
+    "it or contradicts another option."
 )
 
 
@@ -77,13 +89,7 @@ def add_options(parser: VerbParser) -> None:
         "each is a line `number ||| text ||| score`, where number is the line "
         "number of the sentence, from 1.",
     )
-    parser.add_argument(
-        "--prefixes",
-        type=str,
-        metavar="FILE",
-        help="Text file with what each translation must begin with, one line "
-        "for each sentence; an empty line leaves the beginning free.",
-    )
+    _add_given_lines(parser)
     parser.add_argument(
         "--mbr",
         type=Literal["chrf", "bleu"],
@@ -92,6 +98,12 @@ def add_options(parser: VerbParser) -> None:
         "or BLEU, of the --num-beams that were drawn (--sampling) or found "
         "(minimum Bayes risk). Default: print the one with the best score.",
     )
+    add_rerankers(parser)
+    add_reranking_weights(parser)
+    _add_alignments(parser)
+
+
+def _add_alignments(parser):
     parser.add_argument(
         "--alignments",
         type=str,
@@ -104,8 +116,38 @@ def add_options(parser: VerbParser) -> None:
         "--alignment-layer",
         type=PositiveInt,
         metavar="N",
-        help="Decoder block of --alignments, from 1. Default: the last but "
-        "one.",
+        help="Decoder block of --alignments and --replace-unknown, from 1. "
+        "Default: the last but one, or the last of two.",
+    )
+    parser.add_argument(
+        "--replace-unknown",
+        type=str,
+        nargs="?",
+        const="",
+        metavar="TABLE",
+        help="Replace unknown tokens by the source words that they are aligned "
+        "with, or by their entries in a table: a text file of lines with a "
+        "source word, a tab and a target word. Default: they are printed as "
+        "⁇.",
+    )
+
+
+def _add_given_lines(parser):
+    """Adds `--prefixes` and `--constraints`."""
+    parser.add_argument(
+        "--prefixes",
+        type=str,
+        metavar="FILE",
+        help="Text file with what each translation must begin with, one line "
+        "for each sentence; an empty line leaves the beginning free.",
+    )
+    parser.add_argument(
+        "--constraints",
+        type=str,
+        metavar="FILE",
+        help="Text file with phrases that each translation must contain, one "
+        "line for each sentence, separated by tabs; an empty line requires "
+        "none.",
     )
 
 
@@ -118,8 +160,15 @@ def run(options: Namespace) -> None:
         )
     if options.mbr and options.num_hypotheses > 1:
         raise UserError("--mbr prints one translation: no --num-hypotheses.")
-    if options.alignments and len(options.runs) > 1:
-        raise UserError("--alignments needs a single run.")
+    if options.mbr and is_reranked(options):
+        raise UserError(
+            "--mbr and --rerank choose a translation in different ways: give "
+            "one of them."
+        )
+    for name in ("alignments", "replace_unknown"):
+        if options[name] is not None and len(options.runs) > 1:
+            option = f"--{name.replace('_', '-')}"
+            raise UserError(f"{option} needs a single run.")
     name = input_name(options.input)
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(open_output(options.output))
@@ -128,8 +177,14 @@ def run(options: Namespace) -> None:
         if options.alignments is not None:
             file = stack.enter_context(open_output(options.alignments))
             alignments = partial(_write_alignments, file, options)
-        prefixes = _Prefixes(options.prefixes)
+        prefixes = GivenLines(options.prefixes)
+        constraints = GivenLines(options.constraints)
         translator = load_translator(options)
+        runs = unknown = None
+        if is_reranked(options):
+            runs = RerankingRuns(options, translator)
+        if options.replace_unknown is not None:
+            unknown = _UnknownWords(options, translator)
         windows = decode_windows(
             read_windows(options.input, translator.batch_size),
             name,
@@ -144,67 +199,52 @@ def run(options: Namespace) -> None:
                 output,
                 warnings,
                 advance,
-                _Choice(options.num_hypotheses, options.mbr),
+                _Choice(options.num_hypotheses, options.mbr, runs, unknown),
                 alignments,
                 prefixes,
+                constraints,
             )
         prefixes.check_end()
-
-
-class _Prefixes:
-    """The lines of `--prefixes`, read as the sentences are."""
-
-    def __init__(self, file):
-        self._file = file
-        self._lines = iter(()) if file is None else iter(LineReader(file))
-        self._number = 0
-
-    def take(self, number):
-        """Returns the next prefixes; `None` without a file."""
-        if self._file is None:
-            return None
-        lines = [
-            decode_line(line, Path(self._file), place)
-            for place, line in enumerate(
-                itertools.islice(self._lines, number), start=self._number + 1
-            )
-        ]
-        self._number += len(lines)
-        if len(lines) < number:
-            raise UserError(
-                f"{self._file}: must have a line for each sentence. Received: "
-                f"{self._number} lines, fewer than there are sentences."
-            )
-        return lines
-
-    def check_end(self):
-        """Refuses lines that are left after the last sentence."""
-        if next(self._lines, None) is not None:
-            raise UserError(
-                f"{self._file}: must have a line for each sentence. Received: "
-                f"more than the {self._number} lines of the input."
-            )
+        constraints.check_end()
 
 
 class _Choice:
     """Which of the hypotheses of a sentence are printed."""
 
-    def __init__(self, num_hypotheses, utility):
+    def __init__(self, num_hypotheses, utility, runs, unknown):
         self._num_hypotheses = num_hypotheses
         self._utility = utility
+        self._runs = runs
+        self._unknown = unknown
 
     def num_searched(self, translator):
         """Returns how many hypotheses of a sentence are needed."""
-        return translator.num_beams if self._utility else self._num_hypotheses
+        if self._utility or self._runs:
+            return max(translator.num_beams, self._num_hypotheses)
+        return self._num_hypotheses
 
-    def hypotheses(self, found, is_sampled):
-        """Returns those of a sentence to print, best first."""
-        if not self._utility:
-            return found
+    def choose(self, translator, texts, nbest, warn):
+        """Returns those of each sentence to print, best first.
+
+        `warn` is called with the place of a text and what is wrong with it.
+        """
+        if self._runs:
+            reranker = self._runs.reranker(translator, texts, warn)
+            nbest = reranker.rerank(texts, nbest)
+        if self._utility:
+            nbest = [self._consensus(found, translator) for found in nbest]
+        nbest = [found[: self._num_hypotheses] for found in nbest]
+        if self._unknown:
+            nbest = self._unknown.replaced(translator, texts, nbest)
+        return nbest
+
+    def _consensus(self, found, translator):
         from keras_deepnmt.evaluation import minimum_bayes_risk
 
-        log_probs = None if is_sampled else [h.log_prob for h in found]
-        texts = [h.text for h in found]
+        log_probs = [hypothesis.log_prob for hypothesis in found]
+        if translator.sampling:
+            log_probs = None
+        texts = [hypothesis.text for hypothesis in found]
         return [found[minimum_bayes_risk(texts, log_probs, self._utility)]]
 
     def lines(self, nbest, first):
@@ -213,6 +253,59 @@ class _Choice:
             yield from (hypotheses[0].text for hypotheses in nbest)
         else:
             yield from _numbered(nbest, first)
+
+
+class _UnknownWords:
+    """Replaces the unknown tokens of the translations to print."""
+
+    def __init__(self, options, translator):
+        from keras_deepnmt.analysis import read_word_table, replace_unknown
+        from keras_deepnmt.translator import Hypothesis
+
+        if not translator.allow_unknown:
+            raise UserError(
+                "--replace-unknown needs unknown tokens, which the search "
+                "forbids. Give --allow-unknown true."
+            )
+        file = options.replace_unknown
+        self._table = read_word_table(file) if file else None
+        self._layer = options.alignment_layer
+        # Refuses a wrong layer now, not at the first unknown token.
+        probe = Hypothesis("", 0.0, 0.0, (UNKNOWN_ID,))
+        with _refused_layer():
+            replace_unknown(translator, [""], [probe], layer=self._layer)
+
+    def replaced(self, translator, texts, nbest):
+        """Returns the same hypotheses of each sentence, with other texts."""
+        from keras_deepnmt.analysis import replace_unknown
+
+        sources = [
+            text
+            for text, found in zip(texts, nbest, strict=True)
+            for _ in found
+        ]
+        with _refused_layer():
+            flat = replace_unknown(
+                translator,
+                sources,
+                list(itertools.chain.from_iterable(nbest)),
+                self._table,
+                self._layer,
+            )
+        hypotheses = iter(flat)
+        return [list(itertools.islice(hypotheses, len(f))) for f in nbest]
+
+
+@contextlib.contextmanager
+def _refused_layer():
+    try:
+        yield
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(
+            str(error).replace("`layer`", "--alignment-layer")
+        ) from error
 
 
 def _translate(
@@ -224,6 +317,7 @@ def _translate(
     choice,
     write_alignments,
     prefixes,
+    constraints,
 ):
     number = 0
     for texts in windows:
@@ -232,15 +326,21 @@ def _translate(
             _warn_truncated, warnings, number + 1, translator.max_source_length
         )
         num_searched = choice.num_searched(translator)
-        nbest = [
-            choice.hypotheses(found, translator.sampling)
-            for found in translator.translate_nbest(
-                texts, num_searched, advance, prefixes.take(len(texts))
-            )
-        ]
+        nbest = translator.translate_nbest(
+            texts,
+            num_searched,
+            advance,
+            prefixes.take(len(texts)),
+            _phrases(constraints.take(len(texts))),
+        )
+        nbest = choice.choose(
+            translator, texts, nbest, partial(_warn, warnings, number + 1)
+        )
         for line, hypotheses in enumerate(nbest, start=number + 1):
             if hypotheses[0].truncated:
                 warnings.add(line, _MAXIMUM_LENGTH)
+            if not hypotheses[0].constraints_met:
+                warnings.add(line, _MISSED)
         lines = choice.lines(nbest, number + 1)
         output.writelines(f"{line}\n" for line in lines)
         output.flush()
@@ -252,19 +352,24 @@ def _translate(
             warnings.print()  # at once, to the person who typed the line
 
 
+def _phrases(lines):
+    """The phrases of each line; empty ones require nothing."""
+    return None if lines is None else [line.split("\t") for line in lines]
+
+
 def _write_alignments(file, options, translator, sources, targets):
     from keras_deepnmt.analysis import align_words
     from keras_deepnmt.evaluation import format_alignment
 
-    try:
+    with _refused_layer():
         found = align_words(
             translator, sources, targets, options.alignment_layer
         )
-    except ValueError as error:
-        raise UserError(
-            str(error).replace("`layer`", "--alignment-layer")
-        ) from error
     file.writelines(f"{format_alignment(links)}\n" for links in found)
+
+
+def _warn(warnings, first, place, fault):
+    warnings.add(first + place, fault)
 
 
 def _warn_truncated(warnings, first, max_length, places):

@@ -9,16 +9,19 @@ from keras_deepnmt.decoding.batches import (
     most_rows,
     padded_batch,
     padded_length,
+    padded_phrases,
     padded_rows,
 )
 from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.scoring import score_targets
-from keras_deepnmt.decoding.search_by_options import search
+from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 from keras_deepnmt.translator.batch_limits import BatchLimits
 from keras_deepnmt.translator.invalid_numbers import no_probabilities
+from keras_deepnmt.translator.prepared_shapes import PreparedShapes
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 
 
@@ -44,15 +47,16 @@ class BatchDecoder:
         self.target_tokenizer = target_tokenizer
         self.limits = limits
         self.max_source_length = max_source_length
-        self._search = compile_for(model, search, compiled)
+        self._search = StagedSearch(model, compiled)
+        self._shapes = PreparedShapes(compiled and num_replicas(model) == 1)
         self._score_targets = compile_for(model, score_targets, compiled)
 
     def report_compilations(
         self, report: Callable[[tuple[int, int]], None]
     ) -> None:
         """Calls `report` with the source's shape before each compilation."""
-        for function in (self._search, self._score_targets):
-            function.on_compilation = report
+        self._search.report_compilations(report)
+        self._score_targets.on_compilation = report
 
     @property
     def num_compilations(self) -> int:
@@ -64,12 +68,17 @@ class BatchDecoder:
         self, rows: Sequence[Sequence[int]], options: SearchOptions
     ) -> list[np.ndarray]:
         """Groups source rows, given by number, for `hypotheses`."""
-        return length_batches(
+        batches = length_batches(
             list(map(len, rows)),
             self.limits.batch_size,
             self.limits.batch_tokens,
             lambda length: self._search_tokens(length, options),
         )
+        self._shapes.plan(
+            self._least_shape([rows[place] for place in places], options)
+            for places in batches
+        )
+        return batches
 
     def pair_batches(
         self, rows: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
@@ -86,18 +95,46 @@ class BatchDecoder:
         source_ids: np.ndarray,
         options: SearchOptions,
         prefix_ids: np.ndarray | None = None,
+        constraint_ids: np.ndarray | None = None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        Translations begin with the tokens `prefix_ids` `(B, P)`. Returns what
-        `decoding.search` returns.
+        Translations begin with the tokens `prefix_ids` `(B, P)` and contain the
+        phrases `constraint_ids` `(B, C, P)`. Returns what `decoding.search`
+        returns.
         """
-        arrays = [source_ids]
         max_length = longest_output(source_ids.shape[1], options)
         if prefix_ids is not None:
-            arrays.append(prefix_ids)
             max_length = max(max_length, prefix_ids.shape[1] + 1)
-        return self._search(*arrays, options=options, max_length=max_length)
+        self._shapes.wait_for(source_ids.shape)
+        return self._search(
+            source_ids,
+            prefix_ids,
+            constraint_ids,
+            options=options,
+            max_length=max_length,
+        )
+
+    def prepare(
+        self,
+        batches: Sequence[Sequence[Sequence[int]]],
+        options: SearchOptions,
+    ) -> None:
+        """Compiles what batches of source rows need, while others are searched.
+
+        The first batch is left to its own search.
+        """
+        shapes = dict.fromkeys(self._shape(rows, options) for rows in batches)
+        for shape in list(shapes)[1:]:
+            # A search of padding is over before its first step.
+            self._shapes.prepare(
+                shape,
+                lambda shape=shape: self._search(
+                    np.full(shape, PADDING_ID, "int32"),
+                    options=options,
+                    max_length=longest_output(shape[1], options),
+                ),
+            )
 
     def hypotheses(
         self,
@@ -105,23 +142,29 @@ class BatchDecoder:
         options: SearchOptions,
         num_hypotheses: int,
         prefixes: Sequence[Sequence[int]] | None = None,
+        constraints: Sequence[Sequence[Sequence[int]]] | None = None,
     ) -> list[list[Hypothesis]]:
         """Returns up to `num_hypotheses` translations of each source row.
 
-        They are sorted, best first, and begin with the prefixes, rows of ids.
+        They are sorted, best first, begin with the prefixes, rows of ids, and
+        contain the phrases of `constraints`.
 
         Raises:
-            UserError: if the model computes NaN.
+            UserError: if the model computes NaN, or the options allow no
+                phrases.
         """
-        tokens = self._search_tokens(max(map(len, rows)), options)
-        size = self._num_rows(rows, tokens)
+        size, length = self._shape(rows, options)
         prefix_ids = None
         if prefixes is not None and any(map(len, prefixes)):
             prefix_ids = self._padded(prefixes, size, self.model.max_length)
+        constraint_ids = None
+        if constraints is not None and any(map(len, constraints)):
+            constraint_ids = padded_phrases(constraints, size)
         outputs = self.search(
-            self._padded(rows, size, self.max_source_length),
+            padded_batch(rows, size, length),
             options,
             prefix_ids,
+            constraint_ids,
         )
         return [
             self._hypotheses_of(outputs, row, num_hypotheses)
@@ -160,22 +203,38 @@ class BatchDecoder:
             tuple(tokens[tokens != PADDING_ID].tolist())
             for tokens in outputs["ids"][row][places]
         ]
-        return list(
-            map(
-                Hypothesis,
+        met = outputs.get("constraints_met")
+        met = np.ones_like(places, bool) if met is None else met[row][places]
+        return [
+            Hypothesis(*values, constraints_met=is_met)
+            for *values, is_met in zip(
                 self.target_tokenizer.decode(ids),
                 scores[places].tolist(),
                 outputs["log_probs"][row][places].tolist(),
                 ids,
                 outputs["truncated"][row][places].tolist(),
+                met.tolist(),
+                strict=True,
             )
-        )
+        ]
 
     def _search_tokens(self, length, options):
         """Tokens that a source of this length counts: padded, or its output."""
         padded = padded_length(length, self.max_source_length)
         longest = longest_output(padded, options)
         return max(padded, min(longest, self.model.max_length or longest))
+
+    def _shape(self, rows, options):
+        """The numbers of rows and of positions of a batch of sources."""
+        size, length = self._least_shape(rows, options)
+        return self._shapes.fitting(size, length), length
+
+    def _least_shape(self, rows, options):
+        """The shape that a batch of sources has on its own."""
+        longest = max(map(len, rows))
+        length = padded_length(longest, self.max_source_length)
+        size = self._num_rows(rows, self._search_tokens(longest, options))
+        return size, length
 
     def _num_rows(self, rows, tokens):
         most = most_rows(

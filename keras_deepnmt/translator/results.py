@@ -10,12 +10,14 @@ class Hypothesis:
     Attributes:
         text: The translation.
         score: `log_prob` divided by the length penalty; the search ranks by it.
+            From `reranking.Reranker`, the weighted sum of several scores.
         log_prob: Sum of the tokens' natural log-probabilities.
         ids: The tokens, the end id 3 included.
         truncated: Whether it ends only because the maximum length was reached:
             the model gave another token a higher probability than the end.
         source_truncated: Whether the source had more tokens than the translator
             accepts, and the rest of them was ignored.
+        constraints_met: Whether it contains all phrases that were required.
     """
 
     text: str
@@ -24,6 +26,7 @@ class Hypothesis:
     ids: tuple[int, ...]
     truncated: bool = False
     source_truncated: bool = False
+    constraints_met: bool = True
 
 
 @dataclass(frozen=True)

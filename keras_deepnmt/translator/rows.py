@@ -1,5 +1,6 @@
 """Turns text into rows of ids, each ending with the end id."""
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from keras_deepnmt.errors import UserError
@@ -39,6 +40,7 @@ def as_pairs(
     Raises:
         TypeError: if only one of them is a string, or one holds anything but
             strings.
+        UserError: if there are not as many targets as sources.
     """
     sources, is_one = as_sentences(sources, "sources")
     targets, is_one_target = as_sentences(targets, "targets")
@@ -46,6 +48,11 @@ def as_pairs(
         raise TypeError(
             "`sources` and `targets` must be two strings or two lists of "
             "strings. Received: a string and a list"
+        )
+    if len(sources) != len(targets):
+        raise UserError(
+            "`sources` and `targets` must have the same length. "
+            f"Received: {len(sources)} sources, {len(targets)} targets"
         )
     return sources, targets, is_one
 
@@ -82,6 +89,17 @@ def source_rows(
     return rows, truncated
 
 
+def print_truncated(
+    truncated: Sequence[int], texts: Sequence[str], max_length: int
+) -> None:
+    """Warns on standard error of the sources that `source_rows` truncated."""
+    print(
+        f"Warning: {len(truncated)} of {len(texts)} sources have more than "
+        f"{max_length - 1} tokens; the rest of them is ignored.",
+        file=sys.stderr,
+    )
+
+
 def prefix_rows(
     tokenizer,
     prefixes: str | Iterable[str] | None,
@@ -110,6 +128,40 @@ def prefix_rows(
         )
     # Room for the end id: as for whole targets.
     return [row[:-1] for row in label_rows(tokenizer, texts, max_length)]
+
+
+def phrase_rows(
+    tokenizer,
+    constraints: Iterable[Iterable[str]] | None,
+    number: int,
+) -> list[list[list[int]]]:
+    """Turns the phrases that `number` translations must contain into ids.
+
+    Empty phrases are left out.
+
+    Raises:
+        TypeError: if a sentence has a string instead of a list of phrases.
+        UserError: if there is not one list for each sentence.
+
+    Example:
+    >>> phrase_rows(target_tokenizer, None, 2)
+    [[], []]
+    """
+    if constraints is None:
+        return [[] for _ in range(number)]
+    refuse_one_sentence(constraints, "constraints")
+    rows = []
+    for phrases in constraints:
+        refuse_one_sentence(phrases, "constraints")
+        texts, _ = as_sentences(phrases, "constraints")
+        ids = [row.tolist() for row in tokenizer.encode(texts)] if texts else []
+        rows.append([row for row in ids if row])
+    if len(rows) != number:
+        raise UserError(
+            "`constraints` must have one list of phrases for each sentence. "
+            f"Received: {len(rows)} lists for {number} sentences"
+        )
+    return rows
 
 
 def label_rows(

@@ -1,6 +1,5 @@
 """Translates and scores text in batches of few shapes."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -13,7 +12,7 @@ from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
     SearchOptions,
 )
-from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.errors import refused_values
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.batch_limits import (
@@ -25,11 +24,14 @@ from keras_deepnmt.translator.rows import (
     as_pairs,
     as_sentences,
     label_rows,
+    phrase_rows,
     prefix_rows,
+    print_truncated,
     refuse_one_sentence,
     source_rows,
 )
 from keras_deepnmt.translator.trained_run import read_run
+from keras_deepnmt.translator.vocabularies import check_vocabularies
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -99,7 +101,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_truncated: Callable[[list[int]], None] | None = None,
         **search_options: Any,
     ):
-        _check_vocabularies(model, source_tokenizer, target_tokenizer)
+        check_vocabularies(model, source_tokenizer, target_tokenizer)
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
@@ -209,6 +211,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: str,
         on_progress: Callable[[int], None] | None = None,
         prefixes: str | None = None,
+        constraints: Iterable[str] | None = None,
     ) -> str: ...
 
     @overload
@@ -217,9 +220,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: Iterable[str],
         on_progress: Callable[[int], None] | None = None,
         prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Iterable[str]] | None = None,
     ) -> list[str]: ...
 
-    def translate(self, texts, on_progress=None, prefixes=None):
+    def translate(
+        self, texts, on_progress=None, prefixes=None, constraints=None
+    ):
         """Translates sentences.
 
         Args:
@@ -228,6 +234,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             on_progress: called with the number of sentences just translated.
             prefixes: Texts that the translations must begin with, one for each
                 sentence; an empty one leaves the beginning free.
+            constraints: Lists of phrases that the translations must contain.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
@@ -235,13 +242,15 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             TypeError: if a sentence is no string.
-            UserError: if the model computes NaN, or the number of prefixes is
-                not that of the sentences.
+            UserError: if the model computes NaN, there are other numbers of
+                prefixes or constraints, or the options allow no constraints.
         """
-        sentences, is_one = as_sentences(texts)
-        nbest = self._nbest(sentences, 1, self.options, on_progress, prefixes)
-        translations = [hypotheses[0].text for hypotheses in nbest]
-        return translations[0] if is_one else translations
+        nbest = self.translate_nbest(
+            texts, 1, on_progress, prefixes, constraints
+        )
+        if isinstance(texts, str):
+            return nbest[0].text
+        return [hypotheses[0].text for hypotheses in nbest]
 
     def translate_stream(
         self, lines: Iterable[str], chunk_size: int = 512
@@ -273,6 +282,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
         prefixes: str | None = None,
+        constraints: Iterable[str] | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -282,10 +292,16 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
         prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Iterable[str]] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
     def translate_nbest(
-        self, texts, num_hypotheses, on_progress=None, prefixes=None
+        self,
+        texts,
+        num_hypotheses,
+        on_progress=None,
+        prefixes=None,
+        constraints=None,
     ):
         """Returns several translations of each sentence, best first.
 
@@ -296,6 +312,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 `num_beams`, the search uses that many beams.
             on_progress: called with the number of sentences just translated.
             prefixes: as in `translate`.
+            constraints: as in `translate`.
 
         Returns:
             For each sentence a list of at most `num_hypotheses` translations;
@@ -315,8 +332,15 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_beams=max(self.options.num_beams, num_hypotheses)
         )
         sentences, is_one = as_sentences(texts)
+        if is_one and constraints is not None:
+            constraints = [constraints]
         nbest = self._nbest(
-            sentences, num_hypotheses, options, on_progress, prefixes
+            sentences,
+            num_hypotheses,
+            options,
+            on_progress,
+            prefixes,
+            constraints,
         )
         return nbest[0] if is_one else nbest
 
@@ -351,16 +375,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         Raises:
             TypeError: if a sentence is no string, or only one of `sources` and
                 `targets` is a string.
-            UserError: if there are not as many targets as sources, a target is
-                longer than the model's position range, or the model computes
-                NaN.
+            UserError: if the numbers of texts differ, a target is longer than
+                the model's position range, or the model computes NaN.
         """
         sources, targets, is_one = as_pairs(sources, targets)
-        if len(sources) != len(targets):
-            raise UserError(
-                "`sources` and `targets` must have the same length. "
-                f"Received: {len(sources)} sources, {len(targets)} targets"
-            )
         rows, truncated = self._source_rows(sources)
         labels = label_rows(
             self.target_tokenizer, targets, self.model.max_length
@@ -379,24 +397,35 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, num_hypotheses, options, on_progress, prefixes):
+    def _nbest(
+        self, texts, num_hypotheses, options, on_progress, prefixes, constraints
+    ):
         rows, truncated = self._source_rows(texts)
+        tokenizer, number = self.target_tokenizer, len(texts)
         prefixes = prefix_rows(
-            self.target_tokenizer, prefixes, len(texts), self.model.max_length
+            tokenizer, prefixes, number, self.model.max_length
         )
+        constraints = phrase_rows(tokenizer, constraints, number)
         nbest = [[Hypothesis("", 0.0, 0.0, (END_ID,))] for _ in texts]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
         if on_progress is not None and len(numbers) < len(texts):
             on_progress(len(texts) - len(numbers))
         sources = [rows[number] for number in numbers]
-        for places in self._decoder.source_batches(sources, options):
+        batches = self._decoder.source_batches(sources, options)
+        if not any(prefixes) and not any(constraints):
+            self._decoder.prepare(
+                [[sources[place] for place in places] for places in batches],
+                options,
+            )
+        for places in batches:
             batch = [numbers[place] for place in places]
             translations = self._decoder.hypotheses(
                 [rows[number] for number in batch],
                 options,
                 num_hypotheses,
                 [prefixes[number] for number in batch],
+                [constraints[number] for number in batch],
             )
             for number, hypotheses in zip(batch, translations, strict=True):
                 nbest[number] = hypotheses
@@ -417,24 +446,5 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if truncated and self.on_truncated is not None:
             self.on_truncated(truncated)
         elif truncated:
-            print(
-                f"Warning: {len(truncated)} of {len(texts)} sources have more "
-                f"than {self.max_source_length - 1} tokens; the rest of them "
-                "is ignored.",
-                file=sys.stderr,
-            )
+            print_truncated(truncated, texts, self.max_source_length)
         return rows, truncated
-
-
-def _check_vocabularies(model, source_tokenizer, target_tokenizer):
-    """Refuses tokenizers that do not have the vocabularies of the model."""
-    for side, tokenizer, size in (
-        ("source", source_tokenizer, model.source_vocabulary_size),
-        ("target", target_tokenizer, model.target_vocabulary_size),
-    ):
-        if tokenizer.vocabulary_size != size:
-            raise ValueError(
-                f"`{side}_tokenizer` must have the vocabulary of `model`. "
-                f"Received: {tokenizer.vocabulary_size} pieces for a model "
-                f"of {size}"
-            )

@@ -1,7 +1,7 @@
-"""`--alignments` writes the aligned words of each translation."""
+"""`--alignments` and `--replace-unknown` use the attention to the source."""
 
 from keras_deepnmt import Translator
-from keras_deepnmt.analysis import align_words
+from keras_deepnmt.analysis import align_words, replace_unknown
 from keras_deepnmt.evaluation import format_alignment
 
 SENTENCES = ["1 2 3", "", "4 4 1 7"]
@@ -31,3 +31,45 @@ def test_a_block_that_the_model_lacks_is_refused(refused, digits, tmp_path):
     error = refused("translate", digits / "run", "--input", source, *words)
     assert "--alignment-layer must be a decoder block" in error
     assert not (tmp_path / "a").exists()
+
+
+def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
+    files = {
+        "source": "1 2 Łódź\n\n4 5\n",
+        # A given beginning that the vocabulary lacks.
+        "prefixes": "x\n\n\n",
+        "table": "1\tI\n2\tII\nŁódź\tLodz\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    words = [digits / "run", "--input", tmp_path / "source", "--no-compile"]
+    words += ["--prefixes", tmp_path / "prefixes", "--num-hypotheses", "2"]
+    words += ["--alignment-layer", "1", "-q", "--replace-unknown"]
+    translator = Translator.load(digits / "run", compiled=False)
+    nbest = translator.translate_nbest("1 2 Łódź", 2, prefixes="x")
+    assert "⁇" in nbest[0].text
+    for table, option in (
+        (None, []),
+        ({"1": "I", "2": "II", "Łódź": "Lodz"}, [tmp_path / "table"]),
+    ):
+        done = deepnmt("translate", *words, *option)
+        assert done.code == 0, done.err
+        assert "⁇" not in done.out
+        sources = ["1 2 Łódź"] * 2
+        found = replace_unknown(translator, sources, nbest, table, layer=1)
+        assert done.out.splitlines()[:2] == [
+            f"1 ||| {h.text} ||| {h.score:.6f}" for h in found
+        ]
+
+
+def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits):
+    words = ["translate", digits / "run", "-q"]
+    options = ["--allow-unknown", "false", "--replace-unknown"]
+    assert "Give --allow-unknown true" in refused(*words, *options)
+    error = refused(*words[:2], digits / "run", "--replace-unknown")
+    assert "--replace-unknown needs a single run" in error
+    error = refused(*words, "--replace-unknown", "missing.tsv")
+    assert "missing.tsv" in error
+    # Also where no token is unknown.
+    error = refused(*words, "--alignment-layer", "9", "--replace-unknown")
+    assert "--alignment-layer must be a decoder block" in error

@@ -16,6 +16,7 @@ import pytest
 
 from keras_deepnmt.commands.options import compilation
 from keras_deepnmt.commands.terminal.input_lines import (
+    read_windows,
     stream_lines,
     windows_of,
 )
@@ -51,12 +52,23 @@ def test_windows_begin_with_one_batch_and_grow():
     assert sizes == [8, 16, 32, 64, 128, 128, 24]
 
 
-def test_a_file_is_read_in_windows_that_grow(tmp_path):
-    (tmp_path / "in").write_text("1\r\n" * 60 + "2")
+def test_a_file_is_read_in_large_windows(tmp_path):
+    (tmp_path / "in").write_text("1\r\n" * 120 + "2")
     with open(tmp_path / "in") as file:
-        windows = list(stream_lines(file.fileno(), 8))
+        windows = list(stream_lines(file.fileno(), 1))
+    by_name = list(read_windows(str(tmp_path / "in"), 1))
+    assert [len(window) for window in windows] == [64, 57]
+    assert windows == by_name
+    assert sum(windows, []) == [b"1"] * 120 + [b"2"]
+
+
+def test_a_pipe_is_read_in_windows_that_grow():
+    reader, writer = os.pipe()
+    os.write(writer, b"1\n" * 60 + b"2")
+    os.close(writer)
+    windows = list(stream_lines(reader, 8))
+    os.close(reader)
     assert [len(window) for window in windows] == [8, 16, 32, 5]
-    assert sum(windows, []) == [b"1"] * 60 + [b"2"]
 
 
 def test_lines_of_an_open_pipe_come_at_once():
@@ -73,7 +85,7 @@ def test_lines_of_an_open_pipe_come_at_once():
     os.close(reader)
 
 
-def test_the_first_translations_come_after_one_batch(
+def test_the_first_translations_of_a_pipe_come_after_one_batch(
     deepnmt, digits, tmp_path, monkeypatch
 ):
     sizes = []
@@ -83,8 +95,13 @@ def test_the_first_translations_come_after_one_batch(
         return echo(self, texts)
 
     monkeypatch.setattr(Translator, "translate_nbest", translate)
-    (tmp_path / "in").write_text("1 2 3\n" * 200)
+    os.mkfifo(tmp_path / "in")
+    writer = threading.Thread(
+        target=(tmp_path / "in").write_text, args=["1 2 3\n" * 200]
+    )
+    writer.start()
     done = deepnmt("translate", digits / "run", stdin=tmp_path / "in")
+    writer.join()
     assert done.out == "1 2 3\n" * 200
     assert sizes == [32, 64, 104]
 
@@ -286,9 +303,9 @@ def test_sides_of_unequal_length_end_after_the_pairs(
 @pytest.mark.parametrize(
     "more, expected",
     [
-        ([], [False, False, True, True]),
-        (["--compile"], [True] * 4),
-        (["--no-compile"], [False] * 4),
+        ([], [False, True]),
+        (["--compile"], [True] * 2),
+        (["--no-compile"], [False] * 2),
     ],
 )
 def test_few_tokens_do_not_wait_for_a_compilation(
@@ -301,10 +318,10 @@ def test_few_tokens_do_not_wait_for_a_compilation(
         return echo(self, texts)
 
     monkeypatch.setattr(Translator, "translate_nbest", translate)
-    # Five tokens a line, and windows of 4, 8, 16 and 2 lines.
-    monkeypatch.setattr(compilation, "FEW_TOKENS", 60)
-    (tmp_path / "in").write_text("1 2 3 4 5\n" * 30)
-    words = ["translate", digits / "run", "--batch-size", "4"]
+    # Five tokens a line, and windows of 64 and 6 lines.
+    monkeypatch.setattr(compilation, "FEW_TOKENS", 330)
+    (tmp_path / "in").write_text("1 2 3 4 5\n" * 70)
+    words = ["translate", digits / "run", "--batch-size", "1"]
     assert deepnmt(*words, *more, stdin=tmp_path / "in").code == 0
     assert used == expected
 

@@ -11,7 +11,7 @@ from package_tree import imports, package_of, refuse, relative, source_files
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
     {"figures"},
-    {"runs"},
+    {"runs", "reranking"},
     {"recipes", "training", "evaluation", "serving", "analysis"},
     {"translator"},
     {"decoding", "data"},

@@ -22,22 +22,26 @@ _INVALID = {
 }
 _BLOCK = 1 << 16
 # Sentences of similar length are batched together: a larger window means less
-# padding, but later results. So the first window is one batch.
+# padding and fewer batch shapes, but later results. So the first window of what
+# somebody or another program writes is one batch.
 _BATCHES_PER_WINDOW = 16
+# Of a file, whose results nobody waits for one by one.
+_BATCHES_OF_FILE = 64
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_windows(path: str | None, batch_size: int) -> Iterator[list[bytes]]:
     """Yields the lines of a file, or of standard input, a window at a time.
 
-    `path` is `None` or `-` for standard input. The first window has at most
-    `batch_size` lines; each full window is followed by one of twice its size,
-    up to 16 batches.
+    `path` is `None` or `-` for standard input. A window of a file has 64
+    batches of lines. Of other input, the first window has at most `batch_size`
+    lines; each full window is followed by one of twice its size, up to 16
+    batches.
     """
     if path in (None, "-"):
         yield from stream_lines(standard_input(), batch_size)
     elif _is_text_file(path):
-        yield from windows_of(LineReader(path), batch_size)
+        yield from _whole_windows(LineReader(path), batch_size)
     else:
         # A named pipe, whose lines come one by one, or an empty file.
         with open(path, "rb") as file:
@@ -80,6 +84,8 @@ def stream_lines(descriptor: int, batch_size: int) -> Iterator[list[bytes]]:
     line is dropped.
     """
     incomplete_line, pending, size = b"", [], batch_size
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        size *= _BATCHES_OF_FILE
     is_first = True
     while block := os.read(descriptor, _BLOCK):
         *lines, incomplete_line = (incomplete_line + block).split(b"\n")
@@ -141,8 +147,16 @@ def input_name(path: str | None) -> str:
     return STANDARD_INPUT if path in (None, "-") else path
 
 
+def _whole_windows(items, batch_size):
+    """Divides items into windows of 64 batches."""
+    items = iter(items)
+    size = _BATCHES_OF_FILE * batch_size
+    while window := list(itertools.islice(items, size)):
+        yield window
+
+
 def _next_size(size, batch_size):
-    return min(2 * size, _BATCHES_PER_WINDOW * batch_size)
+    return max(size, min(2 * size, _BATCHES_PER_WINDOW * batch_size))
 
 
 def _is_text_file(path):

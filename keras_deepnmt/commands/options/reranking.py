@@ -1,0 +1,200 @@
+"""The options of the commands that score translations by other runs."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.options.compilation import LazilyCompiled
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.recipes.schema import EvaluationRecipe
+    from keras_deepnmt.reranking import Reranker
+    from keras_deepnmt.translator import Translator
+
+
+def add_rerankers(parser: VerbParser) -> None:
+    """Adds `--rerank` and `--rerank-reverse`."""
+    parser.add_argument(
+        "--rerank",
+        type=str,
+        nargs="+",
+        metavar="RUN",
+        help="Runs of the same direction whose scores sort the --num-beams "
+        "translations of a sentence anew. They may have other vocabularies. "
+        "Default: none.",
+    )
+    parser.add_argument(
+        "--rerank-reverse",
+        type=str,
+        nargs="+",
+        metavar="RUN",
+        help="Runs of the other direction, target to source, that do the same "
+        "by their scores of the source. Default: none.",
+    )
+
+
+def add_reranking_weights(parser: VerbParser) -> None:
+    """Adds `--rerank-weights`."""
+    parser.add_argument(
+        "--rerank-weights",
+        type=str,
+        nargs="+",
+        metavar="FILE|W",
+        help="File of weights written by `deepnmt tune`, or a number for each "
+        "model: the one that translates, those of --rerank and those of "
+        "--rerank-reverse. Default: 1 for each.",
+    )
+
+
+def is_reranked(options: Namespace) -> bool:
+    """Whether other runs score the translations.
+
+    Raises:
+        UserError: if there are weights without such runs.
+    """
+    given = bool(options.rerank or options.rerank_reverse)
+    if options.get("rerank_weights") and not given:
+        raise UserError("--rerank-weights needs --rerank or --rerank-reverse.")
+    return given
+
+
+class RerankingRuns:
+    """The runs that score translations, loaded.
+
+    Args:
+        options: the options of the command.
+        translator: the translator whose translations are scored.
+
+    Attributes:
+        models: the run folder of each model and its direction, that of the
+            translator first; several folders of an ensemble are joined by `+`.
+        weights: a number for each model.
+
+    Raises:
+        UserError: if a run cannot be loaded, translates between other
+            languages, or the weights are wrong.
+    """
+
+    def __init__(self, options: Namespace, translator: "Translator"):
+        from keras_deepnmt.reranking.reranker import as_weights
+
+        forward, reverse = options.rerank or [], options.rerank_reverse or []
+        for run in forward:
+            _check_direction(options.runs[0], run, is_reverse=False)
+        for run in reverse:
+            _check_direction(options.runs[0], run, is_reverse=True)
+        self.models = [
+            ("+".join(options.runs), "search"),
+            *((run, "forward") for run in forward),
+            *((run, "reverse") for run in reverse),
+        ]
+        weights = self._read_weights(options.get("rerank_weights"), translator)
+        self.weights = as_weights(weights, len(self.models))
+        batches = {
+            name: options[name]
+            for name in ("batch_size", "batch_tokens")
+            if options.get(name) is not None
+        }
+        self._forward, self._reverse = (
+            [_load(run, batches, options.compile) for run in runs]
+            for runs in (forward, reverse)
+        )
+
+    def reranker(
+        self,
+        translator: "Translator",
+        sources: Sequence[str],
+        warn: Callable[[int, str], None],
+    ) -> "Reranker":
+        """Returns what scores the translations of the next sources.
+
+        `warn` is called with the place of a source that a model did not score,
+        and the reason.
+        """
+        from keras_deepnmt.reranking import Reranker
+
+        # Each model scores `num_beams` translations of each source.
+        texts = list(sources) * translator.num_beams
+
+        def warn_unscored(number, places):
+            run, _ = self.models[number]
+            for place in places:
+                warn(
+                    place,
+                    "it or a translation is longer than the position range of "
+                    f"{run}, whose score was not used.",
+                )
+
+        return Reranker(
+            translator,
+            [translators.choose(texts) for translators in self._forward],
+            [translators.choose(texts) for translators in self._reverse],
+            self.weights,
+            warn_unscored,
+        )
+
+    def _read_weights(self, words, translator):
+        if not words:
+            return None
+        try:
+            return [float(word) for word in words]
+        except ValueError:
+            if len(words) > 1:
+                raise UserError(
+                    "`--rerank-weights`: must be one file, or numbers. "
+                    f"Received: {' '.join(words)}"
+                ) from None
+        from keras_deepnmt.reranking.weights_file import read_weights
+
+        directions = [direction for _, direction in self.models]
+        return read_weights(words[0], directions, translator.options)
+
+
+def scoring_of(run: str) -> "EvaluationRecipe":
+    """Returns how the recipe of a run says that translations are scored."""
+    from keras_deepnmt.recipes.schema import EvaluationRecipe
+
+    recipe = _recipe(run)
+    return EvaluationRecipe() if recipe is None else recipe.evaluation
+
+
+def _load(run, batches, compiled):
+    from keras_deepnmt.translator import Translator
+
+    return LazilyCompiled(Translator.load(run, **batches), compiled)
+
+
+def _recipe(run):
+    from keras_deepnmt.runs.run_folder import RunFolder
+
+    folder = RunFolder(run)
+    # A folder that lacks it can be used: only the model is needed.
+    return folder.recipe() if folder.recipe_file.is_file() else None
+
+
+def _check_direction(run, other, is_reverse):
+    """Refuses a run of other languages, as far as the recipes name them."""
+    languages = []
+    for folder in (run, other):
+        recipe = _recipe(folder)
+        data = None if recipe is None else recipe.data
+        languages.append(
+            (data.source_language, data.target_language) if data else ()
+        )
+    ours, theirs = languages
+    if not ours or not theirs or None in (*ours, *theirs):
+        return
+    expected = ours[::-1] if is_reverse else ours
+    if theirs == expected:
+        return
+    option, others = "--rerank-reverse", "--rerank"
+    if not is_reverse:
+        option, others = others, option
+    hint = f" Give it to {others}." if theirs == expected[::-1] else ""
+    raise UserError(
+        f"`{option}`: {other} translates {theirs[0]} to {theirs[1]}, not "
+        f"{expected[0]} to {expected[1]}.{hint}"
+    )

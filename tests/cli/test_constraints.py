@@ -1,0 +1,52 @@
+"""`--constraints` gives phrases that translations must contain."""
+
+import pytest
+
+from keras_deepnmt import Translator, UserError
+
+SENTENCES = "1 2 3\n\n4 5 6\n7 8\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def test_translations_contain_the_phrases(deepnmt, digits, files):
+    source = files("source", SENTENCES)
+    # The last one is longer than any translation of its sentence.
+    constraints = files("phrases", f"9 8\t7\n\n\n{'1 ' * 90}\n")
+    words = ["--constraints", constraints, "--input", source, "--no-compile"]
+    done = deepnmt("translate", digits / "run", *words, "-q")
+    assert done.code == 0, done.err
+    lines = done.out.split("\n")[:-1]
+    assert "9 8" in lines[0] and "7" in lines[0]
+    translator = Translator.load(digits / "run", compiled=False)
+    assert lines[1:] == ["", *translator.translate(["4 5 6", "7 8"])]
+    assert "line 4" in done.err and "lacks a phrase" in done.err
+    assert "line 1" not in done.err
+    best, *_ = translator.translate_nbest("1 2 3", 2, constraints=["9 8", "7"])
+    assert best.text == lines[0] and best.constraints_met
+    scored = translator.score("1 2 3", best.text)
+    assert scored.total == pytest.approx(best.log_prob, abs=1e-4)
+
+
+def test_mistakes_are_refused(refused, digits, files):
+    source = files("source", SENTENCES)
+    words = ["translate", digits / "run", "--input", source, "--no-compile"]
+    one_line = files("phrases", "7\n")
+    error = refused(*words, "--constraints", one_line, "-q")
+    assert "must have a line for each sentence" in error
+    for options in (["--num-beams", 1], ["--sampling", "true"]):
+        phrases = files("phrases", "7\n\n\n\n")
+        error = refused(*words, "--constraints", phrases, "-q", *options)
+        assert "Phrases that translations must contain" in error
+    translator = Translator.load(digits / "run", compiled=False)
+    with pytest.raises(UserError, match="2 lists for 1 sentences"):
+        translator.translate(["1"], constraints=[["2"], ["3"]])
+    with pytest.raises(TypeError, match="`constraints` must hold sentences"):
+        translator.translate(["1"], constraints=["2"])

@@ -1,0 +1,145 @@
+"""`--rerank` sorts translations by other runs; `tune` finds the weights."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from keras_deepnmt import Translator
+from keras_deepnmt.evaluation import corpus_scores
+from keras_deepnmt.reranking import Reranker
+
+SENTENCES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5 5"]
+WEIGHTS = [0.1, 0.2, 0.9]
+
+
+@pytest.fixture
+def source(tmp_path):
+    file = tmp_path / "source"
+    file.write_text("".join(f"{line}\n" for line in SENTENCES))
+    return file
+
+
+@pytest.fixture
+def words(digits, source):
+    """A search with other runs: reversed digits are reversed by the same."""
+    run = digits / "run"
+    return [
+        *(run, "--input", source, "--num-beams", "4", "--rerank", run),
+        *("--rerank-reverse", run, "--no-compile", "-q"),
+    ]
+
+
+def reranked(digits, weights):
+    translator = Translator.load(digits / "run", compiled=False, num_beams=4)
+    reranker = Reranker(translator, [translator], [translator], weights)
+    return reranker.rerank(SENTENCES, translator.translate_nbest(SENTENCES, 4))
+
+
+def test_the_order_is_that_of_the_function(deepnmt, digits, words):
+    weights = ["--rerank-weights", *map(str, WEIGHTS)]
+    done = deepnmt("translate", *words, *weights, "--num-hypotheses", "2")
+    assert done.code == 0, done.err
+    assert done.out.split("\n")[:-1] == [
+        f"{number} ||| {hypothesis.text} ||| {hypothesis.score:.6f}"
+        for number, found in enumerate(reranked(digits, WEIGHTS), start=1)
+        for hypothesis in found[:2]
+    ]
+    # The best one alone, with equal weights.
+    done = deepnmt("translate", *words)
+    texts = [found[0].text for found in reranked(digits, None)]
+    assert done.out.split("\n")[:-1] == texts
+
+
+def test_tuned_weights_are_read_back(deepnmt, digits, words, tmp_path):
+    run, weights = digits / "run", tmp_path / "weights.json"
+    text = [
+        *("--source", digits / "valid.source"),
+        *("--target", digits / "valid.target"),
+    ]
+    tuning = [*words[3:], *text, "--output", weights]
+    done = deepnmt("tune", run, *tuning)
+    assert done.code == 0, done.err
+    content = json.loads(weights.read_text())
+    found = [model["weight"] for model in content["models"]]
+    assert sum(map(abs, found)) == pytest.approx(1)
+    assert [model["direction"] for model in content["models"]] == [
+        *("search", "forward", "reverse")
+    ]
+    # The recipe's own tokenizer.
+    assert content["tuning"]["tokenize"] == "none"
+    assert content["tuning"]["sentences"] == 50
+    weighted = [*words[3:], "--rerank-weights", weights]
+    done = deepnmt("translate", run, "-i", digits / "valid.source", *weighted)
+    assert done.code == 0, done.err
+    bleu = corpus_scores(
+        done.out.splitlines(),
+        (digits / "valid.target").read_text().splitlines(),
+        ["bleu"],
+        tokenize="none",
+    )["bleu"]
+    assert bleu.value == pytest.approx(content["tuning"]["score"], abs=1e-3)
+    assert bleu.value >= content["tuning"]["score_of_search"] - 1e-3
+
+
+def test_mistakes_are_told_in_one_line(refused, digits, words, tmp_path):
+    run, weights = digits / "run", tmp_path / "weights.json"
+    error = refused("translate", run, "--rerank-weights", "1")
+    assert "--rerank-weights needs --rerank" in error
+    error = refused("translate", *words, "--rerank-weights", "1", "2")
+    assert "needs 3 finite weights" in error
+    error = refused("translate", *words, "--rerank-weights", "1", "a")
+    assert "must be one file, or numbers" in error
+    error = refused("translate", *words, "--rerank-weights", weights)
+    assert "no such file of weights" in error
+    weights.write_text('{"models": []}')
+    error = refused("translate", *words, "--rerank-weights", weights)
+    assert "not a file of weights" in error
+    model = {"run": "x", "direction": "search", "weight": 1}
+    content = {"models": [model], "length_penalty": 0.6, "length_offset": 5}
+    weights.write_text(json.dumps(content))
+    error = refused("translate", *words, "--rerank-weights", weights)
+    assert "for the models search. Received: search, forward" in error
+    models = [model | {"direction": d} for d in ("search", "forward")]
+    weights.write_text(json.dumps(content | {"models": models}))
+    error = refused(
+        *("translate", *words[:7], "--length-penalty", "1", "-q"),
+        *("--rerank-weights", weights),
+    )
+    assert "tuned with --length-penalty 0.6" in error
+    error = refused("translate", *words, "--mbr", "bleu")
+    assert "--mbr and --rerank choose" in error
+    text = ["--source", words[2], "--target", words[2], "-q"]
+    assert "needs --rerank" in refused("tune", run, *text)
+    error = refused("tune", run, *text, "--rerank", run, "--num-beams", "1")
+    assert "`--num-beams` must be at least 2" in error
+
+
+def test_a_run_of_other_languages_is_refused(refused, digits, tmp_path):
+    runs = {}
+    for name, languages in {
+        "there": ("de", "en"),
+        "back": ("en", "de"),
+        "other": ("fr", "en"),
+    }.items():
+        runs[name] = tmp_path / name
+        shutil.copytree(digits / "run", runs[name], copy_function=_link)
+        recipe = runs[name] / "recipe.yaml"
+        content = yaml.safe_load(recipe.read_text())
+        source, target = languages
+        content["data"] |= {"source_language": source}
+        content["data"] |= {"target_language": target}
+        recipe.unlink()
+        recipe.write_text(yaml.safe_dump(content))
+    words = ["translate", runs["there"], "-q"]
+    error = refused(*words, "--rerank", runs["back"])
+    assert "en to de, not de to en. Give it to --rerank-reverse." in error
+    error = refused(*words, "--rerank-reverse", runs["there"])
+    assert "de to en, not en to de. Give it to --rerank." in error
+    error = refused(*words, "--rerank", runs["other"])
+    assert error.endswith("fr to en, not de to en.\n")
+
+
+def _link(source, target):
+    shutil.os.link(source, target)
