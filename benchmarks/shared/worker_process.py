@@ -15,23 +15,19 @@ class WorkerProcess:
     """Starts a script that calls `answer_questions`, and sends it requests.
 
     `arguments` are the script and its arguments, `environment` more environment
-    variables. Use it as a context manager: leaving it ends the process.
+    variables. `python` is the interpreter, by default the one that runs. Use it
+    as a context manager: leaving it ends the process.
     """
 
-    def __init__(self, *arguments, **environment):
+    def __init__(self, *arguments, python=None, **environment):
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            [sys.executable, *map(str, arguments)],
+            [python or sys.executable, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(REPOSITORY),
-                "TF_CPP_MIN_LOG_LEVEL": "3",
-                **environment,
-            },
+            env=worker_environment(**environment),
         )
 
     def ask(self, *question):
@@ -65,6 +61,20 @@ class WorkerProcess:
         self._process.kill()
         self._process.communicate()
         self._errors.close()
+
+
+def worker_environment(**variables):
+    """Returns the environment variables of a worker process.
+
+    It finds this repository, and TensorFlow logs nothing but errors.
+    `variables` replace these or are added.
+    """
+    return {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        **variables,
+    }
 
 
 def answer_questions(functions):

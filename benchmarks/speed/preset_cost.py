@@ -1,15 +1,15 @@
 """Cost of each preset, compared with the plain model of its kind and size.
 
     python benchmarks/speed/preset_cost.py
-    python benchmarks/speed/preset_cost.py --only "hybrid_*" --again
+    python benchmarks/speed/preset_cost.py --only "hybrid_*" "dense_*" --again
 
 The parameters of every Transformer are compared with those of the same model
 with empty slots; those of every convolutional model with the residual one of
 its size. The tiny presets are timed as well, alternately with
 `transformer_tiny` or `conv_seq2seq_tiny`: a training step (XLA, dropout, Adam)
-on one fixed batch, and beam search with 4 beams and the same number of steps
-for all. Ratios are medians over the rounds. Compile seconds are the time of the
-first call minus that of a later one. Larger presets are counted in a TensorFlow
+on one fixed batch, and beam search of 32 sentences with 4 beams and 32 steps.
+Ratios are medians over the rounds. Compile seconds are the time of the first
+call minus that of a later one. Larger presets are counted in a TensorFlow
 graph, which allocates no weights.
 
 One row per preset is written to the table that the package contains,
@@ -40,7 +40,9 @@ from benchmarks.shared.result_rows import provenance, read_rows, replace_row
 REPOSITORY = Path(__file__).parents[2]
 TABLE = REPOSITORY / "keras_deepnmt" / "zoo" / "measured_costs.csv"
 SIZES = {
-    "full": dict(batch_size=64, length=24, sentences=8, steps=24, overrides={}),
+    "full": dict(
+        batch_size=64, length=24, sentences=32, steps=32, overrides={}
+    ),
     "smoke": dict(
         batch_size=2,
         length=4,
@@ -53,24 +55,19 @@ NUM_BEAMS = 4
 WAYS = ("step", "decode")
 
 
-class NeverEndingModel:
-    """A model that never ends a sentence: all searches are equally long."""
+def fixed_length_options(steps):
+    """Returns options of a search whose translations all have so many tokens.
 
-    def __init__(self, model):
-        self._model = model
+    The end token is the last of them.
+    """
+    from keras_deepnmt.decoding import SearchOptions
 
-    def __getattr__(self, name):
-        return getattr(self._model, name)
-
-    def log_probs(self, scores):
-        """Returns log-probabilities with an extremely improbable end token."""
-        from keras import ops
-
-        from keras_deepnmt.masks import END_ID
-
-        log_probs = self._model.log_probs(scores)
-        is_end = ops.equal(ops.arange(log_probs.shape[-1]), END_ID)
-        return ops.where(is_end, -1e6, log_probs)
+    return SearchOptions(
+        num_beams=NUM_BEAMS,
+        min_length=steps - 1,
+        max_length_ratio=0.0,
+        max_extra_tokens=steps,
+    )
 
 
 class CompiledPreset:
@@ -103,9 +100,9 @@ class CompiledPreset:
         search = compile_for(
             model,
             lambda model, source_ids: beam_search(
-                NeverEndingModel(model),
+                model,
                 source_ids,
-                num_beams=NUM_BEAMS,
+                options=fixed_length_options(sizes["steps"]),
                 max_length=sizes["steps"],
             )["ids"],
         )
@@ -161,6 +158,8 @@ def measure_row(name, count, sizes, options, plain_presets):
         **{f"{way}_ratio": "" for way in WAYS},
         **{f"{way}_compile_seconds": "" for way in WAYS},
         "rounds": "",
+        **dict.fromkeys(("decode_ratio_min", "decode_ratio_max"), ""),
+        **dict.fromkeys(("decode_sentences", "decode_steps"), ""),
     }
     if is_measured(name):
         overrides = sizes["overrides"]
@@ -180,6 +179,10 @@ def measure_row(name, count, sizes, options, plain_presets):
             row[f"{way}_ratio"] = round(statistics.median(ratios[way]), 3)
             seconds = compiled.compile_seconds[way]
             row[f"{way}_compile_seconds"] = round(seconds, 1)
+        row["decode_ratio_min"] = round(min(ratios["decode"]), 3)
+        row["decode_ratio_max"] = round(max(ratios["decode"]), 3)
+        row["decode_sentences"] = sizes["sentences"]
+        row["decode_steps"] = sizes["steps"]
     return row | provenance("tensorflow", "keras")
 
 
@@ -197,7 +200,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--only",
-        default="*",
+        nargs="+",
+        default=["*"],
         metavar="PATTERN",
         help="names of presets; * is a wildcard",
     )
@@ -219,7 +223,11 @@ def main(arguments=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from keras_deepnmt.zoo import list_models
 
-    names = fnmatch.filter(list_models(), options.only)
+    names = [
+        name
+        for name in list_models()
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in options.only)
+    ]
     commit = provenance()["commit"]
     done = set() if options.again else measured_presets(options.output, commit)
     sizes = SIZES[options.size]

@@ -56,6 +56,7 @@ def quality_tables():
         *trained_tables(),
         *(block for claim in CLAIMS for block in _claim(claim)),
         *_attention_initialization(),
+        *_alignment_error(),
         *_updates_saved(),
         *_export_parity(),
     ]
@@ -128,6 +129,33 @@ def _paired_difference(bleu, others):
         return ""
     text = with_interval(*mean_and_interval(differences))
     return text if text.startswith("-") else f"+{text}"
+
+
+def _alignment_error():
+    """The table of decoder blocks; only the newest commit's rows count."""
+    rows = read_rows(RESULTS / "alignment_error.csv")
+    rows = [row for row in rows if row["commit"] == rows[-1]["commit"]]
+    rates = {}
+    for row in rows:
+        by_seed = rates.setdefault(row["layer"], {})
+        by_seed[row["seed"]] = 100 * float(row["alignment_error_rate"])
+    recipes = sorted({f"`{row['recipe']}`" for row in rows})
+    updates = sorted({count(row["updates"]) for row in rows})
+    return table_section(
+        "Word alignments from attention",
+        newest_rows(rows, "layer"),
+        {
+            "decoder block": lambda row: (
+                f"{row['layer']} of {row['decoder_blocks']}"
+            ),
+            "seeds": lambda row: str(len(rates[row["layer"]])),
+            "alignment error rate (%)": lambda row: with_interval(
+                *mean_and_interval(list(rates[row["layer"]].values()))
+            ),
+        },
+        f"{', '.join(recipes)} after {', '.join(updates)} updates, on the 12 "
+        "sentence pairs whose words are aligned by hand; lower is better.",
+    )
 
 
 def _updates_saved():

@@ -1,8 +1,9 @@
-"""The tables of training speed, start-up time and layers."""
+"""The tables of speed: training, translation, start-up time and layers."""
 
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.decoding_tables import decoding_tables
 from benchmarks.tables.markdown import (
     count,
     decimals,
@@ -13,6 +14,7 @@ from benchmarks.tables.markdown import (
     ratio_range,
     table_section,
 )
+from benchmarks.tables.profile_tables import dimensions, profile_tables
 
 RESULTS = Path(__file__).parents[1] / "speed" / "results"
 STEPS = {
@@ -29,9 +31,10 @@ def speed_tables():
     """Returns the Markdown blocks of all tables of speed."""
     return [
         *_training_steps(),
-        *_step_profile(),
+        *profile_tables(),
         *_convolutional_models(),
         *_joeynmt(),
+        *decoding_tables(),
         *_padding(),
         *_input_pipeline(),
         *_compilation_cache(),
@@ -56,7 +59,7 @@ def speed_summary():
     ]
     cells = [
         [
-            _dimensions(row),
+            dimensions(row),
             count(row["keras_tokens_per_second"]),
             count(row["torch_tokens_per_second"]),
             ratio(row["ratio_median"]),
@@ -81,17 +84,12 @@ def _transformer_rows():
     return newest_rows(rows, "model", "variant")
 
 
-def _dimensions(row):
-    layers = row["num_layers"]
-    return f"{layers}+{layers} layers, width {row['hidden_dim']}"
-
-
 def _training_steps():
     return table_section(
         "Training step compared with PyTorch",
         _transformer_rows(),
         {
-            "Transformer": _dimensions,
+            "Transformer": dimensions,
             "training step": lambda row: STEPS[row["variant"]],
             "target tokens/s": lambda row: count(
                 row["keras_tokens_per_second"]
@@ -107,48 +105,6 @@ def _training_steps():
     )
 
 
-def _step_profile():
-    """The newest profile of each model, one column for a model."""
-    rows = newest_rows(read_rows(RESULTS / "step_profile.csv"), "model", "kind")
-    # A profile has the date and commit of its newest rows only.
-    newest = {row["model"]: (row["date"], row["commit"]) for row in rows}
-    rows = [
-        row
-        for row in rows
-        if (row["date"], row["commit"]) == newest[row["model"]]
-    ]
-    if not rows:
-        return []
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    shares = {(row["model"], row["kind"]): row["share"] for row in rows}
-    kinds = dict.fromkeys(row["kind"] for row in rows)
-    of_model = {row["model"]: row for row in rows}
-    limits = [
-        f"{_dimensions(of_model[name])}: {of_model[name]['step_ms_median']} ms,"
-        f" its matrix products at the peak {of_model[name]['limit_ms']} ms"
-        for name in models
-    ]
-    cells = [
-        [
-            kind,
-            *(
-                f"{100 * float(shares[name, kind]):.0f} %"
-                if (name, kind) in shares
-                else ""
-                for name in models
-            ),
-        ]
-        for kind in kinds
-    ]
-    headings = ["operations", *(_dimensions(of_model[m]) for m in models)]
-    return [
-        "### Where the time of a training step goes",
-        markdown_table(headings, cells),
-        "Shares of the time of all operations of forward and backward pass. "
-        f"{'; '.join(limits)}. {measured_when_and_where(rows)}",
-    ]
-
-
 def _convolutional_models():
     rows = [
         row
@@ -160,7 +116,7 @@ def _convolutional_models():
         newest_rows(rows, "model", "variant"),
         {
             "convolutional model": lambda row: f"`{row['variant']}`",
-            "dimensions": _dimensions,
+            "dimensions": dimensions,
             "target tokens/s": lambda row: count(
                 row["keras_tokens_per_second"]
             ),

@@ -179,9 +179,9 @@ def test_a_measured_search_never_ends_early():
         embedding * (1 + 1e3 * (np.arange(13) == END_ID))[:, None]
     )
     ids = beam_search(
-        preset_cost.NeverEndingModel(model),
+        model,
         source_ids,
-        num_beams=2,
+        options=preset_cost.fixed_length_options(5),
         max_length=5,
     )["ids"]
     ended = np.asarray(ids) == END_ID
@@ -230,3 +230,5 @@ def test_a_preset_is_measured_beside_the_plain_model(tmp_path):
     for way in ("step", "decode"):
         assert float(row[f"{way}_ratio"]) > 0
         assert float(row[f"{way}_compile_seconds"]) > 0
+    assert row["decode_ratio_min"] == row["decode_ratio_max"]
+    assert (row["decode_sentences"], row["decode_steps"]) == ("2", "3")

@@ -1,0 +1,79 @@
+"""The tables of where time goes, by kinds of operations."""
+
+from pathlib import Path
+
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import (
+    markdown_table,
+    measured_when_and_where,
+    newest_rows,
+)
+
+RESULTS = Path(__file__).parents[1] / "speed" / "results"
+
+
+def profile_tables():
+    """Returns the Markdown blocks of the tables of profiles."""
+    return [
+        *_profile(
+            "step_profile.csv",
+            "Where the time of a training step goes",
+            "Shares of the time of all operations of forward and backward "
+            "pass.",
+            "step_ms_median",
+        ),
+        *_profile(
+            "decoding_profile.csv",
+            "Where the time of a search goes",
+            "Shares of the time of all operations of a search of 32 sentences "
+            "with 4 beams and 32 steps.",
+            "search_ms_median",
+        ),
+    ]
+
+
+def dimensions(row):
+    """Describes the sizes of a row's model."""
+    layers = row.get("num_layers") or row["num_encoder_layers"]
+    return f"{layers}+{layers} layers, width {row['hidden_dim']}"
+
+
+def _profile(file, heading, shares_of, milliseconds):
+    """The newest profile of each model, one column for a model."""
+    rows = newest_rows(read_rows(RESULTS / file), "model", "kind")
+    # A profile has the date and commit of its newest rows only.
+    newest = {row["model"]: (row["date"], row["commit"]) for row in rows}
+    rows = [
+        row
+        for row in rows
+        if (row["date"], row["commit"]) == newest[row["model"]]
+    ]
+    if not rows:
+        return []
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    shares = {(row["model"], row["kind"]): row["share"] for row in rows}
+    kinds = dict.fromkeys(row["kind"] for row in rows)
+    of_model = {row["model"]: row for row in rows}
+    limits = [
+        f"{dimensions(of_model[name])}: {of_model[name][milliseconds]} ms,"
+        f" its matrix products at the peak {of_model[name]['limit_ms']} ms"
+        for name in models
+    ]
+    cells = [
+        [
+            kind,
+            *(
+                f"{100 * float(shares[name, kind]):.0f} %"
+                if (name, kind) in shares
+                else ""
+                for name in models
+            ),
+        ]
+        for kind in kinds
+    ]
+    headings = ["operations", *(dimensions(of_model[m]) for m in models)]
+    return [
+        f"### {heading}",
+        markdown_table(headings, cells),
+        f"{shares_of} {'; '.join(limits)}. {measured_when_and_where(rows)}",
+    ]
