@@ -63,7 +63,7 @@ class StagedSearch:
     (3, 2, 70)
     """
 
-    def __init__(self, model, compiled=True, num_unstaged=32):
+    def __init__(self, model, compiled=True, num_unstaged=0):
         self._model = model
         self._num_unstaged = num_unstaged
         # Number of batches of each shape.

@@ -116,7 +116,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             ones have an axis 2 of M*K slots, of which slot `m * K + k` is
             position m of hypothesis k, and stay as they are; the search
             re-orders only the table `"ancestors"` `(B, K, M)` in it, the number
-            that each hypothesis had at each position (`masks.ancestor_mask`).
+            that each hypothesis had at each position (`masks.ancestor_mask`),
+            which there is only if `num_beams` is not 1.
         """
         raise NotImplementedError
 

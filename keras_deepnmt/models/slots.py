@@ -50,7 +50,10 @@ def init_layer_caches(layers, batch_size, max_length, num_beams):
             history[name] = layer.init_cache(batch_size, max_length, num_beams)
         elif cache := layer.init_cache(batch_size * num_beams, max_length):
             dynamic[name] = cache
-    if history:
+    # A single hypothesis is its own ancestor. A table that a search never
+    # changes must not be in its loop: TensorFlow would write the constant into
+    # the loop's body, under a name that differs between processes.
+    if history and not (isinstance(num_beams, int) and num_beams == 1):
         history["ancestors"] = ops.zeros(
             (batch_size, num_beams, max_length), dtype="int32"
         )
