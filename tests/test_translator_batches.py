@@ -55,9 +55,9 @@ def shapes(monkeypatch):
 
     seen, search = [], BatchDecoder.search
 
-    def see(decoder, source_ids, *arguments):
+    def see(decoder, source_ids, *arguments, **given):
         seen.append(source_ids.shape)
-        return search(decoder, source_ids, *arguments)
+        return search(decoder, source_ids, *arguments, **given)
 
     monkeypatch.setattr(BatchDecoder, "search", see)
     return seen

@@ -277,7 +277,13 @@ def measure_random(options, folder, size):
     workload = "random"
     if len(options.steps) > 1:
         workload = "random, several lengths"
-    columns = {**_first_columns(), "workload": workload, "size": size, **sizes}
+    columns = {
+        **_first_columns(),
+        "workload": workload,
+        "updates": "",
+        "size": size,
+        **sizes,
+    }
     if options.latency:
         yield measure_latency(options, folder, size, columns)
         return
@@ -313,6 +319,7 @@ def measure_run(options, folder):
             {
                 **_first_columns(),
                 "workload": text["name"],
+                "updates": text["updates"],
                 "size": "",
                 **{name: sizes[name] for name in SIZES["tiny"]},
                 "sentences": len(text["lines"]),

@@ -74,6 +74,7 @@ def decoding_tables():
             runs,
             {
                 "recipe": lambda row: f"`{row['workload']}`",
+                "updates": lambda row: count(row["updates"]),
                 "sentences": lambda row: count(row["sentences"]),
             },
             "Equal translations are those equal to ours.",

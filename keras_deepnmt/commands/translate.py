@@ -16,7 +16,12 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_ensemble,
+    add_shortlist,
     load_translator,
+)
+from keras_deepnmt.commands.options.given_lines import (
+    GivenLines,
+    add_given_lines,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
@@ -26,7 +31,6 @@ from keras_deepnmt.commands.options.reranking import (
     is_reranked,
 )
 from keras_deepnmt.commands.terminal.console import progress_bar
-from keras_deepnmt.commands.terminal.given_lines import GivenLines
 from keras_deepnmt.commands.terminal.input_lines import (
     decode_windows,
     input_name,
@@ -89,7 +93,8 @@ def add_options(parser: VerbParser) -> None:
         "each is a line `number ||| text ||| score`, where number is the line "
         "number of the sentence, from 1.",
     )
-    _add_given_lines(parser)
+    add_given_lines(parser)
+    add_shortlist(parser)
     parser.add_argument(
         "--mbr",
         type=Literal["chrf", "bleu"],
@@ -132,25 +137,6 @@ def _add_alignments(parser):
     )
 
 
-def _add_given_lines(parser):
-    """Adds `--prefixes` and `--constraints`."""
-    parser.add_argument(
-        "--prefixes",
-        type=str,
-        metavar="FILE",
-        help="Text file with what each translation must begin with, one line "
-        "for each sentence; an empty line leaves the beginning free.",
-    )
-    parser.add_argument(
-        "--constraints",
-        type=str,
-        metavar="FILE",
-        help="Text file with phrases that each translation must contain, one "
-        "line for each sentence, separated by tabs; an empty line requires "
-        "none.",
-    )
-
-
 def run(options: Namespace) -> None:
     """Translates the input until it ends."""
     if options.num_hypotheses > (options.num_beams or options.num_hypotheses):
@@ -177,8 +163,7 @@ def run(options: Namespace) -> None:
         if options.alignments is not None:
             file = stack.enter_context(open_output(options.alignments))
             alignments = partial(_write_alignments, file, options)
-        prefixes = GivenLines(options.prefixes)
-        constraints = GivenLines(options.constraints)
+        given = GivenLines(options)
         translator = load_translator(options)
         runs = unknown = None
         if is_reranked(options):
@@ -201,11 +186,9 @@ def run(options: Namespace) -> None:
                 advance,
                 _Choice(options.num_hypotheses, options.mbr, runs, unknown),
                 alignments,
-                prefixes,
-                constraints,
+                given,
             )
-        prefixes.check_end()
-        constraints.check_end()
+        given.check_end()
 
 
 class _Choice:
@@ -316,8 +299,7 @@ def _translate(
     advance,
     choice,
     write_alignments,
-    prefixes,
-    constraints,
+    given,
 ):
     number = 0
     for texts in windows:
@@ -327,11 +309,7 @@ def _translate(
         )
         num_searched = choice.num_searched(translator)
         nbest = translator.translate_nbest(
-            texts,
-            num_searched,
-            advance,
-            prefixes.take(len(texts)),
-            _phrases(constraints.take(len(texts))),
+            texts, num_searched, advance, **given.take(len(texts))
         )
         nbest = choice.choose(
             translator, texts, nbest, partial(_warn, warnings, number + 1)
@@ -350,11 +328,6 @@ def _translate(
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
-
-
-def _phrases(lines):
-    """The phrases of each line; empty ones require nothing."""
-    return None if lines is None else [line.split("\t") for line in lines]
 
 
 def _write_alignments(file, options, translator, sources, targets):

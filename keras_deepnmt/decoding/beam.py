@@ -62,6 +62,7 @@ def beam_search(
     source_ids,
     prefix_ids=None,
     constraint_ids=None,
+    max_lengths=None,
     *,
     max_length,
     options=None,
@@ -97,6 +98,9 @@ def beam_search(
             contains, somewhere and in any order, filled up with 0s. They may
             overlap in it; a phrase that is given twice occurs twice. Defaults
             to none.
+        max_lengths: int tensor `(B,)`: maximum length of each translation, the
+            end id included, in place of the one that follows from its source;
+            0 where there is no other. Defaults to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions`, such as `num_beams=4` and
@@ -130,7 +134,11 @@ def beam_search(
     search = BeamSearch(model, options)
     max_length = loop_length(model, max_length)
     carried = search.begin(
-        source_ids, prefix_ids, max_length, constraint_ids=constraint_ids
+        source_ids,
+        max_length,
+        prefix_ids=prefix_ids,
+        constraint_ids=constraint_ids,
+        max_lengths=max_lengths,
     )
     return search.outputs(search.advance(carried))
 
@@ -165,20 +173,23 @@ class BeamSearch:
     def begin(
         self,
         source_ids,
-        prefix_ids,
         max_length,
         length=None,
+        *,
+        prefix_ids=None,
         constraint_ids=None,
+        max_lengths=None,
     ):
         """Encodes the sources.
 
         Args:
             source_ids: as in `beam_search`.
-            prefix_ids: as in `beam_search`.
             max_length: int or int scalar tensor. Maximum number of steps.
             length: int. Number of steps that there is room for, before
                 `advance` makes more. Defaults to `max_length`.
+            prefix_ids: as in `beam_search`.
             constraint_ids: as in `beam_search`.
+            max_lengths: as in `beam_search`.
 
         Returns:
             What is carried.
@@ -187,7 +198,9 @@ class BeamSearch:
             UserError: if there are phrases and a group has a single beam.
         """
         options = self._options
-        limits = output_limits(source_ids, max_length, options, prefix_ids)
+        limits = output_limits(
+            source_ids, max_length, options, prefix_ids, max_lengths
+        )
         # From here on, a group of beams is what a sentence is without groups.
         limits = ops.repeat(limits, options.num_groups)  # (B * G,)
         memory = self._model.encode(source_ids)

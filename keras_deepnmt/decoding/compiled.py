@@ -50,10 +50,10 @@ class CompiledFunction:
     def tensors(self, *arrays, **options):
         """Returns the function's result as tensors of the backend."""
         structure = arrays
-        arrays = [np.asarray(array) for array in keras.tree.flatten(arrays)]
+        arrays = [np.asarray(array) for array in _given(arrays)]
         numbers = _tensor_values(options)
         key = (
-            tuple((array.shape, array.dtype.str) for array in arrays),
+            str(keras.tree.map_structure(_shape_and_type, structure)),
             tuple(sorted(_with_tensors(options, [1] * len(numbers)).items())),
         )
         # Tensors, so that another value needs no other compilation.
@@ -68,10 +68,13 @@ class CompiledFunction:
         return self._compiled[key](*arrays)
 
     def _compile(self, structure, arrays, options):
-        num_arrays = len(keras.tree.flatten(structure))
+        num_arrays = len(_given(structure))
 
         def function(*tensors):
-            nests = keras.tree.pack_sequence_as(structure, tensors[:num_arrays])
+            given = iter(tensors[:num_arrays])
+            nests = keras.tree.map_structure(
+                lambda x: None if x is None else next(given), structure
+            )
             return self._function(
                 self._model,
                 *nests,
@@ -120,6 +123,15 @@ class CompiledFunction:
         if num_replicas(self._model) > 1:
             return shard_rows(self._model.distribution, search)
         return search
+
+
+def _given(nests):
+    """Lists the arrays in nests of arrays and `None`."""
+    return [x for x in keras.tree.flatten(nests) if x is not None]
+
+
+def _shape_and_type(x):
+    return None if x is None else (np.shape(x), str(np.asarray(x).dtype))
 
 
 def _tensor_values(options):
@@ -171,8 +183,9 @@ def compile_for(model, function, jit_compile=True):
             exported model, and JAX compiles nothing.
 
     Returns:
-        A `CompiledFunction`. It takes nests of NumPy arrays and the options,
-        and returns NumPy arrays in the structure that `function` returns.
+        A `CompiledFunction`. It takes nests of NumPy arrays, or `None` in
+        place of an array, and the options, and returns NumPy arrays in the
+        structure that `function` returns.
 
     Example:
     >>> search = compile_for(model, beam_search)

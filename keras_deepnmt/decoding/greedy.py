@@ -11,6 +11,7 @@ def greedy_search(
     model,
     source_ids,
     prefix_ids=None,
+    max_lengths=None,
     *,
     max_length,
     options=None,
@@ -27,6 +28,9 @@ def greedy_search(
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
             with, filled up with 0s. Defaults to none.
+        max_lengths: int tensor `(B,)`: maximum length of each translation, the
+            end id included, in place of the one that follows from its source;
+            0 where there is no other. Defaults to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`; `num_beams` is ignored, and the length
             penalty and its offset change only the reported score. Defaults to
@@ -53,7 +57,9 @@ def greedy_search(
     options = options or SearchOptions()
     search = GreedySearch(model, options.updated(num_beams=1, **search_options))
     max_length = loop_length(model, max_length)
-    carried = search.begin(source_ids, prefix_ids, max_length)
+    carried = search.begin(
+        source_ids, max_length, prefix_ids=prefix_ids, max_lengths=max_lengths
+    )
     outputs = search.outputs(search.advance(carried))
     return {name: value[:, 0] for name, value in outputs.items()}
 

@@ -94,12 +94,15 @@ def longest_output(source_length, options):
     return rounded + options.max_extra_tokens
 
 
-def output_limits(source_ids, max_length, options, prefix_ids=None):
+def output_limits(
+    source_ids, max_length, options, prefix_ids=None, max_lengths=None
+):
     """Returns the maximum number of tokens of each translation: int32 `(B,)`.
 
-    It includes the end id and is what `options` allow for the sentence's own
-    number of tokens, but at least one more than its prefix has, and at most
-    `max_length`; 0 for a row of padding, which only fills up a batch.
+    It includes the end id and is the sentence's own maximum length
+    `max_lengths` `(B,)` where that is above 0, otherwise what `options` allow
+    for its number of tokens. It is at least one more than its prefix has, and
+    at most `max_length`; 0 for a row of padding, which only fills up a batch.
 
     Example:
     >>> ids = np.array([[7, 3, 0], [0, 0, 0]])
@@ -109,6 +112,9 @@ def output_limits(source_ids, max_length, options, prefix_ids=None):
     check_ids(source_ids=source_ids)
     lengths = ops.sum(ops.cast(padding_mask(source_ids), "int32"), axis=1)
     limits = longest_output(lengths, options)
+    if max_lengths is not None:
+        own = ops.cast(max_lengths, "int32")
+        limits = ops.where(own > 0, own, limits)
     if prefix_ids is not None:
         check_ids(prefix_ids=prefix_ids)
         forced = ops.sum(ops.cast(padding_mask(prefix_ids), "int32"), axis=1)

@@ -56,10 +56,12 @@ class IndependentSearch:
     def begin(
         self,
         source_ids,
-        prefix_ids,
         max_length,
         length=None,
+        *,
+        prefix_ids=None,
         constraint_ids=None,
+        max_lengths=None,
     ):
         """Encodes the sources, as `BeamSearch.begin`.
 
@@ -70,7 +72,7 @@ class IndependentSearch:
             check_beams(self._options)
         number = self._num_hypotheses
         limits = output_limits(
-            source_ids, max_length, self._options, prefix_ids
+            source_ids, max_length, self._options, prefix_ids, max_lengths
         )
         limits = ops.repeat(limits, number)  # (B * K,)
         memory = self._model.encode(source_ids)

@@ -18,6 +18,7 @@ def sample_search(
     model,
     source_ids,
     prefix_ids=None,
+    max_lengths=None,
     *,
     max_length,
     options=None,
@@ -42,6 +43,9 @@ def sample_search(
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
             with, filled up with 0s. Defaults to none.
+        max_lengths: int tensor `(B,)`: maximum length of each translation, the
+            end id included, in place of the one that follows from its source;
+            0 where there is no other. Defaults to none.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions` that replace those of
@@ -63,7 +67,9 @@ def sample_search(
     options = (options or SearchOptions()).updated(**search_options)
     search = SampleSearch(model, options)
     max_length = loop_length(model, max_length)
-    carried = search.begin(source_ids, prefix_ids, max_length)
+    carried = search.begin(
+        source_ids, max_length, prefix_ids=prefix_ids, max_lengths=max_lengths
+    )
     return search.outputs(search.advance(carried))
 
 

@@ -1,10 +1,13 @@
 """The search that options ask for."""
 
+from keras import ops
+
 from keras_deepnmt.decoding.beam import BeamSearch
 from keras_deepnmt.decoding.greedy import GreedySearch
 from keras_deepnmt.decoding.hypotheses import loop_length
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.sampling import SampleSearch
+from keras_deepnmt.models.restricted_vocabulary import restrict_vocabulary
 
 
 def search(
@@ -12,6 +15,8 @@ def search(
     source_ids,
     prefix_ids=None,
     constraint_ids=None,
+    max_lengths=None,
+    candidate_ids=None,
     *,
     max_length,
     options=None,
@@ -26,6 +31,13 @@ def search(
             with, filled up with 0s. Defaults to none.
         constraint_ids: int tensor `(B, C, P)`: phrases that each translation
             contains, as for `beam_search`. Defaults to none.
+        max_lengths: int tensor `(B,)`: maximum length of each translation, as
+            for `beam_search`. Defaults to none.
+        candidate_ids: int tensor `(W,)`: the tokens that translations may
+            have, each once and the first four the special ids 0 to 3. The
+            probability of the others is 0, and their scores are not computed.
+            The tokens of `prefix_ids` and `constraint_ids` must be among them.
+            Defaults to all tokens.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions` that replace those of
@@ -46,22 +58,84 @@ def search(
     TensorShape([3, 1, 9])
     """
     options = (options or SearchOptions()).updated(**search_options)
-    chosen = search_stages(model, options)
+    chosen = search_stages(model, options, candidate_ids)
     max_length = loop_length(model, max_length)
     carried = chosen.begin(
-        source_ids, prefix_ids, max_length, constraint_ids=constraint_ids
+        source_ids,
+        max_length,
+        prefix_ids=prefix_ids,
+        constraint_ids=constraint_ids,
+        max_lengths=max_lengths,
     )
     return chosen.outputs(chosen.advance(carried))
 
 
-def search_stages(model, options):
+def search_stages(model, options, candidate_ids=None):
     """Returns the stages of the search that options ask for.
+
+    Args:
+        model: a model of this package.
+        options: `SearchOptions`.
+        candidate_ids: as in `search`.
 
     Returns:
         A `BeamSearch`, or another search with its methods.
     """
+    if candidate_ids is not None:
+        restricted = restrict_vocabulary(model, candidate_ids)
+        return _RestrictedSearch(
+            search_stages(restricted, options), candidate_ids
+        )
     if options.sampling:
         return SampleSearch(model, options)
     if options.num_beams == 1:
         return GreedySearch(model, options)
     return BeamSearch(model, options)
+
+
+class _RestrictedSearch:
+    """The stages of a search among some tokens, which are numbered anew.
+
+    Args:
+        stages: a `BeamSearch`, or another search with its methods.
+        candidate_ids: int tensor `(W,)`, the token of each number.
+    """
+
+    def __init__(self, stages, candidate_ids):
+        self._stages = stages
+        self._candidate_ids = ops.cast(candidate_ids, "int32")
+        self.advance = stages.advance
+        self.is_live = stages.is_live
+
+    def begin(
+        self,
+        source_ids,
+        max_length,
+        length=None,
+        *,
+        prefix_ids=None,
+        constraint_ids=None,
+        max_lengths=None,
+    ):
+        """Encodes the sources, as `BeamSearch.begin`."""
+        return self._stages.begin(
+            source_ids,
+            max_length,
+            length,
+            prefix_ids=self._numbers(prefix_ids),
+            constraint_ids=self._numbers(constraint_ids),
+            max_lengths=max_lengths,
+        )
+
+    def outputs(self, carried):
+        """Returns the result, with the ids of the whole vocabulary."""
+        found = self._stages.outputs(carried)
+        ids = ops.take(self._candidate_ids, found["ids"], axis=0)
+        return {**found, "ids": ids}
+
+    def _numbers(self, ids):
+        """Returns the numbers of ids; those of padding are 0."""
+        if ids is None:
+            return None
+        is_same = ops.equal(ids[..., None], self._candidate_ids)
+        return ops.cast(ops.argmax(is_same, axis=-1), "int32")

@@ -1,7 +1,5 @@
 """Searches a batch in stages: first all sentences, then those not yet over."""
 
-from collections import Counter
-
 import keras
 import numpy as np
 
@@ -47,14 +45,12 @@ class StagedSearch:
     more room. Each stage is compiled for few numbers of rows. The result is
     that of `search`.
 
-    The first batches of a shape are searched in one stage, which is one program
-    to compile. Without compilation, and under a strategy with several replicas,
-    all are.
+    Without compilation, and under a strategy with several replicas, there is
+    one stage.
 
     Args:
         model: a model of this package.
         compiled: bool. Whether XLA compiles it.
-        num_unstaged: int. Number of batches of a shape before there are stages.
 
     Example:
     >>> staged = StagedSearch(model)
@@ -63,11 +59,8 @@ class StagedSearch:
     (3, 2, 70)
     """
 
-    def __init__(self, model, compiled=True, num_unstaged=0):
+    def __init__(self, model, compiled=True):
         self._model = model
-        self._num_unstaged = num_unstaged
-        # Number of batches of each shape.
-        self._num_batches = Counter()
         self._has_stages = compiled and num_replicas(model) == 1
         self._whole = compile_for(model, search, compiled)
         self._first = compile_for(model, _run_first_stage, compiled)
@@ -91,6 +84,8 @@ class StagedSearch:
         source_ids,
         prefix_ids=None,
         constraint_ids=None,
+        max_lengths=None,
+        candidate_ids=None,
         *,
         options,
         max_length,
@@ -101,6 +96,8 @@ class StagedSearch:
             source_ids: int array `(B, S)`.
             prefix_ids: int array `(B, P)`, or `None`.
             constraint_ids: int array `(B, C, P)`, or `None`.
+            max_lengths: int array `(B,)`, or `None`.
+            candidate_ids: int array `(W,)`, or `None`.
             options: `SearchOptions`.
             max_length: int.
 
@@ -110,17 +107,17 @@ class StagedSearch:
         if self._model.max_length is not None:
             max_length = min(max_length, self._model.max_length)
         length = first_stage(source_ids.shape[1], max_length)
-        if constraint_ids is not None and prefix_ids is None:
-            # Compiled functions take arrays only; zeros are no beginning.
-            prefix_ids = np.zeros((len(source_ids), 1), "int32")
-        given = (source_ids, prefix_ids, constraint_ids)
-        arrays = [array for array in given if array is not None]
-        self._num_batches[source_ids.shape] += 1
-        is_rare = self._num_batches[source_ids.shape] <= self._num_unstaged
-        if not self._has_stages or is_rare or length == max_length:
-            return self._whole(*arrays, options=options, max_length=max_length)
+        given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
+        if not self._has_stages or length == max_length:
+            return self._whole(
+                source_ids, *given, options=options, max_length=max_length
+            )
         found, is_live, carried = self._first.tensors(
-            *arrays, options=options, length=length, max_length=max_length
+            source_ids,
+            *given,
+            options=options,
+            length=length,
+            max_length=max_length,
         )
         found = _with_length(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
@@ -130,14 +127,18 @@ class StagedSearch:
                 keras.ops.convert_to_numpy, carried
             )
             length = next_stage(length, max_length)
-            key = (source_ids.shape, length, options)
+            key = (source_ids.shape, length, options, np.shape(candidate_ids))
             number = self._num_rows(len(rows), len(taken), key)
             places = _filled(rows, len(taken), number)
             carried = _take_sentences(carried, places, len(taken))
             taken = taken[places]
             # Only the shape of the sources is used, for the report.
             outputs, is_live, carried = self._next.tensors(
-                source_ids[taken], carried, options=options, length=length
+                source_ids[taken],
+                carried,
+                candidate_ids,
+                options=options,
+                length=length,
             )
             outputs = _with_length(outputs, max_length)
             for name, values in outputs.items():
@@ -167,23 +168,32 @@ class StagedSearch:
 def _run_first_stage(
     model,
     source_ids,
-    prefix_ids=None,
-    constraint_ids=None,
+    prefix_ids,
+    constraint_ids,
+    max_lengths,
+    candidate_ids,
     *,
     options,
     length,
     max_length,
 ):
-    stages = search_stages(model, options)
+    stages = search_stages(model, options, candidate_ids)
     begun = stages.begin(
-        source_ids, prefix_ids, max_length, length, constraint_ids
+        source_ids,
+        max_length,
+        length,
+        prefix_ids=prefix_ids,
+        constraint_ids=constraint_ids,
+        max_lengths=max_lengths,
     )
     carried = stages.advance(begun)
     return stages.outputs(carried), stages.is_live(carried), carried
 
 
-def _run_next_stage(model, source_ids, carried, *, options, length):
-    stages = search_stages(model, options)
+def _run_next_stage(
+    model, source_ids, carried, candidate_ids, *, options, length
+):
+    stages = search_stages(model, options, candidate_ids)
     carried = stages.advance(carried, length)
     return stages.outputs(carried), stages.is_live(carried), carried
 

@@ -172,7 +172,7 @@ class ConvSeq2Seq(Seq2Seq):
             memory["source_embeddings"] = self.surface_dropout(words)
         return memory
 
-    def decode(self, target_ids, memory, cache=None, index=None):
+    def decode(self, target_ids, memory, cache=None, index=None, project=None):
         caches = LayerCaches(cache, index)
         words = run_target_embedding_layer(
             self.target_embedding_layer,
@@ -197,14 +197,17 @@ class ConvSeq2Seq(Seq2Seq):
                 layer_states, block_cache = block(*inputs, **options)
                 caches.update(block.name, block_cache)
         states = self.decoder_output(concatenate_states(layer_states))
-        scores = score_states(self, states, memory, cache)
+        scores = score_states(self, states, memory, cache, project)
         if cache is None:
             return scores
         return scores, caches.with_static(cache["static"])
 
-    def init_cache(self, memory, max_length, num_beams=1):
+    def init_cache(self, memory, max_length, num_beams=1, project=None):
         attended = {"key": memory["key"], "value": memory["value"]}
-        static = {"attention": attended, **init_output_cache(self, memory)}
+        static = {
+            "attention": attended,
+            **init_output_cache(self, memory, project),
+        }
         layers = {block.name: block for block in self.decoder_blocks}
         layers["embedding"] = self.target_embedding_layer
         batch_size = keras.ops.shape(memory["key"])[0]
@@ -214,6 +217,16 @@ class ConvSeq2Seq(Seq2Seq):
     def project(self, states):
         """Projects the decoder's output `(..., E)` to logits `(..., V)`."""
         return self.output_projection(self.output_dropout(states))
+
+    def projection_to(self, target_ids):
+        layer = self.output_projection
+        kernel = keras.ops.take(layer.kernel, target_ids, axis=1)
+        kernel = keras.ops.cast(kernel, layer.compute_dtype)  # (E, W)
+        if not layer.use_bias:
+            return lambda states: keras.ops.matmul(states, kernel)
+        bias = keras.ops.take(layer.bias, target_ids)
+        bias = keras.ops.cast(bias, layer.compute_dtype)
+        return lambda states: keras.ops.matmul(states, kernel) + bias
 
     def _add_positions(self, side, words, index):
         projection = getattr(self, f"{side}_projection")

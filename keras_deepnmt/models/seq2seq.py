@@ -87,7 +87,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """
         raise NotImplementedError
 
-    def decode(self, target_ids, memory, cache=None, index=None):
+    def decode(self, target_ids, memory, cache=None, index=None, project=None):
         """Scores the next token at each target position.
 
         Args:
@@ -95,19 +95,22 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             memory: dict from `encode`, leading axis B.
             cache: dict from `init_cache`.
             index: int scalar tensor. Position of this step.
+            project: function from decoder states `(..., D)` to logits, such
+                as `projection_to` returns. Defaults to the model's own.
 
         Returns:
             Scores `(B, T, V)`; with a cache `(scores, cache)`.
         """
         raise NotImplementedError
 
-    def init_cache(self, memory, max_length, num_beams=1):
+    def init_cache(self, memory, max_length, num_beams=1, project=None):
         """Makes the cache for step-by-step decoding.
 
         Args:
             memory: dict from `encode`.
             max_length: int or scalar tensor. Number of target positions.
             num_beams: int or scalar tensor. Hypotheses K per sentence.
+            project: as in `decode`.
 
         Returns:
             Dict of nested dicts of tensors. `"static"` ones have a row per
@@ -118,6 +121,18 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             re-orders only the table `"ancestors"` `(B, K, M)` in it, the number
             that each hypothesis had at each position (`masks.ancestor_mask`),
             which there is only if `num_beams` is not 1.
+        """
+        raise NotImplementedError
+
+    def projection_to(self, target_ids):
+        """Restricts the projection to logits to some target tokens.
+
+        Args:
+            target_ids: int tensor `(W,)`.
+
+        Returns:
+            Function from decoder states `(..., D)` to logits `(..., W)`, the
+            columns of the model's own that belong to these tokens.
         """
         raise NotImplementedError
 

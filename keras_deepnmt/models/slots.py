@@ -125,10 +125,11 @@ def run_target_embedding_layer(layer, embeddings, caches):
     return embeddings
 
 
-def init_output_cache(model, memory):
+def init_output_cache(model, memory, project=None):
     """Computes the static cache of the output fusion, once per sentence.
 
-    Returns `{"output_fusion": cache}`, an empty dict for an empty slot.
+    `project` replaces the model's own. Returns `{"output_fusion": cache}`, an
+    empty dict for an empty slot.
     """
     if model.output_fusion is None:
         return {}
@@ -137,23 +138,25 @@ def init_output_cache(model, memory):
             memory["output"],
             memory["source_embeddings"],
             memory_padding_mask=memory["padding_mask"],
-            project=model.project,
+            project=project or model.project,
         )
     }
 
 
-def score_states(model, states, memory, cache):
+def score_states(model, states, memory, cache, project=None):
     """Computes the scores of the next tokens from decoder states `(B, T, D)`.
 
-    Scores `(B, T, V)` are logits, or the output of the output fusion.
+    Scores `(B, T, V)` are logits, or the output of the output fusion. `project`
+    replaces the model's own.
     """
+    project = project or model.project
     if model.output_fusion is None:
-        return model.project(states)
+        return project(states)
     return model.output_fusion(
         states,
         memory["output"],
         memory["source_embeddings"],
         memory_padding_mask=memory["padding_mask"],
         static_cache=cache and cache["static"]["output_fusion"],
-        project=model.project,
+        project=project,
     )

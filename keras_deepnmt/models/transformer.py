@@ -220,7 +220,7 @@ class Transformer(Seq2Seq):
             memory["source_embeddings"] = embeddings
         return memory
 
-    def decode(self, target_ids, memory, cache=None, index=None):
+    def decode(self, target_ids, memory, cache=None, index=None, project=None):
         caches = LayerCaches(cache, index)
         x = self._embed_target(target_ids, caches, index)
 
@@ -252,17 +252,17 @@ class Transformer(Seq2Seq):
         caches.update("aggregation", aggregation_cache)
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
-        scores = score_states(self, x, memory, cache)
+        scores = score_states(self, x, memory, cache, project)
         if cache is None:
             return scores
         return scores, caches.with_static(cache["static"])
 
-    def init_cache(self, memory, max_length, num_beams=1):
+    def init_cache(self, memory, max_length, num_beams=1, project=None):
         static = {
             block.name: block.static_cache(memory_of(block, memory))
             for block in self.decoder_blocks
         }
-        static |= init_output_cache(self, memory)
+        static |= init_output_cache(self, memory, project)
         layers = {block.name: block for block in self.decoder_blocks}
         layers["embedding"] = self.target_embedding_layer
         layers["aggregation"] = self.decoder_aggregation
@@ -282,6 +282,16 @@ class Transformer(Seq2Seq):
     def project(self, states):
         """Projects decoder states `(..., D)` to logits `(..., V)`."""
         return self.target_embedding(states, reverse=True)
+
+    def projection_to(self, target_ids):
+        embedding = self.target_embedding
+        if embedding.tie_weights:
+            kernel = ops.take(embedding.embeddings, target_ids, axis=0)
+            kernel = ops.transpose(kernel)
+        else:
+            kernel = ops.take(embedding.reverse_embeddings, target_ids, axis=1)
+        kernel = ops.cast(kernel, embedding.compute_dtype)  # (D, W)
+        return lambda states: ops.matmul(states, kernel)
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}

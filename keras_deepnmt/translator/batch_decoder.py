@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from keras_deepnmt.data.shortlists import Shortlists
 from keras_deepnmt.decoding.batches import (
     length_batches,
     most_rows,
     padded_batch,
     padded_length,
-    padded_phrases,
     padded_rows,
 )
 from keras_deepnmt.decoding.compiled import compile_for
@@ -20,6 +20,8 @@ from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 from keras_deepnmt.translator.batch_limits import BatchLimits
+from keras_deepnmt.translator.candidate_tokens import CandidateTokens
+from keras_deepnmt.translator.given_rows import GivenRows
 from keras_deepnmt.translator.invalid_numbers import no_probabilities
 from keras_deepnmt.translator.prepared_shapes import PreparedShapes
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
@@ -42,12 +44,16 @@ class BatchDecoder:
         limits: BatchLimits,
         max_source_length: int,
         compiled: bool = True,
+        shortlists: Shortlists | None = None,
     ):
         self.model = model
         self.target_tokenizer = target_tokenizer
         self.limits = limits
         self.max_source_length = max_source_length
         self._search = StagedSearch(model, compiled)
+        self._candidates = CandidateTokens(
+            shortlists, model.target_vocabulary_size
+        )
         self._shapes = PreparedShapes(compiled and num_replicas(model) == 1)
         self._score_targets = compile_for(model, score_targets, compiled)
 
@@ -74,10 +80,11 @@ class BatchDecoder:
             self.limits.batch_tokens,
             lambda length: self._search_tokens(length, options),
         )
+        by_batch = [[rows[place] for place in places] for places in batches]
         self._shapes.plan(
-            self._least_shape([rows[place] for place in places], options)
-            for places in batches
+            self._least_shape(batch, options) for batch in by_batch
         )
+        self._candidates.plan(by_batch)
         return batches
 
     def pair_batches(
@@ -94,25 +101,22 @@ class BatchDecoder:
         self,
         source_ids: np.ndarray,
         options: SearchOptions,
-        prefix_ids: np.ndarray | None = None,
-        constraint_ids: np.ndarray | None = None,
+        **given: np.ndarray | None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        Translations begin with the tokens `prefix_ids` `(B, P)` and contain the
-        phrases `constraint_ids` `(B, C, P)`. Returns what `decoding.search`
+        `given` are the optional arrays of `decoding.search`. Returns what it
         returns.
         """
         max_length = longest_output(source_ids.shape[1], options)
-        if prefix_ids is not None:
-            max_length = max(max_length, prefix_ids.shape[1] + 1)
+        if "prefix_ids" in given:
+            max_length = max(max_length, given["prefix_ids"].shape[1] + 1)
+        if "max_lengths" in given:
+            own = padded_length(int(given["max_lengths"].max()))
+            max_length = max(max_length, own)
         self._shapes.wait_for(source_ids.shape)
         return self._search(
-            source_ids,
-            prefix_ids,
-            constraint_ids,
-            options=options,
-            max_length=max_length,
+            source_ids, options=options, max_length=max_length, **given
         )
 
     def prepare(
@@ -131,6 +135,7 @@ class BatchDecoder:
                 shape,
                 lambda shape=shape: self._search(
                     np.full(shape, PADDING_ID, "int32"),
+                    candidate_ids=self._candidates.of_padding(),
                     options=options,
                     max_length=longest_output(shape[1], options),
                 ),
@@ -141,30 +146,22 @@ class BatchDecoder:
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
         num_hypotheses: int,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        constraints: Sequence[Sequence[Sequence[int]]] | None = None,
+        given: GivenRows,
     ) -> list[list[Hypothesis]]:
         """Returns up to `num_hypotheses` translations of each source row.
 
-        They are sorted, best first, begin with the prefixes, rows of ids, and
-        contain the phrases of `constraints`.
+        They are sorted, best first, and have what is `given` for them.
 
         Raises:
             UserError: if the model computes NaN, or the options allow no
                 phrases.
         """
         size, length = self._shape(rows, options)
-        prefix_ids = None
-        if prefixes is not None and any(map(len, prefixes)):
-            prefix_ids = self._padded(prefixes, size, self.model.max_length)
-        constraint_ids = None
-        if constraints is not None and any(map(len, constraints)):
-            constraint_ids = padded_phrases(constraints, size)
         outputs = self.search(
             padded_batch(rows, size, length),
             options,
-            prefix_ids,
-            constraint_ids,
+            candidate_ids=self._candidates.of(rows, given.token_ids()),
+            **given.arrays(size, self.model.max_length),
         )
         return [
             self._hypotheses_of(outputs, row, num_hypotheses)

@@ -67,5 +67,6 @@ def join_translators(
         batch_tokens=first.batch_tokens,
         max_source_length=min(t.max_source_length for t in translators),
         compiled=first.compiled,
+        shortlists=first.shortlists,
         on_truncated=first.on_truncated,
     )

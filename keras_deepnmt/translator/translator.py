@@ -19,13 +19,12 @@ from keras_deepnmt.translator.batch_limits import (
     BatchLimitAttributes,
     BatchLimits,
 )
+from keras_deepnmt.translator.given_rows import given_rows
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 from keras_deepnmt.translator.rows import (
     as_pairs,
     as_sentences,
     label_rows,
-    phrase_rows,
-    prefix_rows,
     print_truncated,
     refuse_one_sentence,
     source_rows,
@@ -34,6 +33,7 @@ from keras_deepnmt.translator.trained_run import read_run
 from keras_deepnmt.translator.vocabularies import check_vocabularies
 
 if TYPE_CHECKING:
+    from keras_deepnmt.data.shortlists import Shortlists
     from keras_deepnmt.data.tokenizers import Tokenizer
     from keras_deepnmt.models.seq2seq import Seq2Seq
 
@@ -65,6 +65,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             Defaults to the model's position range, or 1,024 tokens if it has
             none.
         compiled: if `False`, plain graphs are run, as in an exported model.
+        shortlists: `data.Shortlists` of the vocabularies. With them a batch is
+            searched with the tokens that its source words are likely to be
+            translated by, which is faster; probabilities are those given that
+            a token is one of these. Defaults to the whole vocabulary.
         on_truncated: called with the places, from 0, of the truncated sources
             among the texts of a call. Defaults to a warning on standard error.
         **search_options: fields of `decoding.SearchOptions`, such as
@@ -98,21 +102,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         batch_tokens: int | None = None,
         max_source_length: int | None = None,
         compiled: bool = True,
+        shortlists: "Shortlists | None" = None,
         on_truncated: Callable[[list[int]], None] | None = None,
         **search_options: Any,
     ):
-        check_vocabularies(model, source_tokenizer, target_tokenizer)
+        check_vocabularies(
+            model, source_tokenizer, target_tokenizer, shortlists
+        )
         self.model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.options = (options or SearchOptions()).updated(**search_options)
         self.batch_limits = BatchLimits(batch_size, batch_tokens)
-        limits = (max_source_length, model.max_length)
-        self.max_source_length = min(
-            (limit for limit in limits if limit is not None),
-            default=MAX_SOURCE_LENGTH,
-        )
+        limits = filter(None, (max_source_length, model.max_length))
+        self.max_source_length = min(limits, default=MAX_SOURCE_LENGTH)
         self.compiled = compiled
+        self.shortlists = shortlists
         self.on_truncated = on_truncated
         self.num_truncated = 0
         self._decoder = BatchDecoder(
@@ -121,6 +126,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self.batch_limits,
             self.max_source_length,
             compiled,
+            shortlists,
         )
 
     @classmethod
@@ -171,6 +177,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             batch_tokens=self.batch_tokens,
             max_source_length=self.max_source_length,
             compiled=False,
+            shortlists=self.shortlists,
             on_truncated=self.on_truncated,
         )
 
@@ -212,6 +219,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_progress: Callable[[int], None] | None = None,
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
+        max_lengths: int | None = None,
     ) -> str: ...
 
     @overload
@@ -221,20 +229,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_progress: Callable[[int], None] | None = None,
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
+        max_lengths: Iterable[int] | None = None,
     ) -> list[str]: ...
 
-    def translate(
-        self, texts, on_progress=None, prefixes=None, constraints=None
-    ):
+    def translate(self, texts, on_progress=None, **given):
         """Translates sentences.
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has an
                 empty translation.
             on_progress: called with the number of sentences just translated.
-            prefixes: Texts that the translations must begin with, one for each
-                sentence; an empty one leaves the beginning free.
-            constraints: Lists of phrases that the translations must contain.
+            **given: what is asked of each translation, a list with one value
+                for each sentence, or the value for a string: `prefixes`, texts
+                that translations must begin with, empty for any; `constraints`,
+                lists of phrases that they must contain; `max_lengths`, maximum
+                numbers of tokens, the end token included, in place of what the
+                options allow, 0 for no own one.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
@@ -243,11 +253,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         Raises:
             TypeError: if a sentence is no string.
             UserError: if the model computes NaN, there are other numbers of
-                prefixes or constraints, or the options allow no constraints.
+                prefixes, constraints or lengths than of sentences, or the
+                options allow no constraints.
         """
-        nbest = self.translate_nbest(
-            texts, 1, on_progress, prefixes, constraints
-        )
+        nbest = self.translate_nbest(texts, 1, on_progress, **given)
         if isinstance(texts, str):
             return nbest[0].text
         return [hypotheses[0].text for hypotheses in nbest]
@@ -283,6 +292,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_progress: Callable[[int], None] | None = None,
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
+        max_lengths: int | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -293,16 +303,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_progress: Callable[[int], None] | None = None,
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
+        max_lengths: Iterable[int] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
-    def translate_nbest(
-        self,
-        texts,
-        num_hypotheses,
-        on_progress=None,
-        prefixes=None,
-        constraints=None,
-    ):
+    def translate_nbest(self, texts, num_hypotheses, on_progress=None, **given):
         """Returns several translations of each sentence, best first.
 
         Args:
@@ -311,8 +315,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_hypotheses: Number of translations. If it is greater than
                 `num_beams`, the search uses that many beams.
             on_progress: called with the number of sentences just translated.
-            prefixes: as in `translate`.
-            constraints: as in `translate`.
+            **given: as in `translate`.
 
         Returns:
             For each sentence a list of at most `num_hypotheses` translations;
@@ -332,15 +335,19 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_beams=max(self.options.num_beams, num_hypotheses)
         )
         sentences, is_one = as_sentences(texts)
-        if is_one and constraints is not None:
-            constraints = [constraints]
+        if is_one:
+            given = {
+                name: value if value is None else [value]
+                for name, value in given.items()
+            }
+        rows = given_rows(
+            self.target_tokenizer,
+            len(sentences),
+            self.model.max_length,
+            **given,
+        )
         nbest = self._nbest(
-            sentences,
-            num_hypotheses,
-            options,
-            on_progress,
-            prefixes,
-            constraints,
+            sentences, num_hypotheses, options, on_progress, rows
         )
         return nbest[0] if is_one else nbest
 
@@ -397,15 +404,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(
-        self, texts, num_hypotheses, options, on_progress, prefixes, constraints
-    ):
+    def _nbest(self, texts, num_hypotheses, options, on_progress, given):
         rows, truncated = self._source_rows(texts)
-        tokenizer, number = self.target_tokenizer, len(texts)
-        prefixes = prefix_rows(
-            tokenizer, prefixes, number, self.model.max_length
-        )
-        constraints = phrase_rows(tokenizer, constraints, number)
         nbest = [[Hypothesis("", 0.0, 0.0, (END_ID,))] for _ in texts]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
@@ -413,7 +413,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             on_progress(len(texts) - len(numbers))
         sources = [rows[number] for number in numbers]
         batches = self._decoder.source_batches(sources, options)
-        if not any(prefixes) and not any(constraints):
+        if given.is_empty:
             self._decoder.prepare(
                 [[sources[place] for place in places] for places in batches],
                 options,
@@ -424,8 +424,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 [rows[number] for number in batch],
                 options,
                 num_hypotheses,
-                [prefixes[number] for number in batch],
-                [constraints[number] for number in batch],
+                given.of(batch),
             )
             for number, hypotheses in zip(batch, translations, strict=True):
                 nbest[number] = hypotheses

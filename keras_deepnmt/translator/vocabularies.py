@@ -1,12 +1,23 @@
-"""Checks that tokenizers belong to a model."""
+"""Checks that tokenizers and shortlists belong to a model."""
 
 
-def check_vocabularies(model, source_tokenizer, target_tokenizer) -> None:
-    """Refuses tokenizers that do not have the vocabularies of the model.
+def check_vocabularies(
+    model, source_tokenizer, target_tokenizer, shortlists=None
+) -> None:
+    """Refuses what does not have the vocabularies of the model.
 
     Raises:
         ValueError: if a size differs.
     """
+    if shortlists is not None:
+        found = (len(shortlists.by_source), shortlists.target_vocabulary_size)
+        sizes = (model.source_vocabulary_size, model.target_vocabulary_size)
+        if found != sizes:
+            raise ValueError(
+                "`shortlists` must have the vocabularies of `model`. Received: "
+                f"shortlists of {found[0]} source and {found[1]} target tokens "
+                f"for a model of {sizes[0]} and {sizes[1]}"
+            )
     for side, tokenizer, size in (
         ("source", source_tokenizer, model.source_vocabulary_size),
         ("target", target_tokenizer, model.target_vocabulary_size),

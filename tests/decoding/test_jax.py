@@ -10,12 +10,14 @@ import pytest
 FOLDER = Path(__file__).parent
 FILES = (
     "test_beam_search",
+    "test_candidate_tokens",
     "test_required_phrases",
     "test_coverage_penalty",
     "test_diverse_beam_search",
     "test_ensemble",
     "test_length_limits",
     "test_next_tokens",
+    "test_own_max_lengths",
     "test_patience",
     "test_prefixes",
     "test_sampling",

@@ -56,7 +56,7 @@ def assert_same(found, expected):
 )
 def test_result_is_that_of_one_stage(model, changes):
     options = OPTIONS.updated(**changes)
-    staged = StagedSearch(model, num_unstaged=0)
+    staged = StagedSearch(model)
     found = staged(sources(), options=options, max_length=MAX_LENGTH)
     whole = compile_for(model, search)
     assert_same(found, whole(sources(), options=options, max_length=MAX_LENGTH))
@@ -66,7 +66,7 @@ def test_given_beginnings_stay(model):
     prefixes = np.zeros((len(LENGTHS), 3), "int32")
     prefixes[1, :2] = 5
     prefixes[6] = 6
-    found = StagedSearch(model, num_unstaged=0)(
+    found = StagedSearch(model)(
         sources(), prefixes, options=OPTIONS, max_length=MAX_LENGTH
     )
     expected = compile_for(model, search)(
@@ -81,7 +81,7 @@ def test_phrases_and_coverage_stay(model):
     phrases[1, 0, 0] = 5
     phrases[5:7] = [[6, 4], [5, 0]]
     options = OPTIONS.updated(num_beams=3, coverage_penalty=0.5)
-    found = StagedSearch(model, num_unstaged=0)(
+    found = StagedSearch(model)(
         sources(), None, phrases, options=options, max_length=MAX_LENGTH
     )
     expected = compile_for(model, search)(
@@ -99,7 +99,7 @@ def test_phrases_and_coverage_stay(model):
 
 
 def test_only_sentences_that_go_on_are_computed(model):
-    staged = StagedSearch(model, num_unstaged=0)
+    staged = StagedSearch(model)
     shapes = []
     staged.report_compilations(shapes.append)
     # One of 16 sentences does not end in the first stage.

@@ -46,8 +46,10 @@ def read_run(folder, run, text):
         MAX_LENGTH,
         write_model,
     )
+    from keras_deepnmt.translator.trained_run import read_summary
     from keras_deepnmt.translator.translator import Translator
 
+    summary = read_summary(run)
     translator = Translator.load(run)
     write_model(translator.model, folder)
     lines = Path(text).read_text(encoding="utf-8").splitlines()
@@ -66,7 +68,8 @@ def read_run(folder, run, text):
         )
     found = {
         "run": str(run),
-        "name": json.loads((Path(run) / "run.json").read_text())["name"],
+        "name": summary["name"],
+        "updates": summary["steps"],
         "lines": [lines[number] for number in order],
         "sources": [rows[number] for number in order],
         "max_length": longest + extra,

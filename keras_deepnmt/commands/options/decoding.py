@@ -1,6 +1,7 @@
 """The options of every command that translates."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from jsonargparse import Namespace
@@ -101,6 +102,21 @@ def add_checkpoint(parser: VerbParser) -> None:
     )
 
 
+def add_shortlist(parser: VerbParser) -> None:
+    """Adds `--shortlist`."""
+    parser.add_argument(
+        "--shortlist",
+        type=str,
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="Search each batch with the target tokens that its source tokens "
+        "are likely to be translated by, which is faster: those in a file that "
+        "`deepnmt prepare` wrote, or in the run's copy of it. Default: all "
+        "tokens.",
+    )
+
+
 def option_name(name: str) -> str:
     """Returns the command-line option of a field: `--num-beams`."""
     return f"--{name.replace('_', '-')}"
@@ -151,6 +167,8 @@ def load_translator(options: Namespace) -> "Translator":
             given[name] = options[name]
     start_backend()
     folders = options.get("runs") or [options.run]
+    if options.get("shortlist") is not None:
+        given["shortlists"] = _load_shortlists(options.shortlist, folders[0])
     if options.get("ensemble_weights") and len(folders) == 1:
         raise UserError("--ensemble-weights needs several runs.")
     checkpoint = options.get("checkpoint")
@@ -162,6 +180,21 @@ def load_translator(options: Namespace) -> "Translator":
     return join_translators(
         translators, options.ensemble_weights, options.ensemble_mean
     )
+
+
+def _load_shortlists(file, folder):
+    from keras_deepnmt.data.shortlists import SHORTLIST_FILE, Shortlists
+
+    if file:
+        return Shortlists.load(file)
+    own = Path(folder) / SHORTLIST_FILE
+    if not own.is_file():
+        raise UserError(
+            f"--shortlist: {folder} has no {SHORTLIST_FILE}. Prepare its "
+            "corpus with `data.shortlist_targets=50` into a new folder, and "
+            f"name that folder's {SHORTLIST_FILE} here."
+        )
+    return Shortlists.load(own)
 
 
 def _load(folder, checkpoint, given):

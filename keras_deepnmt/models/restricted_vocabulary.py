@@ -1,0 +1,69 @@
+"""A model that translates with some of its target tokens."""
+
+from keras import ops
+
+from keras_deepnmt.models.ensemble import Ensemble
+
+
+def restrict_vocabulary(model, target_ids):
+    """Returns a model with a part of the target vocabulary.
+
+    Args:
+        model: a model of this package, or an ensemble of them.
+        target_ids: int tensor `(W,)`: the tokens that are left, each once and
+            the first four the special ids 0 to 3.
+
+    Returns:
+        What searches use of a model. Its target ids are places in
+        `target_ids`. Its probabilities are those of the model given that the
+        next token is one of them; of a model that fuses two distributions, the
+        fusion of both so restricted.
+
+    Raises:
+        ValueError: if `target_ids` has not one dimension of at least 5.
+
+    Example:
+    >>> restricted = restrict_vocabulary(model, np.array([0, 1, 2, 3, 7, 9]))
+    >>> restricted.target_vocabulary_size
+    6
+    """
+    shape = tuple(target_ids.shape)
+    if len(shape) != 1 or shape[0] < 5:
+        raise ValueError(
+            "`target_ids` must have the shape (number of tokens,), with the "
+            "ids 0 to 3 and at least one more. Received: shape "
+            f"{shape}"
+        )
+    if isinstance(model, Ensemble):
+        return Ensemble(
+            [_Restricted(member, target_ids) for member in model.models],
+            model.weights_of_models,
+            model.mean,
+        )
+    return _Restricted(model, target_ids)
+
+
+class _Restricted:
+    """A single model with a part of the target vocabulary."""
+
+    def __init__(self, model, target_ids):
+        self._model = model
+        self._target_ids = ops.cast(target_ids, "int32")
+        # Once for all steps of a search.
+        self._project = model.projection_to(self._target_ids)
+        self.source_vocabulary_size = model.source_vocabulary_size
+        self.target_vocabulary_size = target_ids.shape[0]
+        self.max_length = model.max_length
+        self.encode = model.encode
+        self.log_probs = model.log_probs
+
+    def init_cache(self, memory, max_length, num_beams=1):
+        return self._model.init_cache(
+            memory, max_length, num_beams, project=self._project
+        )
+
+    def decode(self, target_ids, memory, cache=None, index=None):
+        ids = ops.take(self._target_ids, target_ids, axis=0)
+        return self._model.decode(
+            ids, memory, cache, index, project=self._project
+        )
