@@ -23,6 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_rows, provenance
 from benchmarks.speed.measuring.decoding_cases import SIZES, random_case
+from benchmarks.speed.measuring.profile_rows import (
+    print_profile,
+    rows_of_kinds,
+)
 from benchmarks.speed.measuring.training_steps import PEAK_SIZE, matrix_product
 from benchmarks.speed.step_profile import (
     median_seconds,
@@ -146,15 +150,7 @@ def profile(name, rounds):
         "peak_gflops": round(peak / 1e9, 1),
         "limit_ms": round(flops / peak * 1e3, 1),
     }
-    return [
-        {
-            **columns,
-            "kind": kind,
-            "milliseconds": round(milliseconds, 2),
-            "share": round(milliseconds / total.total(), 4),
-        }
-        for kind, milliseconds in total.most_common()
-    ]
+    return rows_of_kinds(columns, total)
 
 
 def main():
@@ -172,13 +168,7 @@ def main():
     for name in [options.only] if options.only else SIZES:
         rows = profile(name, options.rounds)
         append_rows(options.output, rows)
-        first = rows[0]
-        print(
-            f"{name}: {first['search_ms_median']} ms, matrix products at the "
-            f"peak {first['limit_ms']} ms"
-        )
-        for row in rows:
-            print(f"{100 * row['share']:5.1f} %  {row['kind']}")
+        print_profile(name, rows, "search_ms_median")
 
 
 if __name__ == "__main__":

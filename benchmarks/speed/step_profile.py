@@ -28,6 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_rows, provenance
 from benchmarks.shared.step_flops import step_flops
+from benchmarks.speed.measuring.profile_rows import (
+    print_profile,
+    rows_of_kinds,
+)
 from benchmarks.speed.measuring.training_steps import (
     CONFIGURATIONS,
     PEAK_SIZE,
@@ -182,16 +186,7 @@ def profile(name, rounds):
         "peak_gflops": round(peak / 1e9, 1),
         "limit_ms": round(step_flops(sizes) / peak * 1e3, 1),
     }
-    total = sum(kinds.values())
-    return [
-        {
-            **columns,
-            "kind": kind,
-            "milliseconds": round(milliseconds, 2),
-            "share": round(milliseconds / total, 4),
-        }
-        for kind, milliseconds in kinds.items()
-    ]
+    return rows_of_kinds(columns, kinds)
 
 
 def main():
@@ -209,13 +204,7 @@ def main():
     for name in [options.only] if options.only else PROFILED:
         rows = profile(name, options.rounds)
         append_rows(options.output, rows)
-        first = rows[0]
-        print(
-            f"{name}: {first['step_ms_median']} ms, matrix products at the "
-            f"peak {first['limit_ms']} ms"
-        )
-        for row in rows:
-            print(f"{100 * row['share']:5.1f} %  {row['kind']}")
+        print_profile(name, rows, "step_ms_median")
 
 
 if __name__ == "__main__":

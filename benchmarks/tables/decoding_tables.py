@@ -81,6 +81,7 @@ def decoding_tables():
         ),
         *_steps(lengths),
         *_latency(),
+        *_cheaper(),
         *_presets(),
     ]
 
@@ -179,6 +180,40 @@ def _latency():
         },
         "One sentence of 24 tokens, 4 beams, with imports, loading and "
         "compilation, without a cache of compilations.",
+    )
+
+
+def _cheaper():
+    """What shortlists and int8 weights gain and cost."""
+    rows = read_rows(RESULTS / "cheaper_decoding.csv")
+    rows = newest_rows(rows, "workload", "variant", "candidates")
+    return table_section(
+        "Translation with vocabulary shortlists and int8 weights",
+        rows,
+        {
+            "model": lambda row: (
+                f"`{row['workload']}`, {count(row['updates'])} updates"
+                if row["updates"]
+                else row["workload"]
+            ),
+            "variant": lambda row: row["variant"],
+            "tokens": lambda row: (
+                count(row["candidates"]) if row["candidates"] else "all"
+            ),
+            "sentences/s": lambda row: _short(
+                row["sentences_per_second_median"]
+            ),
+            "relative to all tokens, float32": lambda row: (
+                f"{ratio(row['ratio_median'])} ({ratio_range(row, 'ratio')})"
+            ),
+            "equal translations": lambda row: _percent(
+                row["equal_translations"]
+            ),
+            "BLEU": lambda row: decimals(row["bleu"], 2),
+        },
+        "Tokens are the likely ones of a batch, without those that fill up "
+        "their number. Random weights have no likely tokens, so equal "
+        "translations mean nothing there.",
     )
 
 

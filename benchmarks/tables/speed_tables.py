@@ -250,17 +250,23 @@ def _translation_start():
             "recipe": lambda row: f"`{row['recipe']}`",
             "lines": lambda row: row["lines"],
             "source tokens": lambda row: row["tokens"],
-            "plain graphs (s)": lambda row: decimals(
-                row["plain_seconds_median"], 1
+            "plain graphs (s)": lambda row: _start_seconds(row, "plain"),
+            "compiled, empty cache (s)": lambda row: _start_seconds(
+                row, "compiled"
             ),
-            "compiled, empty cache (s)": lambda row: decimals(
-                row["compiled_seconds_median"], 1
-            ),
-            "compiled, cache of the command before (s)": lambda row: decimals(
-                row["cached_seconds_median"], 1
+            "compiled, cache of the command before (s)": lambda row: (
+                _start_seconds(row, "cached")
             ),
         },
+        "Seconds of the processor, over all cores, and those that passed.",
     )
+
+
+def _start_seconds(row, way):
+    """Formats processor seconds, and the elapsed ones where they are known."""
+    processor = decimals(row[f"{way}_seconds_median"], 1)
+    elapsed = decimals(row[f"{way}_elapsed_median"], 1)
+    return f"{processor}, {elapsed}" if elapsed else processor
 
 
 def _quickstart():
