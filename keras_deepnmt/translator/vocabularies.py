@@ -1,5 +1,7 @@
 """Checks that tokenizers and shortlists belong to a model."""
 
+from keras_deepnmt.errors import UserError
+
 
 def check_vocabularies(
     model, source_tokenizer, target_tokenizer, shortlists=None
@@ -7,16 +9,18 @@ def check_vocabularies(
     """Refuses what does not have the vocabularies of the model.
 
     Raises:
-        ValueError: if a size differs.
+        ValueError: if the size of a tokenizer differs.
+        UserError: if one of the shortlists does.
     """
     if shortlists is not None:
         found = (len(shortlists.by_source), shortlists.target_vocabulary_size)
         sizes = (model.source_vocabulary_size, model.target_vocabulary_size)
         if found != sizes:
-            raise ValueError(
-                "`shortlists` must have the vocabularies of `model`. Received: "
+            raise UserError(
+                "Shortlists must have the vocabularies of the model. Received: "
                 f"shortlists of {found[0]} source and {found[1]} target tokens "
-                f"for a model of {sizes[0]} and {sizes[1]}"
+                f"for a model of {sizes[0]} and {sizes[1]}. Prepare them with "
+                "the model's tokenizers."
             )
     for side, tokenizer, size in (
         ("source", source_tokenizer, model.source_vocabulary_size),
