@@ -5,6 +5,8 @@
 * averaged runs and preset folders have a copy of the run's, or none
 """
 
+import shutil
+
 import pytest
 
 from keras_deepnmt.data import Shortlists, prepare_corpus
@@ -61,12 +63,13 @@ class Begun(Exception):
     """Ends a run at its first update."""
 
 
+def begin(loop):
+    raise Begun
+
+
 def test_a_new_run_has_them_from_its_beginning(
     recipe_file, with_shortlists, prepared_dir, tmp_path, monkeypatch
 ):
-    def begin(self):
-        raise Begun
-
     monkeypatch.setattr(TrainingLoop, "run", begin)
     run = RunFolder(tmp_path / "run")
     for folder, restart in (
@@ -86,26 +89,26 @@ def test_a_new_run_has_them_from_its_beginning(
 
 
 def test_a_finished_run_keeps_its_own_until_it_is_replaced(
-    recipe_file, with_shortlists, prepared_dir, tmp_path, without_search
+    recipe_file, run_dir, prepared_dir, tmp_path, without_search
 ):
-    run, recipe = RunFolder(tmp_path / "run"), load_recipe(recipe_file, SHORT)
-    expected = (with_shortlists / "shortlist.npz").read_bytes()
+    run = RunFolder(shutil.copytree(run_dir, tmp_path / "run"))
+    expected = run.shortlist_file.read_bytes()
 
-    def train_on(folder):
-        options = {"prepared_dir": folder, "restart": True, "quiet": True}
-        train(recipe, run.directory, **options)
+    def train_again():
+        train(
+            load_recipe(recipe_file, SHORT),
+            run.directory,
+            prepared_dir=prepared_dir,
+            restart=True,
+            quiet=True,
+        )
 
-    train_on(with_shortlists)
     with pytest.MonkeyPatch.context() as patch:
-
-        def begin(self):
-            raise Begun
-
         patch.setattr(TrainingLoop, "run", begin)
         with pytest.raises(Begun):
-            train_on(prepared_dir)
+            train_again()
     assert run.shortlist_file.read_bytes() == expected
-    train_on(prepared_dir)
+    train_again()
     assert run.is_finished() and not run.shortlist_file.exists()
     with pytest.MonkeyPatch.context() as patch:
         # Its translations do not matter here.
