@@ -45,6 +45,7 @@ from keras_deepnmt.data.preparation.tokenizer_training import (
     train_tokenizer as train_tokenizer,
 )
 from keras_deepnmt.data.prepared_data import PreparedData as PreparedData
+from keras_deepnmt.data.shortlists import Shortlists as Shortlists
 from keras_deepnmt.data.tokenizers import Tokenizer as Tokenizer
 
 Cell = BatchShape

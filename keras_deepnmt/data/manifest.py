@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_sha256, write_json
 
@@ -72,7 +73,7 @@ def read_manifest(directory: str | Path) -> dict:
 def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
     """Lists the files of the manifest that are missing or were changed.
 
-    These are tokenizers, shards and the texts of held-out splits.
+    These are tokenizers, shards, shortlists and the texts of held-out splits.
 
     Example:
     >>> manifest = {"tokenizer": {"source": "0" * 64}, "splits": {}}
@@ -83,6 +84,8 @@ def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
         f"tokenizer/{side}.model": sha256
         for side, sha256 in manifest["tokenizer"].items()
     }
+    if "shortlist" in manifest:
+        expected[SHORTLIST_FILE] = manifest["shortlist"]["sha256"]
     for name, split in manifest["splits"].items():
         expected |= {s["file"]: s["sha256"] for s in split["shards"]}
         expected |= {

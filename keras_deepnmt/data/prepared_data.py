@@ -11,6 +11,7 @@ from keras_deepnmt.data.manifest import (
     text_file,
 )
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_sha256
@@ -24,8 +25,8 @@ class PreparedData:
     Args:
         directory: The folder `deepnmt prepare` wrote.
         verify: Whether to also check the SHA-256 of every shard, which reads
-            all of them. Those of the tokenizers are always checked. Defaults
-            to `False`.
+            all of them. Those of the tokenizers and shortlists are always
+            checked. Defaults to `False`.
 
     Raises:
         UserError: if the folder is incomplete or of another format, or if a
@@ -42,6 +43,9 @@ class PreparedData:
         self.manifest = read_manifest(self.directory)
         for side, sha256 in self.manifest["tokenizer"].items():
             self._check_sha256(self._tokenizer_file(side), sha256)
+        if "shortlist" in self.manifest:
+            sha256 = self.manifest["shortlist"]["sha256"]
+            self._check_sha256(self.directory / SHORTLIST_FILE, sha256)
         for split, summary in self.manifest["splits"].items():
             self._check_shards(split, summary, verify)
 

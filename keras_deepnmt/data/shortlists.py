@@ -26,7 +26,14 @@ _FORMAT = 1
 _SPECIAL_IDS = [PADDING_ID, UNKNOWN_ID, BEGIN_ID, END_ID]
 _BLOCK_PAIRS = 1024
 # What NumPy raises about a file that is cut, changed or no .npz.
-_DAMAGES = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+_DAMAGES = (
+    ValueError,
+    TypeError,
+    KeyError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +43,7 @@ class Shortlists:
     A model that translates some sentences may leave out all other tokens of the
     target vocabulary. The shortlist of the sentences consists of the special
     tokens, of the tokens that are frequent in all translations, and of the most
-    probable translations of each source token (Jean et al., 2015, Section 3.2).
+    probable translations of each source token (Jean et al., 2015).
 
     Attributes:
         by_source: Int32 array `(source vocabulary size, n)`: the most probable

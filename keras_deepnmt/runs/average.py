@@ -59,6 +59,7 @@ def average(
             )
         output = RunFolder(folder)
         shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
+        output.copy_shortlist(run.directory)
         shutil.copyfile(run.recipe_file, output.recipe_file)
         summary |= {
             "weights_sha256": output.write_model(model),

@@ -59,6 +59,7 @@ def finish(
     # All at once, since an earlier model of this run is used until now.
     summary["weights_sha256"] = run.write_model(model)
     run.copy_tokenizers(data.directory)
+    run.copy_shortlist(data.directory)
     run.write_summary(summary)
     return summary
 

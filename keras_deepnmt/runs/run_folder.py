@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
+from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
@@ -54,6 +55,7 @@ class RunFolder:
 
     Attributes:
         training_began: whether this process has made an update.
+        shortlist_file: the shortlists of the prepared data, if it has them.
 
     Example:
     >>> RunFolder("runs/demo").log_file.name
@@ -71,6 +73,7 @@ class RunFolder:
         self.tensorboard_dir = self.directory / "tensorboard"
         self.model_dir = self.directory / MODEL_DIR
         self.tokenizer_dir = self.directory / TOKENIZER_DIR
+        self.shortlist_file = self.directory / SHORTLIST_FILE
         self.data_dir = self.directory / "data"
         self.training_began = False
 
@@ -261,10 +264,11 @@ class RunFolder:
     ) -> None:
         """Records a start that nothing refuses any more.
 
-        A new run gets its `recipe.yaml`, with `resolved`, and its tokenizers.
-        In a run that is resumed a changed `training.steps` is written. With
-        `restart` everything that belongs to the old training is deleted. A
-        finished model stays until `write_summary` ends the new training.
+        A new run gets its `recipe.yaml`, with `resolved`, and its tokenizers
+        and shortlists. In a run that is resumed a changed `training.steps` is
+        written. With `restart` everything that belongs to the old training is
+        deleted. A finished model stays until `write_summary` ends the new
+        training.
         """
         has_model = self.run_file.is_file()
         mark = {_MARK: True} if has_model else {}
@@ -289,6 +293,7 @@ class RunFolder:
                 _delete(old)
         if not has_model:
             self.copy_tokenizers(prepared_dir)
+            self.copy_shortlist(prepared_dir)
         save_recipe(recipe, self.recipe_file, resolved | mark)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -306,6 +311,17 @@ class RunFolder:
             name = f"{side}.model"
             content = (prepared_dir / "tokenizer" / name).read_bytes()
             write_bytes(self.tokenizer_dir / name, content)
+
+    def copy_shortlist(self, folder: Path) -> None:
+        """Copies the shortlists of a prepared folder or run folder, if any.
+
+        Those of an earlier training do not stay.
+        """
+        file = folder / SHORTLIST_FILE
+        if file.is_file():
+            write_bytes(self.shortlist_file, file.read_bytes())
+        else:
+            _delete(self.shortlist_file)
 
     def history(self) -> list[tuple[int, dict[str, float]]]:
         """Reads the validations made so far: `(epoch, logs)`, oldest first."""

@@ -1,6 +1,6 @@
 """Decides whether an existing output folder is used, replaced or refused."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from keras_deepnmt.data.corpora import CorpusFiles, LineReader
@@ -61,7 +61,9 @@ def check_existing_folder(
 
 
 def _find_difference(manifest, options, corpora) -> str | None:
-    before, now = manifest["options"], asdict(options)
+    # An option that is newer than the folder had its default value.
+    defaults = {field.name: field.default for field in fields(options)}
+    before, now = defaults | manifest["options"], asdict(options)
     for name in now:
         if name in ("train", "valid", "test"):
             continue  # compared by content below

@@ -19,13 +19,16 @@ from keras_deepnmt.data.manifest import (
     text_file,
     write_manifest,
 )
+from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
 from keras_deepnmt.data.preparation.pair_reading import PairReader
+from keras_deepnmt.data.preparation.shortlist_learning import learn_shortlists
 from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.text_filters import FILTERS, normalize_text
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_sha256
@@ -64,6 +67,7 @@ class FolderWriter:
             self._read_split(split)
         source, target = self._make_tokenizers()
         splits, leakage = self._write_shards((source, target))
+        shortlist = self._write_shortlist(source, target)
         for path in self.spool_folder.iterdir():
             path.unlink()
         self.spool_folder.rmdir()
@@ -80,6 +84,7 @@ class FolderWriter:
             "filters": {split: self.filters[split] for split in splits},
             "splits": splits,
             "leakage": leakage,
+            **shortlist,
             "versions": _versions(),
         }
         if damaged := damaged_files(self.folder, manifest):
@@ -260,6 +265,29 @@ class FolderWriter:
         for entry, pairs, stop in zip(entries, written, stops, strict=True):
             entry |= {"pairs": pairs, "rows": [stop - pairs, stop]}
         return {"train": train, **held_out}, encoder.leakage
+
+    def _write_shortlist(self, source: Tokenizer, target: Tokenizer) -> dict:
+        """Learns the shortlists, if any, and returns their manifest entry."""
+        if not self.options.shortlist_targets:
+            return {}
+        task = self.bars.add_task("Learning shortlists", total=None)
+        store = PairStore(
+            self.folder,
+            "train",
+            source.vocabulary_size,
+            target.vocabulary_size,
+        )
+        shortlists = learn_shortlists(
+            store,
+            source.vocabulary_size,
+            target.vocabulary_size,
+            self.options.shortlist_targets,
+        )
+        shortlists.save(self.folder / SHORTLIST_FILE)
+        self.bars.update(task, total=1, completed=1)
+        return {
+            "shortlist": {"sha256": file_sha256(self.folder / SHORTLIST_FILE)}
+        }
 
     def _text_hashes(self, split: str) -> dict[str, str]:
         return {

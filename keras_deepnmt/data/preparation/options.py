@@ -46,6 +46,9 @@ class PrepareOptions:
         drop_duplicates: Whether to keep only the first of equal pairs.
         drop_identical: Whether to leave out pairs whose sides are equal.
         seed: Seed of all random draws.
+        shortlist_targets: Number of target tokens that the shortlist of a
+            source token holds, such as 50. It is learned from the training
+            text and needs up to 2 GB of memory. Defaults to no shortlists.
 
     Raises:
         UserError: if a value is out of range or options contradict each other.
@@ -79,6 +82,7 @@ class PrepareOptions:
     drop_duplicates: bool = True
     drop_identical: bool = True
     seed: int = 0
+    shortlist_targets: int = 0
 
     def __post_init__(self):
         if not self.train:
@@ -124,6 +128,7 @@ class PrepareOptions:
             "max_ratio": (1, float("inf")),
             "character_coverage": (0.9, 1),
             "seed": (0, 2**32 - 1),
+            "shortlist_targets": (0, 1000),
         }
         for name, (least, most) in limits.items():
             value = getattr(self, name)

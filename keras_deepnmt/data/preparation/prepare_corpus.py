@@ -3,7 +3,7 @@
 The first pass normalizes and filters the pairs and writes them to temporary
 files; the second converts them to ids and writes shards. Memory holds at most
 24 bytes per pair: 8 for its hash (16 while hashes are merged) and 4 for its two
-lengths.
+lengths. Shortlists, if they are asked for, need up to 2 GB more at the end.
 """
 
 import logging

@@ -41,10 +41,11 @@ def save_run_to_preset(
 
     The folder holds the files of a Keras preset (`config.json`,
     `metadata.json`, `model.weights.h5`), the two SentencePiece models in
-    `tokenizer/`, the search options and what `run.json` and `scores.json` say
-    of this model in `translator.json`, the recipe, and `README.md`, a model
-    card with the metadata that Hugging Face defines. `Translator.load` and the
-    commands read it in place of a run folder.
+    `tokenizer/`, `shortlist.npz` if the run has it, the search options and what
+    `run.json` and `scores.json` say of this model in `translator.json`, the
+    recipe, and `README.md`, a model card with the metadata that Hugging Face
+    defines. `Translator.load` and the commands read it in place of a run
+    folder.
 
     The folder appears when it is complete and has been loaded: its weights and
     some translations must be those of the run.
@@ -82,6 +83,7 @@ def save_run_to_preset(
     with StagedFolder(directory) as folder:
         translator.model.save_to_preset(str(folder))
         shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
+        RunFolder(folder).copy_shortlist(run.directory)
         save_recipe(recipe, folder / "recipe.yaml", _portable(recipe.resolved))
         weights_sha256 = file_sha256(folder / WEIGHTS_FILE)
         rows = [
