@@ -1,7 +1,8 @@
 """What must be true of every search that can keep all hypotheses.
 
-Over 1,000 random models, sources, beginnings and options, it finds what loops
-over all translations find, in the same order, with the same scores.
+Over 1,000 random models, sources, beginnings, maximum lengths and options, it
+finds what loops over all translations find, in the same order, with the same
+scores.
 
 The structure of the options (what needs a compilation of its own) is fixed for
 each of some searches; everything else is drawn anew for each model.
@@ -29,6 +30,8 @@ SEARCHES = (
     {"phrases": True, "min_length": 2},
     {"phrases": True, "no_repeat_ngram_size": 1},
     {"phrases": True, "no_repeat_ngram_size": 2, "allow_unknown": False},
+    {"own_limits": True, "min_length": 2},
+    {"own_limits": True, "phrases": True},
 )
 
 
@@ -154,6 +157,7 @@ def as_array(rows, *shape):
 def test_it_finds_what_brute_force_finds(number):
     structure = dict(SEARCHES[number])
     has_phrases = structure.pop("phrases", False)
+    has_limits = structure.pop("own_limits", False)
     model = ToyModel()
     search = compile_for(model, beam_search, jit_compile=False)
     for seed in range(number, SEEDS, len(SEARCHES)):
@@ -171,12 +175,20 @@ def test_it_finds_what_brute_force_finds(number):
         rows = [draw_sentence(draw, has_phrases) for _ in range(2)]
         sources, prefixes, phrases = zip(*rows, strict=True)
         source_ids = as_array(sources, 2, 4)
-        arrays = [source_ids, as_array(prefixes, 2, 2)]
-        if has_phrases:
-            arrays.append(np.stack([as_array(p, 3, 3) for p in phrases]))
-        found = search(*arrays, options=options, max_length=LONGEST)
+        phrase_ids = np.stack([as_array(p, 3, 3) for p in phrases])
+        own_limits = draw.integers(0, LONGEST + 2, 2).astype("int32")
+        found = search(
+            source_ids,
+            as_array(prefixes, 2, 2),
+            phrase_ids if has_phrases else None,
+            own_limits if has_limits else None,
+            options=options,
+            max_length=LONGEST,
+        )
         for row in range(2):
             limit = np.ceil(options.max_length_ratio * len(sources[row])) + 1
+            if has_limits:
+                limit = own_limits[row] or limit
             limit = min(LONGEST, max(limit, len(prefixes[row]) + 1))
             allowed = WORDS[not options.allow_unknown :]
             case = {
