@@ -265,7 +265,7 @@ def _translation_start():
 def _start_seconds(row, way):
     """Formats processor seconds, and the elapsed ones where they are known."""
     processor = decimals(row[f"{way}_seconds_median"], 1)
-    elapsed = decimals(row[f"{way}_elapsed_median"], 1)
+    elapsed = decimals(row.get(f"{way}_elapsed_median", ""), 1)
     return f"{processor}, {elapsed}" if elapsed else processor
 
 
