@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.scaling.forecast.report import scaling_report
+from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
@@ -28,6 +29,7 @@ PAGES = {
     FOLDER.parent / "README.md": lambda: [
         *trained_summary(),
         *speed_summary(),
+        *decoding_summary(),
     ],
     FOLDER.parent / "docs" / "time_to_quality.md": time_to_quality_tables,
     FOLDER / "speed" / "README.md": speed_tables,

@@ -6,6 +6,8 @@ from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
     count,
     decimals,
+    markdown_table,
+    measured_when_and_where,
     newest_rows,
     ratio,
     ratio_range,
@@ -84,6 +86,53 @@ def decoding_tables():
         *_cheaper(),
         *_presets(),
     ]
+
+
+def decoding_summary():
+    """Returns a short table of translation speed, for the project's README.
+
+    One row for each case of 4 beams that was measured with CTranslate2 and
+    Hugging Face.
+    """
+    cases = {}
+    for row in rows_of_newest_runs(read_rows(RESULTS / "decoding.csv")):
+        cases.setdefault(_case(row), {})[row["engine"]] = row
+    others = ("ctranslate2_float32", "huggingface")
+    cases = [
+        engines
+        for engines in cases.values()
+        if {OURS, *others} <= set(engines) and engines[OURS]["num_beams"] == "4"
+    ]
+    if not cases:
+        return []
+    cells = [
+        [
+            _described(engines[OURS]),
+            count(engines[OURS]["tokens_per_second_median"]),
+            *(ratio(engines[name]["ratio_median"]) for name in others),
+        ]
+        for engines in cases
+    ]
+    headings = [
+        "translation with 4 beams",
+        "keras_deepnmt (target tokens/s)",
+        *(f"relative to {ENGINES[name]}" for name in others),
+    ]
+    return [
+        "Translation speed compared with other engines, with the same weights "
+        "([more](benchmarks/speed/README.md)). "
+        f"{measured_when_and_where([c[OURS] for c in cases])}",
+        markdown_table(headings, cells),
+    ]
+
+
+def _described(row):
+    """Names the model of a row of 4 beams, and its batches."""
+    model = f"`{row['workload']}`"
+    if row["size"]:
+        layers, width = row["num_encoder_layers"], row["hidden_dim"]
+        model = f"{layers}+{layers} layers, width {width}"
+    return f"{model}, {row['batch_size']} sentences a batch"
 
 
 def rows_of_newest_runs(rows):
