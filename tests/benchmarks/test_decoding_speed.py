@@ -285,7 +285,8 @@ def random_row(name, steps="32", measurement="12:00", **columns):
         "measurement": measurement,
         "commit": "abc",
         "machine": "x86_64, 2 cores",
-        **dict(workload="random", size="tiny", sentences="32"),
+        **dict(workload="random", updates="", size="tiny", sentences="32"),
+        **dict(num_encoder_layers="4", hidden_dim="128"),
         **dict(batch_size="32", num_beams="4", steps=steps, engine=name),
         **{
             f"{key}_{part}": "2.5"
@@ -322,7 +323,10 @@ def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
         random_row("ctranslate2_float32", ratio_median="1.25"),
         random_row("keras_deepnmt", steps="128", workload=lengths),
         random_row("keras_deepnmt", steps="16", workload=lengths),
-        random_row("keras_deepnmt", workload="a.recipe", steps="", size=""),
+        random_row(
+            "keras_deepnmt",
+            **dict(workload="a.recipe", updates="2400", steps="", size=""),
+        ),
     ]
     latency = {
         **random_row("keras_deepnmt_plain"),
@@ -337,8 +341,48 @@ def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
     assert "| 1.25 (2.50 to 2.50) | 1,234 | 50% |" in text
     steps = "| tiny | 32 | 4 | keras_deepnmt | {} | 12.50 |"
     assert "\n".join(map(steps.format, (16, 128))) in text
-    assert "| `a.recipe` | 32 | 32 | 4 | keras_deepnmt |" in text
+    assert "| `a.recipe` | 2,400 | 32 | 32 | 4 | keras_deepnmt |" in text
     assert "| keras_deepnmt, plain graph | 12.3 | 9.87 to 123 |" in text
+
+
+def test_the_summary_has_the_cases_of_all_engines(monkeypatch):
+    rows = [
+        random_row(name, batch_size=batch, num_beams=beams)
+        for batch, beams in (("32", "4"), ("32", "1"))
+        for name in ("keras_deepnmt", "ctranslate2_float32", "huggingface")
+    ]
+    rows.append(random_row("keras_deepnmt", batch_size="128"))
+    monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows)
+    _, table = decoding_tables.decoding_summary()
+    line = "| 4+4 layers, width 128, 32 sentences a batch | 2 | 2.50 | 2.50 |"
+    assert table.splitlines()[2:] == [line]
+    monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows[-1:])
+    assert decoding_tables.decoding_summary() == []
+
+
+def test_shortlists_and_int8_are_compared_with_all_tokens(monkeypatch):
+    rows = [
+        {
+            **random_row(""),
+            **dict(workload=workload, updates=updates, bleu=bleu),
+            **dict(variant=variant, candidates=candidates),
+        }
+        for workload, updates, variant, candidates, bleu in (
+            ("a.recipe", "2400", "all tokens, float32", "", "31.5"),
+            ("a.recipe", "2400", "shortlist, 10 a source token", "900", "31.4"),
+            ("random, base size", "", "int8", "", ""),
+        )
+    ]
+    monkeypatch.setattr(
+        decoding_tables,
+        "read_rows",
+        lambda path: rows if path.stem == "cheaper_decoding" else [],
+    )
+    text = "\n".join(decoding_tables.decoding_tables())
+    model = "| `a.recipe`, 2,400 updates | shortlist, 10 a source token "
+    speed = "| 2.50 | 2.50 (2.50 to 2.50) | 50% |"
+    assert f"{model}| 900 {speed} 31.40 |" in text
+    assert f"| random, base size | int8 | all {speed}  |" in text
 
 
 def test_the_presets_of_the_table_are_measured_ones():
