@@ -199,7 +199,11 @@ def test_groups_search_by_themselves_without_a_penalty():
     grouped = run(ALIKE, 9, max_length=7, **options)
     for name in alone:
         twice = np.repeat(alone[name], 2, axis=1)
-        np.testing.assert_array_equal(grouped[name], twice)
+        if alone[name].dtype == np.float32:
+            # Matrix products of other shapes may round differently.
+            np.testing.assert_allclose(grouped[name], twice, rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(grouped[name], twice)
 
 
 def test_every_group_contains_the_phrases():
