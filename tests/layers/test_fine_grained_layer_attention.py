@@ -104,7 +104,8 @@ def test_all_mass_on_one_state_gives_that_state(layer_states, number):
     logits[:, number] = 1e4
     layer.layer_logits.assign(logits)
     for memory in layer(layer_states):
-        np.testing.assert_array_equal(memory, layer_states[number])
+        # TensorFlow's softmax of one large logit is 1 - 2^-24 on some processors.
+        np.testing.assert_allclose(memory, layer_states[number], rtol=3e-7)
 
 
 def test_equal_logits_give_the_mean(layer_states):

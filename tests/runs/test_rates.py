@@ -22,10 +22,11 @@ from keras_deepnmt.training.checkpoints import CheckpointStore
 RATE = "training.learning_rate"
 OPTIMIZER = "training.optimizer"
 SIZES = {"source_vocabulary_size": 11, "target_vocabulary_size": 13}
-# So large a rate that the loss jumps up and down.
+# So large a rate that the loss jumps up and down, by updates of bounded size.
 PLATEAU = {
     f"{OPTIMIZER}.name": "nesterov",
     f"{OPTIMIZER}.momentum": 0.5,
+    f"{OPTIMIZER}.global_clipnorm": 1.0,
     f"{RATE}.schedule": "plateau",
     f"{RATE}.warmup_steps": 1,
     f"{RATE}.peak": 20.0,
