@@ -2,11 +2,11 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.beam import BeamSearch
-from keras_deepnmt.decoding.greedy import GreedySearch
 from keras_deepnmt.decoding.hypotheses import loop_length
 from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.decoding.sampling import SampleSearch
+from keras_deepnmt.decoding.searches.beam import BeamSearch
+from keras_deepnmt.decoding.searches.greedy import GreedySearch
+from keras_deepnmt.decoding.searches.sampling import SampleSearch
 from keras_deepnmt.models.restricted_vocabulary import restrict_vocabulary
 
 
@@ -79,7 +79,7 @@ def search_stages(model, options, candidate_ids=None):
         candidate_ids: as in `search`.
 
     Returns:
-        A `BeamSearch`, or another search with its methods.
+        `SearchStages`.
     """
     if candidate_ids is not None:
         restricted = restrict_vocabulary(model, candidate_ids)
@@ -97,7 +97,7 @@ class _RestrictedSearch:
     """The stages of a search among some tokens, which are numbered anew.
 
     Args:
-        stages: a `BeamSearch`, or another search with its methods.
+        stages: `SearchStages`.
         candidate_ids: int tensor `(W,)`, the token of each number.
     """
 
@@ -117,7 +117,7 @@ class _RestrictedSearch:
         constraint_ids=None,
         max_lengths=None,
     ):
-        """Encodes the sources, as `BeamSearch.begin`."""
+        """Encodes the sources, as `SearchStages.begin`."""
         return self._stages.begin(
             source_ids,
             max_length,

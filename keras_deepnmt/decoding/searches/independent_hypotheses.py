@@ -2,15 +2,9 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.caches import (
-    growing_parts,
-    make_longer,
-    own_caches,
-)
+from keras_deepnmt.decoding.caches import growing_parts, own_caches
 from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
-from keras_deepnmt.decoding.candidates.phrases import check_beams
 from keras_deepnmt.decoding.hypotheses import (
-    output_limits,
     score_divisor,
     unflatten_beams,
     write_step,
@@ -18,33 +12,34 @@ from keras_deepnmt.decoding.hypotheses import (
 from keras_deepnmt.decoding.ranking.coverage import (
     add_coverage_score,
     decode_and_cover,
-    first_coverage,
 )
+from keras_deepnmt.decoding.searches.search_stages import SearchStages
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
-class IndependentSearch:
+class IndependentSearch(SearchStages):
     """The stages of a search whose hypotheses do not compete.
 
-    What it carries from one stage to the next is as in `BeamSearch`, with the
-    maximum lengths `limits` `(B * K,)`.
-
-    Args:
-        model: a model of this package.
-        options: `SearchOptions`, with the number K of hypotheses of each
-            sentence, `num_beams`.
+    Each hypothesis has a maximum length and a cache of its own.
     """
 
-    def __init__(self, model, options):
-        self._model = model
-        self._options = options
-        self._num_hypotheses = options.num_beams
+    _first_cache = staticmethod(own_caches)
+
+    @property
+    def _num_limits(self):
+        return self._options.num_beams
+
+    def _first_state(self, limits, length, cache):
+        return _first_state(limits, length, cache)
+
+    def _is_live(self, state):
+        return state["is_live"]
 
     def choose(self, carried, log_probs, step):
         """Chooses the next token of each hypothesis.
 
         Args:
-            carried: what is carried, see `BeamSearch`.
+            carried: what is carried, see `SearchStages`.
             log_probs: float tensor `(B * K, V)` of the tokens that may follow.
             step: int scalar tensor.
 
@@ -53,66 +48,8 @@ class IndependentSearch:
         """
         raise NotImplementedError
 
-    def begin(
-        self,
-        source_ids,
-        max_length,
-        length=None,
-        *,
-        prefix_ids=None,
-        constraint_ids=None,
-        max_lengths=None,
-    ):
-        """Encodes the sources, as `BeamSearch.begin`.
-
-        Raises:
-            UserError: if there are phrases.
-        """
-        if constraint_ids is not None:
-            check_beams(self._options)
-        number = self._num_hypotheses
-        limits = output_limits(
-            source_ids, max_length, self._options, prefix_ids, max_lengths
-        )
-        limits = ops.repeat(limits, number)  # (B * K,)
-        memory = self._model.encode(source_ids)
-        cache = own_caches(self._model, memory, max_length, length, number)
-        length = max_length if length is None else length
-        state = _first_state(limits, length, growing_parts(cache))
-        if self._options.coverage_penalty:
-            state["coverage"] = first_coverage(source_ids, number)
-        carried = {
-            "memory": memory,
-            "static": cache["static"],
-            "limits": limits,
-            "state": state,
-        }
-        if prefix_ids is not None:
-            carried["prefix_ids"] = ops.repeat(prefix_ids, number, axis=0)
-        return carried
-
-    def advance(self, carried, length=None):
-        """Goes on until there is no more room, as `BeamSearch.advance`."""
-        state = carried["state"]
-        if length is not None:
-            state = make_longer(state, state["ids"].shape[-1], length)
-        length = ops.shape(state["ids"])[-1]
-        state = ops.while_loop(
-            lambda state: ops.logical_and(
-                state["step"] < length, ops.any(state["is_live"])
-            ),
-            lambda state: (self._grow(carried, state),),
-            (state,),
-        )[0]
-        return {**carried, "state": state}
-
-    def is_live(self, carried):
-        """Returns for each sentence whether its search goes on: bool `(B,)`."""
-        is_live = carried["state"]["is_live"]
-        return ops.any(ops.reshape(is_live, (-1, self._num_hypotheses)), axis=1)
-
     def outputs(self, carried):
-        """Returns the result, as `BeamSearch.outputs`.
+        """Returns the result, as `beam_search`.
 
         The hypotheses of a sentence are in the order of their numbers.
         """
@@ -133,7 +70,7 @@ class IndependentSearch:
             "truncated": state["truncated"],
         }
         return {
-            name: unflatten_beams(x, self._num_hypotheses)
+            name: unflatten_beams(x, self._options.num_beams)
             for name, x in found.items()
         }
 

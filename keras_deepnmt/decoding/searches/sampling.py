@@ -9,8 +9,10 @@ from keras_deepnmt.decoding.hypotheses import (
     gather_beams,
     loop_length,
 )
-from keras_deepnmt.decoding.independent_hypotheses import IndependentSearch
 from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.decoding.searches.independent_hypotheses import (
+    IndependentSearch,
+)
 from keras_deepnmt.layers.dropout import mix_bits
 
 
@@ -77,7 +79,7 @@ class SampleSearch(IndependentSearch):
     """The stages of sampling."""
 
     def begin(self, source_ids, *arguments, **named):
-        """Encodes the sources, as `BeamSearch.begin`."""
+        """Encodes the sources, as `SearchStages.begin`."""
         options = self._options
         keys = _sample_keys(
             source_ids, options.num_beams, options.sampling_seed

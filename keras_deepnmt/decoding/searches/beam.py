@@ -15,28 +15,20 @@ the places of those that ended, so a search with one beam is greedy search.
 
 from keras import ops
 
-from keras_deepnmt.decoding.caches import (
-    first_cache,
-    growing_parts,
-    make_longer,
-    reorder_cache,
-)
+from keras_deepnmt.decoding.caches import growing_parts, reorder_cache
 from keras_deepnmt.decoding.candidates.extensions import extend_hypotheses
 from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.candidates.phrases import (
-    check_beams,
     contains_all,
     follow_phrases,
     forbid_early_end,
     of_group,
-    required_phrases,
 )
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
     gather_beams,
     loop_length,
-    output_limits,
     score_divisor,
     unflatten_beams,
     write_step,
@@ -45,7 +37,6 @@ from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.ranking.coverage import (
     add_coverage_score,
     decode_and_cover,
-    first_coverage,
 )
 from keras_deepnmt.decoding.ranking.finished import (
     best_places,
@@ -53,6 +44,7 @@ from keras_deepnmt.decoding.ranking.finished import (
     keep_finished,
     still_live,
 )
+from keras_deepnmt.decoding.searches.search_stages import SearchStages
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
@@ -143,125 +135,35 @@ def beam_search(
     return search.outputs(search.advance(carried))
 
 
-class BeamSearch:
+class BeamSearch(SearchStages):
     """The stages of a beam search.
 
-    What a search carries from one stage to the next is a nested dict of
-    tensors, in which the leading axis of each but `step` is B or a multiple of
-    it, sentence after sentence:
-
-    * `memory`, `static`: of the model, see `Seq2Seq`;
-    * `limits`: maximum lengths `(B * G,)`, for each of the G groups of beams;
-    * `prefix_ids`: `(B * K, P)`, if there are any;
-    * `phrases`: from `required_phrases`, `(B * G, ...)`, if there are any;
-    * `state`: of the search, see `_first_state`.
-
-    Args:
-        model: a model of this package.
-        options: `SearchOptions`.
+    It has a maximum length for each of the G groups of beams of a sentence:
+    from there on, a group is what a sentence is without groups.
 
     Raises:
         UserError: if `num_groups` does not divide `num_beams`.
     """
 
+    _ids = "live_ids"
+
     def __init__(self, model, options):
+        super().__init__(model, options)
         _check_groups(options.num_beams, options.num_groups)
-        self._model = model
-        self._options = options
         self._group_size = options.num_beams // options.num_groups
 
-    def begin(
-        self,
-        source_ids,
-        max_length,
-        length=None,
-        *,
-        prefix_ids=None,
-        constraint_ids=None,
-        max_lengths=None,
-    ):
-        """Encodes the sources.
+    @property
+    def _num_limits(self):
+        return self._options.num_groups
 
-        Args:
-            source_ids: as in `beam_search`.
-            max_length: int or int scalar tensor. Maximum number of steps.
-            length: int. Number of steps that there is room for, before
-                `advance` makes more. Defaults to `max_length`.
-            prefix_ids: as in `beam_search`.
-            constraint_ids: as in `beam_search`.
-            max_lengths: as in `beam_search`.
+    def _first_state(self, limits, length, cache):
+        return _first_state(limits, self._group_size, length, cache)
 
-        Returns:
-            What is carried.
+    def _by_hypothesis(self, x):
+        return unflatten_beams(x, self._group_size)
 
-        Raises:
-            UserError: if there are phrases and a group has a single beam.
-        """
-        options = self._options
-        limits = output_limits(
-            source_ids, max_length, options, prefix_ids, max_lengths
-        )
-        # From here on, a group of beams is what a sentence is without groups.
-        limits = ops.repeat(limits, options.num_groups)  # (B * G,)
-        memory = self._model.encode(source_ids)
-        cache = first_cache(
-            self._model, memory, max_length, length, options.num_beams
-        )
-        length = max_length if length is None else length
-        state = _first_state(
-            limits, self._group_size, length, growing_parts(cache)
-        )
-        if options.coverage_penalty:
-            coverage = first_coverage(source_ids, options.num_beams)
-            state["coverage"] = unflatten_beams(coverage, self._group_size)
-        carried = {
-            "memory": memory,
-            "static": cache["static"],
-            "limits": limits,
-            "state": state,
-        }
-        if prefix_ids is not None:
-            by_hypothesis = ops.repeat(prefix_ids, options.num_beams, axis=0)
-            carried["prefix_ids"] = by_hypothesis
-        if constraint_ids is not None:
-            check_beams(options)
-            carried["phrases"] = required_phrases(
-                ops.repeat(constraint_ids, options.num_groups, axis=0),
-                limits,
-                options,
-                self._model.target_vocabulary_size,
-            )
-        return carried
-
-    def advance(self, carried, length=None):
-        """Goes on until all sentences are over, or there is no more room.
-
-        Args:
-            carried: what `begin` or `advance` returned.
-            length: int. Number of steps that there is room for. Defaults to
-                what there was.
-
-        Returns:
-            What is carried.
-        """
-        state = carried["state"]
-        if length is not None:
-            state = make_longer(state, state["live_ids"].shape[-1], length)
-        length = ops.shape(state["live_ids"])[-1]
-        state = ops.while_loop(
-            lambda state: ops.logical_and(
-                state["step"] < length,
-                ops.any(is_possible(state["live_log_probs"])),
-            ),
-            lambda state: (self._grow(carried, state),),
-            (state,),
-        )[0]
-        return {**carried, "state": state}
-
-    def is_live(self, carried):
-        """Returns for each sentence whether its search goes on: bool `(B,)`."""
-        live = is_possible(carried["state"]["live_log_probs"])
-        return ops.any(ops.reshape(live, (-1, self._options.num_beams)), axis=1)
+    def _is_live(self, state):
+        return is_possible(state["live_log_probs"])
 
     def outputs(self, carried):
         """Returns the result of `beam_search`."""
@@ -402,14 +304,8 @@ def _first_state(limits, num_beams, max_length, cache):
     batch_size = ops.shape(limits)[0]
     by_beam = (batch_size, num_beams)
 
-    # Each a tensor of its own: TensorFlow would name copies of one at random,
-    # and what was compiled before would not be found again.
-    def no_ids():
-        return ops.full((*by_beam, max_length), PADDING_ID, dtype="int32")
-
-    def impossible():
-        return ops.full(by_beam, IMPOSSIBLE, dtype="float32")
-
+    no_ids = ops.full((*by_beam, max_length), PADDING_ID, dtype="int32")
+    impossible = ops.full(by_beam, IMPOSSIBLE, dtype="float32")
     is_first = ops.equal(ops.arange(num_beams), 0)[None]  # (1, K)
     is_live = ops.logical_and(is_first, (limits > 0)[:, None])  # (B, K)
     return {
@@ -420,14 +316,14 @@ def _first_state(limits, num_beams, max_length, cache):
         # Live hypotheses and their sums. A place is empty if its sum is
         # IMPOSSIBLE, a sentence is over if all its sums are:
         # (B, K, M), (B, K).
-        "live_ids": no_ids(),
-        "live_log_probs": ops.where(is_live, 0.0, impossible()),
+        "live_ids": no_ids,
+        "live_log_probs": ops.where(is_live, 0.0, impossible),
         # How many hypotheses have finished, also those not kept: (B,).
         "num_finished": ops.zeros((batch_size,), dtype="int32"),
         # Finished hypotheses, best score first: (B, K, M), then (B, K).
-        "finished_ids": no_ids(),
-        "finished_scores": impossible(),
-        "finished_log_probs": impossible(),
+        "finished_ids": no_ids,
+        "finished_scores": impossible,
+        "finished_log_probs": impossible,
         "finished_truncated": ops.zeros(by_beam, dtype="bool"),
         # Cache of the model, without its static part. With a coverage penalty
         # there is also the attention to each source token: (B, K, S).

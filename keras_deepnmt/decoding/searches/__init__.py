@@ -1,0 +1,1 @@
+"""The searches: beam search, greedy search and sampling."""
