@@ -43,6 +43,17 @@ def refused(deepnmt):
 
 
 @pytest.fixture
+def write_file(tmp_path):
+    """Writes a text to a temporary file of a name, and returns its path."""
+
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
 def corpus(tmp_path, monkeypatch):
     """The current folder, with the files train.source and train.target."""
     monkeypatch.chdir(tmp_path)

@@ -7,19 +7,10 @@ from keras_deepnmt import Translator, UserError
 SENTENCES = "1 2 3\n\n4 5 6\n7 8\n"
 
 
-@pytest.fixture
-def files(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
-
-
-def test_translations_contain_the_phrases(deepnmt, digits, files):
-    source = files("source", SENTENCES)
+def test_translations_contain_the_phrases(deepnmt, digits, write_file):
+    source = write_file("source", SENTENCES)
     # The last one is longer than any translation of its sentence.
-    constraints = files("phrases", f"9 8\t7\n\n\n{'1 ' * 90}\n")
+    constraints = write_file("phrases", f"9 8\t7\n\n\n{'1 ' * 90}\n")
     words = ["--constraints", constraints, "--input", source, "--no-compile"]
     done = deepnmt("translate", digits / "run", *words, "-q")
     assert done.code == 0, done.err
@@ -35,14 +26,14 @@ def test_translations_contain_the_phrases(deepnmt, digits, files):
     assert scored.total == pytest.approx(best.log_prob, abs=1e-4)
 
 
-def test_mistakes_are_refused(refused, digits, files):
-    source = files("source", SENTENCES)
+def test_mistakes_are_refused(refused, digits, write_file):
+    source = write_file("source", SENTENCES)
     words = ["translate", digits / "run", "--input", source, "--no-compile"]
-    one_line = files("phrases", "7\n")
+    one_line = write_file("phrases", "7\n")
     error = refused(*words, "--constraints", one_line, "-q")
     assert "must have a line for each sentence" in error
     for options in (["--num-beams", 1], ["--sampling", "true"]):
-        phrases = files("phrases", "7\n\n\n\n")
+        phrases = write_file("phrases", "7\n\n\n\n")
         error = refused(*words, "--constraints", phrases, "-q", *options)
         assert "Phrases that translations must contain" in error
     translator = Translator.load(digits / "run", compiled=False)

@@ -7,18 +7,9 @@ from keras_deepnmt import Translator, UserError
 SENTENCES = "1 2 3\n\n4 5 6\n"
 
 
-@pytest.fixture
-def files(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
-
-
-def test_translations_begin_so(deepnmt, digits, files):
-    source = files("source", SENTENCES)
-    prefixes = files("prefixes", "7\n\n\n")
+def test_translations_begin_so(deepnmt, digits, write_file):
+    source = write_file("source", SENTENCES)
+    prefixes = write_file("prefixes", "7\n\n\n")
     words = ["--prefixes", prefixes, "--input", source, "--no-compile", "-q"]
     done = deepnmt("translate", digits / "run", *words)
     assert done.code == 0, done.err
@@ -33,10 +24,10 @@ def test_translations_begin_so(deepnmt, digits, files):
     assert scored.total == pytest.approx(best.log_prob, abs=1e-4)
 
 
-def test_other_numbers_of_lines_are_refused(refused, digits, files):
-    source = files("source", SENTENCES)
+def test_other_numbers_of_lines_are_refused(refused, digits, write_file):
+    source = write_file("source", SENTENCES)
     for text in ("7\n", "7\n7\n7\n7\n"):
-        prefixes = files("prefixes", text)
+        prefixes = write_file("prefixes", text)
         error = refused(
             *("translate", digits / "run", "--input", source),
             *("--prefixes", prefixes, "--no-compile", "-q"),

@@ -7,18 +7,9 @@ from keras_deepnmt import Translator, UserError
 SENTENCES = "1 2 3\n\n4 5 6 7 8\n"
 
 
-@pytest.fixture
-def files(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
-
-
-def test_translations_end_there(deepnmt, digits, files):
-    source = files("source", SENTENCES)
-    lengths = files("lengths", "2\n\n\n")
+def test_translations_end_there(deepnmt, digits, write_file):
+    source = write_file("source", SENTENCES)
+    lengths = write_file("lengths", "2\n\n\n")
     words = ["--max-lengths", lengths, "--input", source, "--no-compile", "-q"]
     done = deepnmt("translate", digits / "run", *words)
     assert done.code == 0
@@ -42,15 +33,15 @@ def test_a_longer_one_than_the_options_allow(digits):
     assert 3 < len(longer.ids) <= 40
 
 
-def test_wrong_lines_are_refused(refused, digits, files):
-    source = files("source", SENTENCES)
+def test_wrong_lines_are_refused(refused, digits, write_file):
+    source = write_file("source", SENTENCES)
     for text, said in (
         ("2\n0\n\n", "line 2: must be a number of at least 1, or empty"),
         ("2\n-1\n\n", "line 2: must be a number"),
         ("two\n\n\n", "line 1: must be a number"),
         ("2\n", "must have a line for each sentence"),
     ):
-        lengths = files("lengths", text)
+        lengths = write_file("lengths", text)
         error = refused(
             *("translate", digits / "run", "--input", source),
             *("--max-lengths", lengths, "--no-compile", "-q"),

@@ -104,7 +104,7 @@ def test_all_mass_on_one_state_gives_that_state(layer_states, number):
     logits[:, number] = 1e4
     layer.layer_logits.assign(logits)
     for memory in layer(layer_states):
-        # TensorFlow's softmax of one large logit is 1 - 2^-24 on some processors.
+        # On some processors TensorFlow's softmax gives 1 - 2^-24 here.
         np.testing.assert_allclose(memory, layer_states[number], rtol=3e-7)
 
 
