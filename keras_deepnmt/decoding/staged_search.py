@@ -1,5 +1,7 @@
 """Searches a batch in stages: first all sentences, then those not yet over."""
 
+import collections
+
 import keras
 import numpy as np
 
@@ -7,6 +9,12 @@ from keras_deepnmt.decoding.batches import padded_rows
 from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.search_by_options import search, search_stages
+
+# For so many sentences in batches of one shape, what is saved by searches for
+# half of the rows, and for a quarter, is more than the time to compile them.
+MANY_SENTENCES = 1_000
+# The time of a step hardly depends on fewer rows.
+_LEAST_ROWS = 8
 
 
 def first_stage(source_length, max_length):
@@ -42,8 +50,9 @@ class StagedSearch:
 
     The caches of its first stage have room for translations of common length.
     The sentences whose search is not over then go on without the others, with
-    more room. Each stage is compiled for few numbers of rows. The result is
-    that of `search`.
+    more room. Each stage is compiled for few numbers of rows. After
+    `MANY_SENTENCES` in batches of one shape, a stage also ends when half of its
+    sentences are over. The result is that of `search`.
 
     Without compilation, and under a strategy with several replicas, there is
     one stage.
@@ -67,6 +76,8 @@ class StagedSearch:
         self._next = compile_for(model, _run_next_stage, compiled)
         # Numbers of rows that were compiled, by everything else that counts.
         self._compiled_rows = {}
+        # Numbers of sentences that were searched, by shape of the sources.
+        self._num_sentences = collections.Counter()
 
     @property
     def num_compilations(self):
@@ -112,9 +123,12 @@ class StagedSearch:
             return self._whole(
                 source_ids, *given, options=options, max_length=max_length
             )
+        halves = self._halves(source_ids)
+        most_live = _largest_below(halves, len(source_ids))
         found, is_live, carried = self._first.tensors(
             source_ids,
             *given,
+            most_live,
             options=options,
             length=length,
             max_length=max_length,
@@ -128,7 +142,11 @@ class StagedSearch:
             )
             length = next_stage(length, max_length)
             key = (source_ids.shape, length, options, np.shape(candidate_ids))
-            number = self._num_rows(len(rows), len(taken), key)
+            number = (
+                min(n for n in halves if n >= len(rows))
+                if halves
+                else self._num_rows(len(rows), len(taken), key)
+            )
             places = _filled(rows, len(taken), number)
             carried = _take_sentences(carried, places, len(taken))
             taken = taken[places]
@@ -137,6 +155,7 @@ class StagedSearch:
                 source_ids[taken],
                 carried,
                 candidate_ids,
+                _largest_below(halves, number),
                 options=options,
                 length=length,
             )
@@ -147,6 +166,19 @@ class StagedSearch:
             # What fills up the batch was over before.
             rows = np.flatnonzero(is_live[: len(rows)])
         return found
+
+    def _halves(self, source_ids):
+        """Returns the numbers of rows that stages have: all, half, a quarter.
+
+        There are none before many sentences of this shape were searched.
+        """
+        rows, shape = len(source_ids), source_ids.shape
+        if self._num_sentences[shape] < MANY_SENTENCES:
+            # Rows of padding are searched only to have a program compiled.
+            self._num_sentences[shape] += int(source_ids.any(axis=1).sum())
+            return []
+        fewer = [n for n in (rows // 2, rows // 4) if n >= _LEAST_ROWS]
+        return [rows, *fewer] if fewer else []
 
     def _num_rows(self, number, largest, key):
         """Chooses the number of rows of a stage: one that is compiled, if any.
@@ -172,6 +204,7 @@ def _run_first_stage(
     constraint_ids,
     max_lengths,
     candidate_ids,
+    most_live,
     *,
     options,
     length,
@@ -186,16 +219,21 @@ def _run_first_stage(
         constraint_ids=constraint_ids,
         max_lengths=max_lengths,
     )
-    carried = stages.advance(begun)
+    carried = stages.advance(begun, most_live=most_live)
     return stages.outputs(carried), stages.is_live(carried), carried
 
 
 def _run_next_stage(
-    model, source_ids, carried, candidate_ids, *, options, length
+    model, source_ids, carried, candidate_ids, most_live, *, options, length
 ):
     stages = search_stages(model, options, candidate_ids)
-    carried = stages.advance(carried, length)
+    carried = stages.advance(carried, length, most_live)
     return stages.outputs(carried), stages.is_live(carried), carried
+
+
+def _largest_below(numbers, limit):
+    """Returns the largest of some numbers that is below a limit, or 0."""
+    return np.int32(max((n for n in numbers if n < limit), default=0))
 
 
 def _filled(rows, num_rows, number):

@@ -4,7 +4,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_deepnmt.decoding import SearchOptions, compile_for, search
+from keras_deepnmt.decoding import (
+    SearchOptions,
+    compile_for,
+    search,
+    staged_search,
+)
 from keras_deepnmt.decoding.caches import make_longer
 from keras_deepnmt.decoding.staged_search import (
     StagedSearch,
@@ -113,6 +118,30 @@ def test_only_sentences_that_go_on_are_computed(model):
     ids = sources([12, 11, *[2] * 14])
     staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
     assert staged.num_compilations == number == len(shapes)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"num_beams": 1}, {"num_groups": 2}], ids=str
+)
+def test_after_many_sentences_stages_end_when_half_of_their_rows_are_over(
+    model, changes, monkeypatch
+):
+    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 32)
+    options = OPTIONS.updated(**changes)
+    staged = StagedSearch(model)
+    shapes = []
+    staged.report_compilations(shapes.append)
+    # Limits of 5, 15, 25 and 60 tokens.
+    ids = sources([1] * 8 + [3] * 8 + [5] * 8 + [12] * 8)
+    # Rows of padding, which are only there to compile, do not count.
+    staged(0 * ids, options=options, max_length=MAX_LENGTH)
+    staged(ids, options=options, max_length=MAX_LENGTH)
+    assert [rows for rows, _ in shapes] == [32, 16]
+    # Now half of the rows go on after 15 steps, a quarter after 25.
+    found = staged(ids, options=options, max_length=MAX_LENGTH)
+    assert [rows for rows, _ in shapes] == [32, 16, 8]
+    whole = compile_for(model, search)
+    assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
 
 
 def test_without_compilation_there_is_one_stage(model):

@@ -137,13 +137,15 @@ class SearchStages:
             )
         return carried
 
-    def advance(self, carried, length=None):
-        """Goes on until all sentences are over, or there is no more room.
+    def advance(self, carried, length=None, most_live=0):
+        """Goes on until few sentences go on, or there is no more room.
 
         Args:
             carried: what `begin` or `advance` returned.
             length: int. Number of steps that there is room for. Defaults to
                 what there was.
+            most_live: int or int scalar tensor. The number of sentences that
+                are few. Defaults to none.
 
         Returns:
             What is carried.
@@ -154,7 +156,8 @@ class SearchStages:
         length = ops.shape(state[self._ids])[-1]
         state = ops.while_loop(
             lambda state: ops.logical_and(
-                state["step"] < length, ops.any(self._is_live(state))
+                state["step"] < length,
+                ops.count_nonzero(self.is_live({"state": state})) > most_live,
             ),
             lambda state: (self._grow(carried, state),),
             (state,),
