@@ -12,7 +12,8 @@ import functools
 
 import numpy as np
 import pytest
-from toy_model import DECAY, ToyModel
+from attentive_toy_model import AttentiveToyModel
+from toy_model import DECAY
 
 from keras_deepnmt.decoding import SearchOptions, beam_search, compile_for
 
@@ -32,6 +33,9 @@ SEARCHES = (
     {"phrases": True, "no_repeat_ngram_size": 2, "allow_unknown": False},
     {"own_limits": True, "min_length": 2},
     {"own_limits": True, "phrases": True},
+    {"coverage_penalty": 0.3},
+    {"coverage_penalty": 1.5, "no_repeat_ngram_size": 2, "min_length": 2},
+    {"coverage_penalty": 0.7, "phrases": True},
 )
 
 
@@ -111,19 +115,28 @@ def all_translations(case, words=(), total=0.0):
         yield from all_translations(case, (*words, word), grown)
 
 
+def score(case, ids, total):
+    """The score of a translation with a sum of log-probabilities."""
+    options = case["options"]
+    lengths = options.length_offset + np.array([len(ids), 1])
+    divisor = (lengths[0] / lengths[1]) ** options.length_penalty
+    if not options.coverage_penalty:
+        return total / divisor
+    return total / divisor + options.coverage_penalty * case["coverage"](ids)
+
+
 def expected(case):
     """The translations that the search keeps, best first."""
     options = case["options"]
     found = [
         (
             len(missing(ids[:-1], case["possible"])),
-            -total / ((options.length_offset + len(ids))
-            / (options.length_offset + 1)) ** options.length_penalty,
+            -score(case, ids, total),
             ids,
             total,
         )
         for ids, total in all_translations(case)
-    ]  # fmt: skip
+    ]
     if options.patience:
         # The search ends with the first length that gives enough of them.
         counting = sorted(len(ids) for missed, _, ids, _ in found if not missed)
@@ -158,7 +171,7 @@ def test_it_finds_what_brute_force_finds(number):
     structure = dict(SEARCHES[number])
     has_phrases = structure.pop("phrases", False)
     has_limits = structure.pop("own_limits", False)
-    model = ToyModel()
+    model = AttentiveToyModel()
     search = compile_for(model, beam_search, jit_compile=False)
     for seed in range(number, SEEDS, len(SEARCHES)):
         draw = np.random.default_rng(seed)
@@ -194,6 +207,9 @@ def test_it_finds_what_brute_force_finds(number):
             case = {
                 "options": options,
                 "log_probs": next_log_probs(model, source_ids[row]),
+                "coverage": functools.partial(
+                    model.reference_coverage, source_ids[row]
+                ),
                 "limit": limit,
                 "prefix": prefixes[row],
                 "possible": [
