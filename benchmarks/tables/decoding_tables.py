@@ -91,8 +91,7 @@ def decoding_tables():
 def decoding_summary():
     """Returns a short table of translation speed, for the project's README.
 
-    One row for each case of 4 beams that was measured with CTranslate2 and
-    Hugging Face.
+    One row for each case of 4 beams that was measured with CTranslate2.
     """
     cases = {}
     for row in rows_of_newest_runs(read_rows(RESULTS / "decoding.csv")):
@@ -101,7 +100,8 @@ def decoding_summary():
     cases = [
         engines
         for engines in cases.values()
-        if {OURS, *others} <= set(engines) and engines[OURS]["num_beams"] == "4"
+        if {OURS, others[0]} <= set(engines)
+        and engines[OURS]["num_beams"] == "4"
     ]
     if not cases:
         return []
@@ -109,7 +109,10 @@ def decoding_summary():
         [
             _described(engines[OURS]),
             count(engines[OURS]["tokens_per_second_median"]),
-            *(ratio(engines[name]["ratio_median"]) for name in others),
+            *(
+                ratio(engines[name]["ratio_median"]) if name in engines else ""
+                for name in others
+            ),
         ]
         for engines in cases
     ]
@@ -132,7 +135,7 @@ def _described(row):
     if row["size"]:
         layers, width = row["num_encoder_layers"], row["hidden_dim"]
         model = f"{layers}+{layers} layers, width {width}"
-    return f"{model}, {row['batch_size']} sentences a batch"
+    return f"{model}, batch size {row['batch_size']}"
 
 
 def rows_of_newest_runs(rows):

@@ -345,17 +345,21 @@ def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
     assert "| keras_deepnmt, plain graph | 12.3 | 9.87 to 123 |" in text
 
 
-def test_the_summary_has_the_cases_of_all_engines(monkeypatch):
+def test_the_summary_has_the_cases_measured_with_ctranslate2(monkeypatch):
     rows = [
         random_row(name, batch_size=batch, num_beams=beams)
         for batch, beams in (("32", "4"), ("32", "1"))
         for name in ("keras_deepnmt", "ctranslate2_float32", "huggingface")
     ]
+    for name in ("keras_deepnmt", "ctranslate2_float32"):
+        rows.append(random_row(name, batch_size="1", num_beams="4"))
     rows.append(random_row("keras_deepnmt", batch_size="128"))
     monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows)
     _, table = decoding_tables.decoding_summary()
-    line = "| 4+4 layers, width 128, 32 sentences a batch | 2 | 2.50 | 2.50 |"
-    assert table.splitlines()[2:] == [line]
+    assert table.splitlines()[2:] == [
+        "| 4+4 layers, width 128, batch size 32 | 2 | 2.50 | 2.50 |",
+        "| 4+4 layers, width 128, batch size 1 | 2 | 2.50 |  |",
+    ]
     monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows[-1:])
     assert decoding_tables.decoding_summary() == []
 
