@@ -282,7 +282,7 @@ def _presets():
         "Translation time of the papers' layers",
         rows,
         {
-            "preset": lambda row: f"`{row['preset']}`",
+            "model": lambda row: f"`{row['preset']}`",
             "translation time relative to the plain model": lambda row: ratio(
                 row["decode_ratio"]
             ),
