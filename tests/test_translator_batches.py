@@ -4,6 +4,7 @@
 * a model of NaN is an error that names the weight, not an empty translation
 * batches have a largest number of sentences and of tokens, which may change
 * one sentence is computed alone; few shapes are compiled
+* few sentences are compiled in the shape of longer ones, with the same result
 * another length penalty or offset compiles nothing
 * translations and sources that are cut are marked
 """
@@ -168,6 +169,34 @@ def test_one_sentence_costs_one_sentence(make, shapes):
     assert rows == [1, 4, 4, 16, 32, 32, 32, 1]
     # Four shapes of one length.
     assert translator.num_compilations == 4
+
+
+def test_few_sentences_are_searched_in_the_shape_of_longer_ones(make, shapes):
+    texts = ["dog", "two men", "dog " * 12, "a dog " * 6]
+    apart = make(batch_size=2).translate(texts)
+    assert [length for _, length in shapes] == [8, 16]
+    translator = make(batch_size=2, compiled=True)
+    shapes.clear()
+    assert translator.translate(texts) == apart
+    assert shapes[:2] == [(2, 16), (2, 16)]
+    assert translator.num_compilations == 1
+
+
+def test_the_shape_of_the_first_batch_is_traced_first(make, monkeypatch):
+    from keras_deepnmt.translator import batch_shapes
+
+    # As for many sentences of each length.
+    monkeypatch.setattr(batch_shapes, "PADDING_OF_A_SHAPE", 0)
+    texts = ["dog", "a dog " * 5, "a dog " * 10]
+    plain = make().translate(texts)
+    for _ in range(3):
+        traced = []
+        translator = make(compiled=True, batch_size=1)
+        translator.report_compilations(traced.append)
+        assert translator.translate(texts) == plain
+        # Stages are traced with the shape of their search.
+        lengths = dict.fromkeys(length for _, length in traced)
+        assert list(lengths) == [8, 16, 32]
 
 
 @pytest.mark.parametrize("num_beams", [1, 2])

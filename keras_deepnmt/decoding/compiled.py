@@ -49,6 +49,15 @@ class CompiledFunction:
 
     def tensors(self, *arrays, **options):
         """Returns the function's result as tensors of the backend."""
+        function, arrays = self._traced(arrays, options)
+        return function(*arrays)
+
+    def trace(self, *arrays, **options):
+        """Traces the function, which its next call only has to compile."""
+        self._traced(arrays, options)
+
+    def _traced(self, arrays, options):
+        """Returns what was traced for a call, and the arrays that it takes."""
         structure = arrays
         arrays = [np.asarray(array) for array in _given(arrays)]
         numbers = _tensor_values(options)
@@ -65,7 +74,7 @@ class CompiledFunction:
             if self._jit_compile and self.on_compilation is not None:
                 self.on_compilation(arrays[0].shape)
             self._compiled[key] = self._compile(structure, arrays, options)
-        return self._compiled[key](*arrays)
+        return self._compiled[key], arrays
 
     def _compile(self, structure, arrays, options):
         num_arrays = len(_given(structure))

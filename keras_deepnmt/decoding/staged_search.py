@@ -5,7 +5,6 @@ import collections
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.batches import padded_rows
 from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.search_by_options import search, search_stages
@@ -115,24 +114,15 @@ class StagedSearch:
         Returns:
             A dict of arrays, as `search`.
         """
-        if self._model.max_length is not None:
-            max_length = min(max_length, self._model.max_length)
-        length = first_stage(source_ids.shape[1], max_length)
         given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
-        if not self._has_stages or length == max_length:
-            return self._whole(
-                source_ids, *given, options=options, max_length=max_length
-            )
         halves = self._halves(source_ids)
-        most_live = _largest_below(halves, len(source_ids))
-        found, is_live, carried = self._first.tensors(
-            source_ids,
-            *given,
-            most_live,
-            options=options,
-            length=length,
-            max_length=max_length,
+        program, arrays, keywords = self._first_program(
+            source_ids, given, halves, options, max_length
         )
+        if program is self._whole:
+            return program(*arrays, **keywords)
+        found, is_live, carried = program.tensors(*arrays, **keywords)
+        length, max_length = keywords["length"], keywords["max_length"]
         found = _with_length(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
@@ -167,6 +157,34 @@ class StagedSearch:
             rows = np.flatnonzero(is_live[: len(rows)])
         return found
 
+    def trace(self, source_ids, candidate_ids=None, *, options, max_length):
+        """Traces the first program of a search, which then only compiles it.
+
+        Args:
+            source_ids: int array `(B, S)` of the shape to search.
+            candidate_ids: as in the search.
+            options: as in the search.
+            max_length: as in the search.
+        """
+        given = (None, None, None, candidate_ids)
+        halves = self._halves(np.zeros_like(source_ids))
+        program, arrays, keywords = self._first_program(
+            source_ids, given, halves, options, max_length
+        )
+        program.trace(*arrays, **keywords)
+
+    def _first_program(self, source_ids, given, halves, options, max_length):
+        """Returns what is called first, its arrays and its keyword options."""
+        if self._model.max_length is not None:
+            max_length = min(max_length, self._model.max_length)
+        keywords = {"options": options, "max_length": max_length}
+        length = first_stage(source_ids.shape[1], max_length)
+        if not self._has_stages or length == max_length:
+            return self._whole, (source_ids, *given), keywords
+        most_live = _largest_below(halves, len(source_ids))
+        arrays = (source_ids, *given, most_live)
+        return self._first, arrays, {**keywords, "length": length}
+
     def _halves(self, source_ids):
         """Returns the numbers of rows that stages have: all, half, a quarter.
 
@@ -190,9 +208,9 @@ class StagedSearch:
         fitting = [n for n in compiled if number <= n <= largest]
         if fitting:
             return min(fitting)
-        num_sentences = key[0][0]
-        # Not fewer, which would need more programs.
-        chosen = padded_rows(max(number, num_sentences // 4), largest)
+        # Not fewer than half of them, which would need more programs.
+        half = -(-key[0][0] // 2)
+        chosen = half if number <= half else largest
         compiled.add(chosen)
         return chosen
 

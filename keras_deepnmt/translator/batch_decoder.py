@@ -1,6 +1,6 @@
 """Runs the compiled searches and the scoring of a model on one batch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 from keras_deepnmt.translator.batch_limits import BatchLimits
+from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
 from keras_deepnmt.translator.candidate_tokens import CandidateTokens
 from keras_deepnmt.translator.given_rows import GivenRows
 from keras_deepnmt.translator.invalid_numbers import no_probabilities
@@ -54,7 +55,10 @@ class BatchDecoder:
         self._candidates = CandidateTokens(
             shortlists, model.target_vocabulary_size
         )
-        self._shapes = PreparedShapes(compiled and num_replicas(model) == 1)
+        # With plain graphs every batch has the shape that it needs.
+        self._has_few_shapes = compiled and num_replicas(model) == 1
+        self._chosen: Mapping[int, Shape] = {}
+        self._shapes = PreparedShapes(self._has_few_shapes)
         self._score_targets = compile_for(model, score_targets, compiled)
 
     def report_compilations(
@@ -81,9 +85,11 @@ class BatchDecoder:
             lambda length: self._search_tokens(length, options),
         )
         by_batch = [[rows[place] for place in places] for places in batches]
-        self._shapes.plan(
-            self._least_shape(batch, options) for batch in by_batch
-        )
+        if self._has_few_shapes:
+            self._chosen = choose_shapes(
+                [(len(b), self._least_shape(b, options)) for b in by_batch],
+                lambda length: self._most_rows(length, options),
+            )
         self._candidates.plan(by_batch)
         return batches
 
@@ -126,20 +132,29 @@ class BatchDecoder:
     ) -> None:
         """Compiles what batches of source rows need, while others are searched.
 
-        The first batch is left to its own search.
+        The first batch is compiled by its own search. It is traced before the
+        others, since Python traces one at a time.
         """
         shapes = dict.fromkeys(self._shape(rows, options) for rows in batches)
-        for shape in list(shapes)[1:]:
+        first, *others = shapes or [None]
+        if any(not self._shapes.is_known(shape) for shape in others):
+            self._search_padding(self._search.trace, first, options)
+        for shape in others:
             # A search of padding is over before its first step.
             self._shapes.prepare(
                 shape,
-                lambda shape=shape: self._search(
-                    np.full(shape, PADDING_ID, "int32"),
-                    candidate_ids=self._candidates.of_padding(),
-                    options=options,
-                    max_length=longest_output(shape[1], options),
+                lambda shape=shape: self._search_padding(
+                    self._search, shape, options
                 ),
             )
+
+    def _search_padding(self, search, shape, options):
+        search(
+            np.full(shape, PADDING_ID, "int32"),
+            candidate_ids=self._candidates.of_padding(),
+            options=options,
+            max_length=longest_output(shape.length, options),
+        )
 
     def hypotheses(
         self,
@@ -178,7 +193,7 @@ class BatchDecoder:
         """
         previous = [[BEGIN_ID, *row[:-1]] for row in labels]
         tokens = padded_length(max(map(len, [*rows, *labels])))
-        size = self._num_rows(rows, tokens)
+        size = padded_rows(len(rows), self._most_rows_of(tokens))
         log_probs = self._score_targets(
             self._padded(rows, size, self.max_source_length),
             self._padded(previous, size, self.model.max_length),
@@ -222,22 +237,26 @@ class BatchDecoder:
         return max(padded, min(longest, self.model.max_length or longest))
 
     def _shape(self, rows, options):
-        """The numbers of rows and of positions of a batch of sources."""
-        size, length = self._least_shape(rows, options)
-        return self._shapes.fitting(size, length), length
+        """The shape in which a batch of sources is searched."""
+        shape = self._least_shape(rows, options)
+        chosen = self._chosen.get(shape.length, shape)
+        return chosen if chosen.rows >= shape.rows else shape
 
     def _least_shape(self, rows, options):
         """The shape that a batch of sources has on its own."""
         longest = max(map(len, rows))
         length = padded_length(longest, self.max_source_length)
-        size = self._num_rows(rows, self._search_tokens(longest, options))
-        return size, length
+        most = self._most_rows(longest, options)
+        return Shape(padded_rows(len(rows), most), length)
 
-    def _num_rows(self, rows, tokens):
-        most = most_rows(
+    def _most_rows(self, length, options):
+        """The number of rows that a batch of sources may have."""
+        return self._most_rows_of(self._search_tokens(length, options))
+
+    def _most_rows_of(self, tokens):
+        return most_rows(
             tokens, self.limits.batch_size, self.limits.batch_tokens
         )
-        return padded_rows(len(rows), most)
 
     def _padded(self, rows, size, largest):
         length = padded_length(max(map(len, rows)), largest)

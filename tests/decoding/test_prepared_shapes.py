@@ -42,22 +42,10 @@ def test_errors_are_left_to_the_search_itself():
     shapes.wait_for((1, 8))
 
 
-def test_batches_of_a_call_with_one_length_have_one_number_of_rows():
-    shapes = PreparedShapes(True)
-    shapes.plan([(32, 16), (4, 16), (1, 64)])
-    assert shapes.fitting(4, 16) == 32
-    assert shapes.fitting(1, 64) == 1
-    # The next call does not depend on the one before.
-    shapes.plan([(4, 16)])
-    assert shapes.fitting(4, 16) == 4
-
-
 def test_nothing_is_prepared_for_plain_graphs():
     shapes = PreparedShapes(False)
     shapes.prepare((1, 8), pytest.fail)
     shapes.wait_for((1, 8))
-    shapes.plan([(32, 8), (1, 8)])
-    assert shapes.fitting(1, 8) == 1
 
 
 def test_a_batch_ends_where_that_saves_much_padding():

@@ -112,7 +112,7 @@ def test_only_sentences_that_go_on_are_computed(model):
     staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
     assert shapes[0] == (16, 12)
     assert shapes[1:]
-    assert all(rows == 4 for rows, _ in shapes[1:])
+    assert all(rows == 8 for rows, _ in shapes[1:])
     number = staged.num_compilations
     # Two of them: there are programs for that.
     ids = sources([12, 11, *[2] * 14])
