@@ -82,12 +82,14 @@ def make_callbacks(
     progress: ThroughputProgress,
     workers: Workers,
     history: History,
+    before_save: Callable[[int], None],
 ) -> list[keras.callbacks.Callback]:
     """Makes the callbacks of a run, in the order in which they are called.
 
     `plan` and `validation` are the batches of training and validation. Of
     several processes only the chief gets those that write files. `history` is
-    what `RunFolder.history` returned.
+    what `RunFolder.history` returned. `before_save` is called with the number
+    of updates before a checkpoint is saved.
     """
     training = recipe.training
     callbacks = [
@@ -126,7 +128,7 @@ def make_callbacks(
             store,
             training.checkpoint_every,
             training.steps,
-            rollbacks.save_state,
+            before_save,
             monitor=training.early_stopping_metric,
         ),
     ]

@@ -69,6 +69,7 @@ class RunFolder:
         self.scores_file = self.directory / "scores.json"
         self.log_file = self.directory / "log.csv"
         self.divergence_file = self.directory / "divergence.json"
+        self.epoch_counts_file = self.directory / "epoch_counts.json"
         self.validation_file = self.directory / "validation.json"
         self.tensorboard_dir = self.directory / "tensorboard"
         self.model_dir = self.directory / MODEL_DIR
@@ -287,6 +288,7 @@ class RunFolder:
                 self.tensorboard_dir,
                 self.log_file,
                 self.divergence_file,
+                self.epoch_counts_file,
                 self.validation_file,
                 self.scores_file,
             ):

@@ -31,6 +31,7 @@ from keras_deepnmt.runs.callbacks import (
     make_callbacks,
     stopping_callbacks,
 )
+from keras_deepnmt.runs.checkpoints.epoch_counts import EpochCounts
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -156,6 +157,7 @@ class TrainingLoop:
         """
         start = self._start
         self.rollbacks = Rollbacks(self.run_folder, self._divergence)
+        self._epoch_counts = EpochCounts(self.run_folder.epoch_counts_file)
         if start:
             self.run_folder.training_began = True
             self.rollbacks.restore_state(self.model, start)
@@ -187,7 +189,9 @@ class TrainingLoop:
             progress=self.progress,
             workers=self.workers,
             history=history,
+            before_save=self._before_save,
         )
+        self.progress.resumed_counts = self._epoch_counts.of(start)
         try:
             with termination_raised(), clear_data_errors():
                 if start and not self._was_validated(history):
@@ -214,6 +218,11 @@ class TrainingLoop:
             raise
         finally:
             self.model.stop_compiling_ahead()
+
+    def _before_save(self, step):
+        """Writes what belongs to a checkpoint but is none of its weights."""
+        self.rollbacks.save_state(step)
+        self._epoch_counts.save(step, self.progress.epoch_counts)
 
     def _compile_ahead(self, start):
         """Has the step compiled for the shapes of the updates to come."""
@@ -329,7 +338,7 @@ class TrainingLoop:
         if step and step not in self.store.steps():
             # After a divergence the run resumes from the last checkpoint.
             with contextlib.suppress(Diverged):
-                self.rollbacks.save_state(step)
+                self._before_save(step)
                 self.store.save(self.model, step)
         newest = self.store.latest()
         if newest is None:

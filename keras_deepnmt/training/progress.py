@@ -3,6 +3,7 @@
 import functools
 import sys
 import time
+from collections.abc import Mapping
 from typing import TextIO
 
 import keras
@@ -40,6 +41,9 @@ class ThroughputProgress(keras.callbacks.Callback):
     `compile_seconds` (of the updates with a new batch shape: tracing,
     compiling, and the update itself).
 
+    Training that goes on within an epoch may give what was counted before, in
+    `resumed_counts`: the `epoch_counts` of then. The epoch's logs have both.
+
     Args:
         total_steps: int. Number of updates of the whole run.
         expected_compilations: int. Number of batch shapes in training.
@@ -75,6 +79,9 @@ class ThroughputProgress(keras.callbacks.Callback):
         self.stream = stream or sys.stderr
         self.seconds_between_lines = seconds_between_lines
         self.expected_validation_compilations = expected_validation_compilations
+        self.resumed_counts: Mapping[str, float] = {}
+        self._earlier: Mapping[str, float] = {}
+        self._begin_counting()
         self._bar = None
         self._task = None
 
@@ -129,7 +136,29 @@ class ThroughputProgress(keras.callbacks.Callback):
             )
             self._bar.start()
 
+    @property
+    def epoch_counts(self) -> dict[str, float]:
+        """What was counted in the present epoch.
+
+        `seconds`, those of training and of compiling alone, and target
+        `tokens`.
+        """
+        counts = {
+            "seconds": time.monotonic() - self._epoch_time,
+            "training_seconds": self._train_seconds,
+            "compile_seconds": self._compile_seconds,
+            "tokens": float(self._epoch_tokens),
+        }
+        return {
+            name: value + self._earlier.get(name, 0.0)
+            for name, value in counts.items()
+        }
+
     def on_epoch_begin(self, epoch, logs=None):
+        self._earlier, self.resumed_counts = self.resumed_counts, {}
+        self._begin_counting()
+
+    def _begin_counting(self):
         self._epoch_time = self._mark_time = time.monotonic()
         self._train_seconds = self._compile_seconds = 0.0
         self._epoch_tokens = self._mark_tokens = 0.0
@@ -162,13 +191,19 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
-        rate = float(self._epoch_tokens) / max(self._train_seconds, 1e-9)
+        counts = self.epoch_counts
+        rate = counts["tokens"] / max(counts["training_seconds"], 1e-9)
         description = self._describe(logs, rate)
+        if "tokens" in logs:
+            logs["tokens"] = counts["tokens"]
         logs["step"] = self._step
         logs["learning_rate"] = self._learning_rate()
-        logs["seconds"] = time.monotonic() - self._epoch_time
+        logs["seconds"] = counts["seconds"]
         logs["tokens_per_second"] = rate
-        logs["compile_seconds"] = self._compile_seconds
+        logs["compile_seconds"] = counts["compile_seconds"]
+        # A checkpoint that is saved now divides no epoch.
+        self._earlier = {}
+        self._begin_counting()
         self._print(description)
 
     def on_train_end(self, logs=None):

@@ -189,6 +189,30 @@ def test_quiet_progress_prints_nothing_and_still_adds_to_the_logs(model):
     assert rows[0]["tokens_per_second"] > 0 and rows[0]["seconds"] > 0
 
 
+def test_what_was_counted_before_a_resume_is_added_once(model):
+    rows = []
+    progress = ThroughputProgress(5, quiet=True)
+    progress.resumed_counts = {
+        "seconds": 1_000.0,
+        "training_seconds": 900.0,
+        "compile_seconds": 50.0,
+        "tokens": 90_000.0,
+    }
+    keep = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: rows.append(
+            {**logs, "next": progress.epoch_counts}
+        )
+    )
+    fit(model, [Tokens([1.5, 2.5]), progress, keep], 2, 5)
+    first, second = rows
+    assert first["seconds"] > 1_000 and first["compile_seconds"] >= 50
+    assert first["tokens"] == 90_000 + second["tokens"]
+    assert 90 < first["tokens_per_second"] < 110
+    assert second["seconds"] < 1_000 and second["compile_seconds"] < 50
+    # A checkpoint at the end of an epoch divides none.
+    assert first["next"]["tokens"] == 0 and first["next"]["seconds"] < 10
+
+
 @pytest.mark.parametrize("jit_compile", [True, False])
 def test_each_compilation_is_announced(model, jit_compile):
     class Meets(keras.callbacks.Callback):
