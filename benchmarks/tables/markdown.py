@@ -49,7 +49,10 @@ def _kind_of_machine(row):
     if accelerators:
         return accelerators[1]
     cores = re.search(r"(\d+) cores|cores\W+(\d+)", text)
-    return f"a CPU with {cores[1] or cores[2]} cores" if cores else text
+    if not cores:
+        return text
+    number = cores[1] or cores[2]
+    return f"a CPU with {number} core{'' if number == '1' else 's'}"
 
 
 def count(text):

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.quality.rows.row_list import CORPORA, presets_of
 from benchmarks.shared.result_rows import append_rows, read_rows
 from benchmarks.tables import trained_tables
+from benchmarks.tables.markdown import measured_when_and_where
 from benchmarks.tables.trained_tables import (
     QUALITY,
     trained_summary,
@@ -238,3 +239,14 @@ def test_what_papers_report_is_of_variants_and_has_its_source():
         assert re.fullmatch(r".* et al., \d{4}", published["paper"])
         assert re.search("Table|section|results", published["source"])
         assert published["data"] and published["bleu"]
+
+
+def test_a_machine_is_named_by_its_number_of_cores():
+    rows = [
+        {"date": "2026-11-22", "machine": "an EPYC, 1 cores"},
+        {"date": "2026-11-23", "machine": "an EPYC, 2 cores"},
+    ]
+    assert measured_when_and_where(rows) == (
+        "Measured 2026-11-22 to 2026-11-23 on a CPU with 1 core and a CPU with "
+        "2 cores."
+    )
