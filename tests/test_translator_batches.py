@@ -182,6 +182,24 @@ def test_few_sentences_are_searched_in_the_shape_of_longer_ones(make, shapes):
     assert translator.num_compilations == 1
 
 
+def test_shapes_do_not_depend_on_what_was_translated_before(
+    make, shapes, monkeypatch
+):
+    from keras_deepnmt.translator import batch_shapes
+
+    monkeypatch.setattr(batch_shapes, "PADDING_OF_A_SHAPE", 30)
+    few = ["dog", "dog " * 12]
+    make(compiled=True, batch_size=1).translate(few)
+    expected = shapes[:]
+    translator = make(compiled=True, batch_size=1)
+    # For many sentences, 8 tokens are a length of their own.
+    translator.translate(["dog"] * 32 + ["dog " * 12])
+    assert (1, 8) in shapes
+    shapes.clear()
+    translator.translate(few)
+    assert shapes == expected == [(1, 16), (1, 16)]
+
+
 def test_the_shape_of_the_first_batch_is_traced_first(make, monkeypatch):
     from keras_deepnmt.translator import batch_shapes
 

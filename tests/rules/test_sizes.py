@@ -1,9 +1,16 @@
-"""Files, functions and folders stay small enough to be read in one go."""
+"""Sizes and names of files, functions and folders."""
 
 import ast
 import collections
 
-from package_tree import PACKAGE, functions, refuse, relative, source_files
+from package_tree import (
+    PACKAGE,
+    REPOSITORY,
+    functions,
+    refuse,
+    relative,
+    source_files,
+)
 
 MOST_FILE_LINES = 450
 MOST_MODULES = 14
@@ -63,6 +70,19 @@ def test_no_module_has_a_catch_all_name():
             & {*path.relative_to(PACKAGE).with_suffix("").parts}
         ],
         "Name a module or package after what it does.",
+    )
+
+
+def test_no_two_files_of_the_tests_have_the_same_name():
+    files = [
+        path
+        for path in (REPOSITORY / "tests").rglob("*.py")
+        if path.name != "conftest.py"
+    ]
+    numbers = collections.Counter(path.name for path in files)
+    refuse(
+        sorted(relative(path) for path in files if numbers[path.name] > 1),
+        "pytest imports the files of all folders by their names alone.",
     )
 
 

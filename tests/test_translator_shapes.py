@@ -73,10 +73,3 @@ def test_no_other_choice_costs_less(seed):
         for size in range(len(LENGTHS))
         for others in itertools.combinations(LENGTHS[:-1], size)
     )
-
-
-def test_what_was_translated_before_changes_no_shape():
-    batches = [(30, Shape(32, 16)), (3, Shape(4, 32))]
-    first = choose_shapes(batches, any_number)
-    choose_shapes([(2_000, Shape(32, 16))], any_number)
-    assert choose_shapes(batches, any_number) == first
