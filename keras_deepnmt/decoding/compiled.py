@@ -53,7 +53,7 @@ class CompiledFunction:
         return function(*arrays)
 
     def trace(self, *arrays, **options):
-        """Traces the function, which its next call only has to compile."""
+        """Traces the function for such a call, which then only compiles it."""
         self._traced(arrays, options)
 
     def _traced(self, arrays, options):

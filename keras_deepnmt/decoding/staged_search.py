@@ -158,7 +158,7 @@ class StagedSearch:
         return found
 
     def trace(self, source_ids, candidate_ids=None, *, options, max_length):
-        """Traces the first program of a search, which then only compiles it.
+        """Traces the first program of a search, which later only compiles it.
 
         Args:
             source_ids: int array `(B, S)` of the shape to search.
@@ -174,7 +174,7 @@ class StagedSearch:
         program.trace(*arrays, **keywords)
 
     def _first_program(self, source_ids, given, halves, options, max_length):
-        """Returns what is called first, its arrays and its keyword options."""
+        """Returns the first program of a search, its arrays and options."""
         if self._model.max_length is not None:
             max_length = min(max_length, self._model.max_length)
         keywords = {"options": options, "max_length": max_length}

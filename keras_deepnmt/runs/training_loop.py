@@ -81,6 +81,7 @@ class TrainingLoop:
             divergence = replace(divergence, most_rollbacks=0)
         self._divergence = divergence
         self.rollbacks = None
+        self._epoch_counts = None
         self._start = 0
         self._advice = "Run the same command to continue."
         self.validation = None

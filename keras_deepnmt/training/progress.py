@@ -41,8 +41,9 @@ class ThroughputProgress(keras.callbacks.Callback):
     `compile_seconds` (of the updates with a new batch shape: tracing,
     compiling, and the update itself).
 
-    Training that goes on within an epoch may give what was counted before, in
-    `resumed_counts`: the `epoch_counts` of then. The epoch's logs have both.
+    For training that continues within an epoch, set `resumed_counts` to the
+    `epoch_counts` at the end of the training before. The logs of the next epoch
+    then have the sums of both.
 
     Args:
         total_steps: int. Number of updates of the whole run.
@@ -138,10 +139,10 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     @property
     def epoch_counts(self) -> dict[str, float]:
-        """What was counted in the present epoch.
+        """What was counted since the epoch began.
 
-        `seconds`, those of training and of compiling alone, and target
-        `tokens`.
+        The keys are `seconds`, `training_seconds` (without validation),
+        `compile_seconds` and `tokens` (real target tokens).
         """
         counts = {
             "seconds": time.monotonic() - self._epoch_time,
@@ -201,7 +202,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         logs["seconds"] = counts["seconds"]
         logs["tokens_per_second"] = rate
         logs["compile_seconds"] = counts["compile_seconds"]
-        # A checkpoint that is saved now divides no epoch.
+        # A checkpoint that is saved from now on is that of the next epoch.
         self._earlier = {}
         self._begin_counting()
         self._print(description)

@@ -88,7 +88,7 @@ class BatchDecoder:
         if self._has_few_shapes:
             self._chosen = choose_shapes(
                 [(len(b), self._least_shape(b, options)) for b in by_batch],
-                lambda length: self._most_rows(length, options),
+                lambda length: self._most_sources(length, options),
             )
         self._candidates.plan(by_batch)
         return batches
@@ -136,20 +136,26 @@ class BatchDecoder:
         others, since Python traces one at a time.
         """
         shapes = dict.fromkeys(self._shape(rows, options) for rows in batches)
-        first, *others = shapes or [None]
-        if any(not self._shapes.is_known(shape) for shape in others):
-            self._search_padding(self._search.trace, first, options)
+        others = [
+            shape
+            for shape in list(shapes)[1:]
+            if not self._shapes.is_known(shape)
+        ]
+        if others:
+            first = next(iter(shapes))
+            self._call_with_padding(self._search.trace, first, options)
         for shape in others:
             # A search of padding is over before its first step.
             self._shapes.prepare(
                 shape,
-                lambda shape=shape: self._search_padding(
+                lambda shape=shape: self._call_with_padding(
                     self._search, shape, options
                 ),
             )
 
-    def _search_padding(self, search, shape, options):
-        search(
+    def _call_with_padding(self, function, shape, options):
+        """Calls a function of sources with padding of a shape."""
+        function(
             np.full(shape, PADDING_ID, "int32"),
             candidate_ids=self._candidates.of_padding(),
             options=options,
@@ -193,7 +199,7 @@ class BatchDecoder:
         """
         previous = [[BEGIN_ID, *row[:-1]] for row in labels]
         tokens = padded_length(max(map(len, [*rows, *labels])))
-        size = padded_rows(len(rows), self._most_rows_of(tokens))
+        size = padded_rows(len(rows), self._most_rows(tokens))
         log_probs = self._score_targets(
             self._padded(rows, size, self.max_source_length),
             self._padded(previous, size, self.model.max_length),
@@ -246,14 +252,15 @@ class BatchDecoder:
         """The shape that a batch of sources has on its own."""
         longest = max(map(len, rows))
         length = padded_length(longest, self.max_source_length)
-        most = self._most_rows(longest, options)
+        most = self._most_sources(longest, options)
         return Shape(padded_rows(len(rows), most), length)
 
-    def _most_rows(self, length, options):
-        """The number of rows that a batch of sources may have."""
-        return self._most_rows_of(self._search_tokens(length, options))
+    def _most_sources(self, length, options):
+        """The number of rows that a batch of sources of a length may have."""
+        return self._most_rows(self._search_tokens(length, options))
 
-    def _most_rows_of(self, tokens):
+    def _most_rows(self, tokens):
+        """The number of rows of some tokens each that a batch may have."""
         return most_rows(
             tokens, self.limits.batch_size, self.limits.batch_tokens
         )

@@ -79,7 +79,7 @@ def start(folder, part):
     environment = {
         **os.environ,
         "KERAS_BACKEND": "jax",
-        # Nearly all of the time is compiling.
+        # LLVM's lowest level: nearly all of the time is compiling.
         "XLA_FLAGS": "--xla_backend_optimization_level=0",
         "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
     }

@@ -1,4 +1,4 @@
-"""What was counted in an epoch that a checkpoint divides."""
+"""The seconds and tokens of an epoch before a checkpoint within it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +10,15 @@ _MOST_STEPS = 100
 
 
 class EpochCounts:
-    """Keeps the seconds and tokens of unfinished epochs in a file.
+    """Keeps what was counted in an epoch before each checkpoint, in a file.
 
-    A run that goes on from a checkpoint within an epoch adds them to its own,
-    so that the log has those of the whole epoch.
+    A run that continues from a checkpoint within an epoch adds it to what it
+    counts itself, so that the log has the seconds and tokens of the whole
+    epoch.
 
     Args:
-        file: JSON file: update of a checkpoint to what was counted by then.
+        file: a JSON file. It maps the update number of a checkpoint to
+            `ThroughputProgress.epoch_counts` at that update.
     """
 
     def __init__(self, file: Path):
@@ -24,12 +26,24 @@ class EpochCounts:
         self._by_step = read_json(file) if file.is_file() else {}
 
     def save(self, step: int, counts: Mapping[str, float]) -> None:
-        """Writes what was counted; call it before saving a checkpoint."""
+        """Writes what was counted; call it before saving a checkpoint.
+
+        Args:
+            step: number of updates made.
+            counts: `ThroughputProgress.epoch_counts`.
+        """
         self._by_step[str(step)] = dict(counts)
         for old in sorted(self._by_step, key=int)[:-_MOST_STEPS]:
             del self._by_step[old]
         write_json(self._file, self._by_step)
 
     def of(self, step: int) -> Mapping[str, float]:
-        """Returns what was counted by a checkpoint, if it is known."""
+        """Returns what was counted before a checkpoint.
+
+        Args:
+            step: update number of the checkpoint.
+
+        Returns:
+            What `save` was given; an empty dict if that is not known.
+        """
         return self._by_step.get(str(step), {})
