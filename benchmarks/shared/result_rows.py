@@ -11,14 +11,14 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 
 
-def git_commit():
-    """Returns the short hash of the measured commit.
+def git_commit(repository=REPOSITORY):
+    """Returns the short hash of the commit of this or of another checkout.
 
     A `+` is appended if files of `keras_deepnmt` differ from that commit.
     """
     commit = subprocess.run(
         ["git", "rev-parse", "--short=10", "HEAD"],
-        cwd=REPOSITORY,
+        cwd=repository,
         capture_output=True,
         text=True,
         check=True,
@@ -29,7 +29,7 @@ def git_commit():
             # This file holds measurements, so that it changes while measuring.
             ":(exclude)keras_deepnmt/zoo/measured_costs.csv",
         ],
-        cwd=REPOSITORY,
+        cwd=repository,
         capture_output=True,
         text=True,
         check=True,

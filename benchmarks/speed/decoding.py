@@ -68,7 +68,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 # Nothing large is imported here: the peak memory of a process is at least that
 # of the process that starts it.
-from benchmarks.shared.result_rows import append_rows, provenance
+from benchmarks.shared.result_rows import (
+    append_rows,
+    git_commit,
+    provenance,
+)
 from benchmarks.shared.worker_process import WorkerProcess, worker_environment
 from benchmarks.speed.measuring.decoding_cases import (
     SIZES,
@@ -153,7 +157,9 @@ def measure_case(options, folder, case, first_columns):
             options.rounds,
             options.seconds,
         )
-        commits = {OURS: first_columns["commit"], BEFORE: _commit(options.old)}
+        commits = {OURS: first_columns["commit"]}
+        if options.old:
+            commits[BEFORE] = git_commit(options.old)
         for name, worker in workers.items():
             engines[name] |= {
                 "seconds": seconds[name],
@@ -257,17 +263,6 @@ def _run(python, *arguments):
 
 def _is_converted(folder):
     return (folder / "ctranslate2").exists()
-
-
-def _commit(path):
-    if path is None:
-        return ""
-    return subprocess.run(
-        ["git", "-C", path, "rev-parse", "--short=10", "HEAD"],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout.strip()
 
 
 def measure_random(options, folder, size):

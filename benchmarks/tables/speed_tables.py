@@ -257,8 +257,28 @@ def _translation_start():
             "compiled, cache of the command before (s)": lambda row: (
                 _start_seconds(row, "cached")
             ),
+            "compared with": lambda row: (
+                f"`{row['old_commit']}`" if row["old_commit"] else ""
+            ),
+            "speed relative to it: compiled, cached": _relative_start,
         },
-        "Seconds of the processor, over all cores, and those that passed.",
+        "Seconds of the processor, over all cores, and those that passed. "
+        "The relative speeds, with their range over rounds, are by the latter.",
+    )
+
+
+def _relative_start(row):
+    """Formats the speeds relative to another commit, if there is one."""
+    speeds = [
+        [
+            decimals(row[f"{way}_relative_to_old_{name}"], 2)
+            for name in ("median", "min", "max")
+        ]
+        for way in ("compiled", "cached")
+        if row["old_commit"]
+    ]
+    return ", ".join(
+        f"{speed} ({low} to {high})" for speed, low, high in speeds
     )
 
 
