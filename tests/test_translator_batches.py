@@ -121,6 +121,8 @@ def test_the_batch_size_may_change_later(make, shapes):
             setattr(translator, name, 0)
         with pytest.raises(ValueError, match=f"`{name}` must be an integer"):
             make(**{name: 1.5})
+    with pytest.raises(ValueError, match="an integer of at least 0. Received"):
+        translator.compilation_padding = -1
 
 
 def test_long_sources_are_computed_in_smaller_batches(make, model, shapes):
@@ -180,18 +182,20 @@ def test_few_sentences_are_searched_in_the_shape_of_longer_ones(make, shapes):
     assert translator.translate(texts) == apart
     assert shapes[:2] == [(2, 16), (2, 16)]
     assert translator.num_compilations == 1
+    shapes.clear()
+    translator.compilation_padding = 0
+    assert translator.translate(texts) == apart
+    assert {length for _, length in shapes} == {8, 16}
 
 
-def test_shapes_do_not_depend_on_what_was_translated_before(
-    make, shapes, monkeypatch
-):
-    from keras_deepnmt.translator import batch_shapes
-
-    monkeypatch.setattr(batch_shapes, "PADDING_OF_A_SHAPE", 30)
+def test_shapes_do_not_depend_on_what_was_translated_before(make, shapes):
     few = ["dog", "dog " * 12]
-    make(compiled=True, batch_size=1).translate(few)
+    translator = make(compiled=True, batch_size=1)
+    translator.compilation_padding = 30
+    translator.translate(few)
     expected = shapes[:]
     translator = make(compiled=True, batch_size=1)
+    translator.compilation_padding = 30
     # For many sentences, 8 tokens are a length of their own.
     translator.translate(["dog"] * 32 + ["dog " * 12])
     assert (1, 8) in shapes
@@ -200,16 +204,13 @@ def test_shapes_do_not_depend_on_what_was_translated_before(
     assert shapes == expected == [(1, 16), (1, 16)]
 
 
-def test_the_shape_of_the_first_batch_is_traced_first(make, monkeypatch):
-    from keras_deepnmt.translator import batch_shapes
-
-    # As for many sentences of each length.
-    monkeypatch.setattr(batch_shapes, "PADDING_OF_A_SHAPE", 0)
+def test_the_shape_of_the_first_batch_is_traced_first(make):
     texts = ["dog", "a dog " * 5, "a dog " * 10]
     plain = make().translate(texts)
     for _ in range(3):
         traced = []
         translator = make(compiled=True, batch_size=1)
+        translator.compilation_padding = 0
         translator.report_compilations(traced.append)
         assert translator.translate(texts) == plain
         # Stages are traced with the shape of their search.

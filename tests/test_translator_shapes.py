@@ -5,13 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_deepnmt.translator.batch_shapes import (
-    PADDING_OF_A_SHAPE,
-    Shape,
-    choose_shapes,
-)
+from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
 
 LENGTHS = (8, 16, 32, 64, 96)
+# The padding that may be added to save a shape.
+PADDING = 16_000
 
 
 def any_number(length):
@@ -20,21 +18,21 @@ def any_number(length):
 
 def test_batches_of_one_length_have_one_number_of_rows():
     batches = [(30, Shape(32, 16)), (3, Shape(4, 16))]
-    assert choose_shapes(batches, any_number) == {16: Shape(32, 16)}
+    assert choose_shapes(batches, any_number, PADDING) == {16: Shape(32, 16)}
 
 
 def test_few_sentences_are_padded_to_the_length_of_others():
     batches = [(30, Shape(32, 16)), (3, Shape(4, 32))]
-    assert choose_shapes(batches, any_number) == {
+    assert choose_shapes(batches, any_number, PADDING) == {
         16: Shape(32, 32),
         32: Shape(32, 32),
     }
 
 
 def test_many_sentences_have_a_shape_of_their_own():
-    number = PADDING_OF_A_SHAPE // 16
+    number = PADDING // 16
     batches = [(number + 1, Shape(32, 16)), (3, Shape(4, 32))]
-    assert choose_shapes(batches, any_number) == {
+    assert choose_shapes(batches, any_number, PADDING) == {
         16: Shape(32, 16),
         32: Shape(4, 32),
     }
@@ -42,14 +40,14 @@ def test_many_sentences_have_a_shape_of_their_own():
 
 def test_no_batch_has_more_rows_than_its_length_allows():
     batches = [(30, Shape(32, 16)), (3, Shape(4, 32))]
-    assert choose_shapes(batches, lambda length: 512 // length) == {
+    assert choose_shapes(batches, lambda length: 512 // length, PADDING) == {
         16: Shape(32, 16),
         32: Shape(4, 32),
     }
 
 
 def test_nothing_is_chosen_for_no_batches():
-    assert choose_shapes([], any_number) == {}
+    assert choose_shapes([], any_number, PADDING) == {}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -60,10 +58,10 @@ def test_no_other_choice_costs_less(seed):
         (number, Shape(32, length))
         for number, length in zip(numbers, LENGTHS, strict=True)
     ]
-    chosen = choose_shapes(batches, any_number)
+    chosen = choose_shapes(batches, any_number, PADDING)
 
     def cost(lengths):
-        return len(lengths) * PADDING_OF_A_SHAPE + sum(
+        return len(lengths) * PADDING + sum(
             number * (min(x for x in lengths if x >= length) - length)
             for number, length in zip(numbers, LENGTHS, strict=True)
         )

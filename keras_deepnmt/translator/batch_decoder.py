@@ -89,6 +89,7 @@ class BatchDecoder:
             self._chosen = choose_shapes(
                 [(len(b), self._least_shape(b, options)) for b in by_batch],
                 lambda length: self._most_sources(length, options),
+                self.limits.compilation_padding,
             )
         self._candidates.plan(by_batch)
         return batches

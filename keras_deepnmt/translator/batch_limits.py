@@ -1,14 +1,21 @@
-"""The limits of a batch: a number of sentences and a number of tokens."""
+"""The limits of a batch: numbers of sentences, tokens and added padding."""
 
 # Tokens per sentence of a full batch. Only longer sentences make it smaller.
 TOKENS_PER_SENTENCE = 256
+# In each call it costs less than a tenth of the time of a compilation.
+COMPILATION_PADDING = 2_048
 
 
 class BatchLimits:
     """The largest numbers of sentences and tokens computed together.
 
-    Both may be changed later. `batch_tokens` is 256 times `batch_size` unless
+    They may be changed later. `batch_tokens` is 256 times `batch_size` unless
     it is given.
+
+    `compilation_padding` is the largest number of positions of padding that a
+    call may add to sources so that one shape less is compiled: few sentences of
+    a length are then searched with longer ones. More of it makes the first call
+    end sooner, and later calls take longer.
 
     Example:
     >>> limits = BatchLimits(16)
@@ -20,6 +27,7 @@ class BatchLimits:
     def __init__(self, batch_size: int, batch_tokens: int | None = None):
         self.batch_size = batch_size
         self.batch_tokens = batch_tokens
+        self.compilation_padding = COMPILATION_PADDING
 
     @property
     def batch_size(self) -> int:
@@ -27,7 +35,7 @@ class BatchLimits:
 
     @batch_size.setter
     def batch_size(self, batch_size: int) -> None:
-        _check_at_least_one("batch_size", batch_size)
+        _check_at_least("batch_size", batch_size, 1)
         self._batch_size = batch_size
 
     @property
@@ -39,12 +47,21 @@ class BatchLimits:
     @batch_tokens.setter
     def batch_tokens(self, batch_tokens: int | None) -> None:
         if batch_tokens is not None:
-            _check_at_least_one("batch_tokens", batch_tokens)
+            _check_at_least("batch_tokens", batch_tokens, 1)
         self._batch_tokens = batch_tokens
+
+    @property
+    def compilation_padding(self) -> int:
+        return self._compilation_padding
+
+    @compilation_padding.setter
+    def compilation_padding(self, compilation_padding: int) -> None:
+        _check_at_least("compilation_padding", compilation_padding, 0)
+        self._compilation_padding = compilation_padding
 
 
 class BatchLimitAttributes:
-    """Makes the two limits of `self.batch_limits` attributes of an object."""
+    """Makes the limits of `self.batch_limits` attributes of an object."""
 
     batch_limits: BatchLimits
 
@@ -64,10 +81,18 @@ class BatchLimitAttributes:
     def batch_tokens(self, batch_tokens: int | None) -> None:
         self.batch_limits.batch_tokens = batch_tokens
 
+    @property
+    def compilation_padding(self) -> int:
+        return self.batch_limits.compilation_padding
 
-def _check_at_least_one(name, number):
-    if number != int(number) or number < 1:
+    @compilation_padding.setter
+    def compilation_padding(self, compilation_padding: int) -> None:
+        self.batch_limits.compilation_padding = compilation_padding
+
+
+def _check_at_least(name, number, least):
+    if number != int(number) or number < least:
         raise ValueError(
-            f"`{name}` must be an integer of at least 1. "
+            f"`{name}` must be an integer of at least {least}. "
             f"Received: {name}={number}"
         )

@@ -3,12 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-# Positions of padding that take as long to search as a shape takes to compile.
-# The 609 sentences of 1,000 of Multi30k that have at most 16 tokens are
-# translated sooner with the others, of up to 32, than by programs of their own
-# (`benchmarks/speed/translation_start.py`).
-PADDING_OF_A_SHAPE = 16_384
-
 
 class Shape(NamedTuple):
     """The shape of an array of source ids."""
@@ -18,13 +12,15 @@ class Shape(NamedTuple):
 
 
 def choose_shapes(
-    batches: Sequence[tuple[int, Shape]], most_rows: Callable[[int], int]
+    batches: Sequence[tuple[int, Shape]],
+    most_rows: Callable[[int], int],
+    compilation_padding: int,
 ) -> Mapping[int, Shape]:
     """Chooses shapes for the batches of a call, since each shape is compiled.
 
     Batches of one length all have the rows of the largest of them. Batches of
     few sentences are padded to the length of longer ones, where the padding is
-    less than `PADDING_OF_A_SHAPE`. The choice depends on nothing that was
+    less than `compilation_padding`. The choice depends on nothing that was
     searched before, so that a continued run computes what it would have
     computed, and compiles nothing.
 
@@ -33,13 +29,14 @@ def choose_shapes(
             padded length.
         most_rows: returns the largest number of rows that batches of a length
             may have.
+        compilation_padding: as in `BatchLimits`.
 
     Returns:
         The shape for batches of each length.
 
     Example:
     >>> batches = [(32, Shape(32, 16)), (20, Shape(32, 32))]
-    >>> choose_shapes(batches, lambda length: 32)
+    >>> choose_shapes(batches, lambda length: 32, 2_048)
     {16: Shape(rows=32, length=32), 32: Shape(rows=32, length=32)}
     """
     num_sentences, rows = {}, {}
@@ -58,7 +55,7 @@ def choose_shapes(
             padding += num_sentences[length] * (longest - length)
             if start < end - 1 and rows[length] > most_rows(longest):
                 break
-            cost = best[start][0] + padding + PADDING_OF_A_SHAPE
+            cost = best[start][0] + padding + compilation_padding
             choices.append((cost, end - start))
         best.append(min(choices))
     chosen = {}

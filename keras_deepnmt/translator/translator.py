@@ -61,9 +61,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             several beams, each beam needs memory for as many. A sentence that
             is longer is computed alone. Defaults to 256 times `batch_size`.
         max_source_length: maximum source length in tokens, end id included.
-            Longer sources are truncated, see `on_truncated`.
-            Defaults to the model's position range, or 1,024 tokens if it has
-            none.
+            Longer sources are truncated, see `on_truncated`. Defaults to the
+            model's position range, or to 1,024 tokens if it has none.
         compiled: if `False`, plain graphs are run, as in an exported model.
         shortlists: `data.Shortlists` of the vocabularies. With them a batch is
             searched with the tokens that its source words are likely to be
@@ -78,6 +77,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     Attributes:
         options: the `SearchOptions`.
         batch_size, batch_tokens: as above; they may be changed later.
+        compilation_padding: most padding that a call adds to its sources, in
+            positions, so that one shape less is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
 

@@ -326,6 +326,23 @@ def test_few_tokens_do_not_wait_for_a_compilation(
     assert used == expected
 
 
+def test_texts_of_long_inputs_are_padded_less(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    padding = []
+
+    def translate(self, texts, *more):
+        padding.append(self.compilation_padding)
+        return echo(self, texts)
+
+    monkeypatch.setattr(Translator, "translate_nbest", translate)
+    # Windows of 64, 64 and 2 lines.
+    (tmp_path / "in").write_text("1 2 3 4 5\n" * 130)
+    words = ["translate", digits / "run", "--batch-size", "1", "--compile"]
+    assert deepnmt(*words, stdin=tmp_path / "in").code == 0
+    assert padding == [16_384, 2_048, 2_048]
+
+
 def test_a_folder_of_another_kind_is_named(refused, digits, tmp_path):
     line = refused("translate", digits / "prepared")
     assert "is a folder of prepared data" in line and "train" in line
