@@ -23,6 +23,10 @@ LONG_FILES = (
 # Commands under test must not use the cache of whoever runs the tests.
 os.environ["DEEPNMT_CACHE"] = "off"
 
+# LLVM's lowest level, also for the processes that tests start: most of the time
+# of the tests is compiling. Numbers differ by rounding only.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
 # A shell's background job ignores Ctrl-C, and so would every process that a
 # test starts in order to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

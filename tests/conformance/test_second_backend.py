@@ -79,8 +79,6 @@ def start(folder, part):
     environment = {
         **os.environ,
         "KERAS_BACKEND": "jax",
-        # LLVM's lowest level: nearly all of the time is compiling.
-        "XLA_FLAGS": "--xla_backend_optimization_level=0",
         "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
     }
     output = folder / part

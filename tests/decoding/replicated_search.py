@@ -5,7 +5,10 @@ import os
 import sys
 from pathlib import Path
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+os.environ["XLA_FLAGS"] = (
+    f"{os.environ.get('XLA_FLAGS', '')} "
+    "--xla_force_host_platform_device_count=2"
+)
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import keras

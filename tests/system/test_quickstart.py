@@ -11,6 +11,11 @@ PROMISED_BLEU = 85
 PROGRAM = os.environ.get("DEEPNMT_PROGRAM")
 
 
+@pytest.fixture(autouse=True)
+def programs_compiled_as_for_users(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS")
+
+
 def quickstart(folder, scale, output=None):
     words = ["quickstart", "--scale", scale]
     if output:
