@@ -73,10 +73,10 @@ class CompiledFunction:
         if key not in self._compiled:
             if self._jit_compile and self.on_compilation is not None:
                 self.on_compilation(arrays[0].shape)
-            self._compiled[key] = self._compile(structure, arrays, options)
+            self._compiled[key] = self._compile(structure, arrays, options, key)
         return self._compiled[key], arrays
 
-    def _compile(self, structure, arrays, options):
+    def _compile(self, structure, arrays, options, key):
         num_arrays = len(_given(structure))
 
         def function(*tensors):
@@ -91,28 +91,36 @@ class CompiledFunction:
             )
 
         if keras.backend.backend() == "tensorflow":
-            return self._compile_on_tensorflow(arrays, function)
+            return self._compile_on_tensorflow(arrays, function, key)
         if keras.backend.backend() == "jax" and self._jit_compile:
             return self._compile_on_jax(function)
         return function
 
-    def _compile_on_tensorflow(self, arrays, function):
+    def _compile_on_tensorflow(self, arrays, function, key):
         import tensorflow as tf
 
+        program = trace = None
         if self._jit_compile:
+            from keras_deepnmt.models.compilation.kept_traces import KeptTrace
             from keras_deepnmt.models.compilation.tensorflow_programs import (
                 CompiledProgram,
             )
 
             name = getattr(self._function, "__name__", "function")
-            function = CompiledProgram(function, name.strip("_<>"))
-        traced = tf.function(function, autograph=False)
+            function = program = CompiledProgram(function, name.strip("_<>"))
+            trace = KeptTrace(self._model, self._function, key)
         if num_replicas(self._model) > 1:
+            traced = tf.function(function, autograph=False)
             return distribute_rows(self._model.distribute_strategy, traced)
+        kept = trace and trace.read()
         # Traced here: a `tf.function` would warn of every new shape.
-        concrete = traced.get_concrete_function(
+        concrete = tf.function(
+            kept or function, autograph=False
+        ).get_concrete_function(
             *(tf.TensorSpec(array.shape, array.dtype) for array in arrays)
         )
+        if trace and not kept:
+            trace.write(program)
         return lambda *arrays: concrete(*map(tf.convert_to_tensor, arrays))
 
     def _compile_on_jax(self, function):

@@ -21,6 +21,7 @@ _VARIABLE = "TF_XLA_FLAGS"
 _FLAG = "--tf_xla_persistent_cache_directory"
 MOST_BYTES = 2 * 2**30
 LEAST_FREE_BYTES = 2**28
+_TRACES = "traces"
 _LENGTH_DELIMITED = 2
 _DAY = 24 * 60 * 60
 # Locks of shared folders by path; they last as long as the process.
@@ -80,8 +81,16 @@ def user_cache_asked_for(wanted: bool) -> Iterator[None]:
 
 
 def open_user_cache(backend: str) -> None:
-    """Makes JAX use the user's cache; `ask_for_user_cache` told TensorFlow."""
+    """Makes JAX use the user's cache; `ask_for_user_cache` told TensorFlow.
+
+    For TensorFlow it also keeps what is traced.
+    """
     folder = user_cache_dir()
+    if backend == "tensorflow":
+        from keras_deepnmt.models.compilation.kept_traces import keep_traces
+
+        root = folder and cache_dir(folder.absolute(), backend).parent
+        keep_traces(root / _TRACES if root in _locks else None)
     if backend != "jax" or folder is None:
         return
     import jax
@@ -225,8 +234,9 @@ def _shrink(folder, latest_use):
     Those of other processors and versions go before. What was used after
     `latest_use` stays.
     """
+    used = {folder, folder.parent / _TRACES}
     entries = sorted(
-        (folder in file.parents, _last_use(file), file)
+        (not used.isdisjoint(file.parents), _last_use(file), file)
         for file in _entries(folder.parent)
     )
     sizes = [file.stat().st_size for _, _, file in entries]

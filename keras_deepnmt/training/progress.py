@@ -43,7 +43,7 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     For training that continues within an epoch, set `resumed_counts` to the
     `epoch_counts` at the end of the training before. The logs of the next epoch
-    then have the sums of both.
+    then have the sums of both, and the mean loss over both.
 
     Args:
         total_steps: int. Number of updates of the whole run.
@@ -142,13 +142,16 @@ class ThroughputProgress(keras.callbacks.Callback):
         """What was counted since the epoch began.
 
         The keys are `seconds`, `training_seconds` (without validation),
-        `compile_seconds` and `tokens` (real target tokens).
+        `compile_seconds`, `tokens` (real target tokens) and `loss_sum` (nats
+        over these tokens).
         """
+        tokens = float(self._epoch_tokens)
         counts = {
             "seconds": time.monotonic() - self._epoch_time,
             "training_seconds": self._train_seconds,
             "compile_seconds": self._compile_seconds,
-            "tokens": float(self._epoch_tokens),
+            "tokens": tokens,
+            "loss_sum": float(self._epoch_loss) * tokens,
         }
         return {
             name: value + self._earlier.get(name, 0.0)
@@ -162,7 +165,7 @@ class ThroughputProgress(keras.callbacks.Callback):
     def _begin_counting(self):
         self._epoch_time = self._mark_time = time.monotonic()
         self._train_seconds = self._compile_seconds = 0.0
-        self._epoch_tokens = self._mark_tokens = 0.0
+        self._epoch_tokens = self._mark_tokens = self._epoch_loss = 0.0
         self._rate = None
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -178,6 +181,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         self._train_seconds = now - self._epoch_time
         # Read only when shown: reading waits until the device is done.
         self._epoch_tokens = logs.get("tokens", 0.0)
+        self._epoch_loss = logs.get("loss", 0.0)
         is_rate_old = now - self._mark_time >= 2.0 or self._rate is None
         if self._bar is not None:
             self._bar.update(self._task, completed=self._step)
@@ -194,6 +198,8 @@ class ThroughputProgress(keras.callbacks.Callback):
         logs = {} if logs is None else logs
         counts = self.epoch_counts
         rate = counts["tokens"] / max(counts["training_seconds"], 1e-9)
+        if self._earlier and counts["tokens"]:
+            logs["loss"] = counts["loss_sum"] / counts["tokens"]
         description = self._describe(logs, rate)
         if "tokens" in logs:
             logs["tokens"] = counts["tokens"]

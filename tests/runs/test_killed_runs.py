@@ -74,3 +74,4 @@ def test_killed_wherever_it_was_a_run_ends_as_if_it_had_not_been(
         # The tokens also of what was trained before the kill.
         for name in ("val_loss", "val_bleu", "tokens"):
             assert one[1][name] == other[1][name]
+        assert one[1]["loss"] == pytest.approx(other[1]["loss"], rel=1e-5)

@@ -61,8 +61,16 @@ class CompiledProgram:
             return self._traced(*tensors)
         concrete = self._traced.get_concrete_function(*tensors)
         if concrete not in self._calls:
-            self._calls[concrete] = _NamedCall(concrete, self._name)
+            self._calls[concrete] = NamedCall.of_traced(concrete, self._name)
         return self._calls[concrete](tensors, concrete.captured_inputs)
+
+    def last_call(self):
+        """Returns what was traced last: its `NamedCall`, and what it captures.
+
+        The program must have been called in a `tf.function` before.
+        """
+        concrete, call = list(self._calls.items())[-1]
+        return call, concrete.captured_inputs
 
     def stand_in(self, make_zeros):
         """Makes a function that compiles the program and changes nothing.
@@ -104,23 +112,39 @@ class CompiledProgram:
             return self._function(*args)
 
 
-class _NamedCall:
-    """Calls a traced function under the name that its content gives it."""
+class NamedCall:
+    """Calls a traced function under the name that its content gives it.
 
-    def __init__(self, concrete, name):
-        self._outputs = concrete.outputs
-        self._structure = concrete.structured_outputs
-        self._graph_def = concrete.graph.as_graph_def()
-        del self._graph_def.node[:]
-        functions = self._graph_def.library.function
-        naming = _Naming({f.signature.name: f for f in functions})
-        program = naming.add(concrete.function_def, f"__inference_{name}")
-        del functions[:]
-        functions.extend(naming.renamed.values())
+    Attributes:
+        graph_def: the `GraphDef` of a graph that calls the function, with the
+            function and all that it calls.
+        structure: the nest of the outputs.
+        shapes: the shape of each output.
+    """
+
+    def __init__(self, graph_def, structure, shapes):
+        self.graph_def = graph_def
+        self.structure = structure
+        self.shapes = shapes
+        functions = type(graph_def)()
+        functions.CopyFrom(graph_def)
+        del functions.node[:]
         with tf.init_scope():
             # In the outer function alone it would not be found when it runs.
-            tf.graph_util.import_graph_def(self._graph_def, name="")
-        self._add_nodes(concrete, program)
+            tf.graph_util.import_graph_def(functions, name="")
+
+    @classmethod
+    def of_traced(cls, concrete, name):
+        """Makes the call of a concrete function, whose program gets a name."""
+        graph_def = concrete.graph.as_graph_def()
+        functions = graph_def.library.function
+        naming = _Naming({f.signature.name: f for f in functions})
+        program = naming.add(concrete.function_def, f"__inference_{name}")
+        del graph_def.node[:], functions[:]
+        functions.extend(naming.renamed.values())
+        _add_nodes(graph_def, concrete, program)
+        shapes = [output.shape for output in concrete.outputs]
+        return cls(graph_def, concrete.structured_outputs, shapes)
 
     def with_zeros(self, concrete, make_zeros):
         """Traces a function that calls the program on variables of zeros.
@@ -150,22 +174,6 @@ class _NamedCall:
         )
         return traced, stand_ins
 
-    def _add_nodes(self, concrete, program):
-        call = self._graph_def.node.add(
-            name=_CALL, op="StatefulPartitionedCall"
-        )
-        call.attr["f"].func.name = program
-        call.attr["_XlaMustCompile"].b = True
-        call.attr["Tout"].list.type.extend(
-            tensor.dtype.as_datatype_enum for tensor in concrete.outputs
-        )
-        for index, tensor in enumerate(concrete.inputs):
-            name, dtype = f"{_INPUT}{index}", tensor.dtype.as_datatype_enum
-            placeholder = self._graph_def.node.add(name=name, op="Placeholder")
-            placeholder.attr["dtype"].type = dtype
-            call.attr["Tin"].list.type.append(dtype)
-            call.input.append(name)
-
     def __call__(self, tensors, captured):
         """Calls it in the graph of the function that is being traced."""
         graph = tf.compat.v1.get_default_graph()
@@ -178,14 +186,30 @@ class _NamedCall:
         }
         with graph.control_dependencies(None):
             outputs = tf.graph_util.import_graph_def(
-                self._graph_def,
+                self.graph_def,
                 inputs,
-                [f"{_CALL}:{index}" for index in range(len(self._outputs))],
+                [f"{_CALL}:{index}" for index in range(len(self.shapes))],
                 name="program",
             )
-        for output, traced in zip(outputs, self._outputs, strict=True):
-            output.set_shape(traced.shape)
-        return tf.nest.pack_sequence_as(self._structure, outputs)
+        for output, shape in zip(outputs, self.shapes, strict=True):
+            output.set_shape(shape)
+        return tf.nest.pack_sequence_as(self.structure, outputs)
+
+
+def _add_nodes(graph_def, concrete, program):
+    """Adds the call of a program, and its inputs."""
+    call = graph_def.node.add(name=_CALL, op="StatefulPartitionedCall")
+    call.attr["f"].func.name = program
+    call.attr["_XlaMustCompile"].b = True
+    call.attr["Tout"].list.type.extend(
+        tensor.dtype.as_datatype_enum for tensor in concrete.outputs
+    )
+    for index, tensor in enumerate(concrete.inputs):
+        name, dtype = f"{_INPUT}{index}", tensor.dtype.as_datatype_enum
+        placeholder = graph_def.node.add(name=name, op="Placeholder")
+        placeholder.attr["dtype"].type = dtype
+        call.attr["Tin"].list.type.append(dtype)
+        call.input.append(name)
 
 
 class _Naming:

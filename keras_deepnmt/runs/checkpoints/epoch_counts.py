@@ -1,4 +1,4 @@
-"""The seconds and tokens of an epoch before a checkpoint within it."""
+"""The seconds, tokens and loss of an epoch before a checkpoint within it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +13,8 @@ class EpochCounts:
     """Keeps what was counted in an epoch before each checkpoint, in a file.
 
     A run that continues from a checkpoint within an epoch adds it to what it
-    counts itself, so that the log has the seconds and tokens of the whole
-    epoch.
+    counts itself, so that the log has the seconds, the tokens and the mean loss
+    of the whole epoch.
 
     Args:
         file: a JSON file. It maps the update number of a checkpoint to
