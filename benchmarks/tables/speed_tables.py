@@ -39,6 +39,7 @@ def speed_tables():
         *_input_pipeline(),
         *_compilation_cache(),
         *_first_updates(),
+        *_freed_memory(),
         *_translation_start(),
         *_quickstart(),
         *_paired_tests(),
@@ -239,6 +240,35 @@ def _compilation_cache():
             ),
             "ratio": lambda row: ratio(row["ratio_median"]),
         },
+    )
+
+
+def _freed_memory():
+    def of_both(name, digits):
+        return lambda row: ", ".join(
+            decimals(row[f"{way}_{name}"], digits)
+            for way in ("returned", "kept")
+        )
+
+    return table_section(
+        "Freed memory",
+        read_rows(RESULTS / "freed_memory.csv"),
+        {
+            "Transformer": lambda row: row["configuration"],
+            "speed with kept memory": lambda row: ratio(row["speed_median"]),
+            "range": lambda row: (
+                f"{decimals(row['speed_min'], 2)} to "
+                f"{decimals(row['speed_max'], 2)}"
+            ),
+            "processor time of an update (s)": of_both("processor_seconds", 3),
+            "in the system (s)": of_both("system_seconds", 3),
+            "new pages of an update": of_both("pages", 0),
+            "peak memory (MiB)": of_both("peak_mib", 0),
+        },
+        "Updates per second of a process that keeps the memory it frees, as "
+        "`deepnmt train` does, relative to one that returns it to the system. "
+        "The other columns are of the process that returns it, and of the one "
+        "that keeps it.",
     )
 
 

@@ -225,6 +225,8 @@ def _tidy(folder):
             file.suffix == ".pb" and is_whole(file)
         ):
             file.unlink()
+    for file in (folder.parent / _TRACES).glob(".*.partial"):
+        file.unlink()
     _shrink(folder, time.time())
 
 

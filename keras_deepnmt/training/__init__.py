@@ -1,5 +1,6 @@
 """Schedules, optimizers, checkpoints and callbacks for `fit`."""
 
+from keras_deepnmt.freed_memory import keep_freed_memory as keep_freed_memory
 from keras_deepnmt.training.callbacks import (
     CheckpointCallback as CheckpointCallback,
 )

@@ -106,15 +106,21 @@ def test_a_full_cache_loses_other_machines_entries_then_the_oldest(
 ):
     folder = cache_dir(cache, "tensorflow")
     other = folder.parent / "tensorflow-1.0-elsewhere"
-    files = [folder / "old.pb", other / "new.pb", folder / "middle.pb"]
+    traces = folder.parent / "traces"
+    files = [folder / "old.pb", other / "new.pb", traces / "middle.trace"]
     for age, file in enumerate(files):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(ENTRY)
         os.utime(file, (age, age))
-    for most, expected in ((2, {"old.pb", "middle.pb"}), (1.9, {"middle.pb"})):
+    for most, expected in (
+        (2, {"old.pb", "middle.trace"}),
+        (1.9, {"middle.trace"}),
+    ):
         monkeypatch.setattr(compilation_cache, "MOST_BYTES", most * len(ENTRY))
         ask_for_user_cache()
-        assert {f.name for f in folder.parent.rglob("*.pb")} == expected
+        assert {f.name for f in folder.parent.rglob("*.*")} == expected | {
+            other.name
+        }
         os.close(compilation_cache._locks.popitem()[1])
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.freed_memory import keep_freed_memory
 
 # Such as "W0000 00:00:1795341509.729184   20707 op_kernel.cc:1858] ...".
 _LIBRARY_LINE = re.compile(rb"[IWE]\d{4} \d\d:\d\d:[\d.]+ +\d+ [\w.]+:\d+\] ")
@@ -18,9 +19,12 @@ _LIBRARY_LINE = re.compile(rb"[IWE]\d{4} \d\d:\d\d:[\d.]+ +\d+ [\w.]+:\d+\] ")
 def import_backend() -> None:
     """Imports Keras and its backend without printing anything.
 
+    The process keeps the memory that it frees, see `keep_freed_memory`.
+
     TensorFlow prints messages before it reads `TF_CPP_MIN_LOG_LEVEL`, so stderr
     is buffered during the import, and printed only if the import fails.
     """
+    keep_freed_memory()
     with _interrupts_deferred(), _stderr_buffered():
         try:
             import keras

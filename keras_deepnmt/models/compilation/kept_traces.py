@@ -11,10 +11,10 @@ import functools
 import hashlib
 import json
 import re
-from importlib import metadata
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_deepnmt.files import bytes_sha256, write_bytes
@@ -22,7 +22,6 @@ from keras_deepnmt.models.compilation.tensorflow_programs import NamedCall
 
 # Code of others may change without another version.
 _OWN_MODULES = ("keras", "keras_deepnmt", "builtins")
-_LIBRARIES = ("tensorflow", "keras", "numpy", "ml_dtypes")
 # A name that differs in each process, such as `<object at 0x7f…>`.
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 # The folder of the entries while they are kept.
@@ -118,7 +117,7 @@ def _describe(model, variables, function, arguments):
         content = json.dumps(
             {
                 "code": _code_sha256(),
-                "versions": [metadata.version(name) for name in _LIBRARIES],
+                "versions": _versions(),
                 "floatx": keras.config.floatx(),
                 "flash": keras.config.is_flash_attention_enabled(),
                 "model": config,
@@ -154,6 +153,11 @@ def _is_own(config):
     if isinstance(config, (list, tuple)):
         return all(map(_is_own, config))
     return True
+
+
+def _versions():
+    """Returns the versions of the libraries that trace."""
+    return [tf.__version__, keras.__version__, np.__version__]
 
 
 @functools.cache
