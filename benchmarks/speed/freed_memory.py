@@ -26,7 +26,7 @@ from benchmarks.speed.measuring.training_steps import (
     CONFIGURATIONS,
     keras_steps,
 )
-from keras_deepnmt.freed_memory import keep_freed_memory
+from keras_deepnmt.training import keep_freed_memory
 
 WAYS = ("returned", "kept")
 WARM_UP = 3  # the first one compiles

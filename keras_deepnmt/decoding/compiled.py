@@ -101,9 +101,11 @@ class CompiledFunction:
 
         program = trace = None
         if self._jit_compile:
-            from keras_deepnmt.models.compilation.kept_traces import KeptTrace
             from keras_deepnmt.models.compilation.tensorflow_programs import (
                 CompiledProgram,
+            )
+            from keras_deepnmt.models.compilation.tensorflow_traces import (
+                KeptTrace,
             )
 
             name = getattr(self._function, "__name__", "function")

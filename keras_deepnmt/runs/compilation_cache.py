@@ -87,7 +87,9 @@ def open_user_cache(backend: str) -> None:
     """
     folder = user_cache_dir()
     if backend == "tensorflow":
-        from keras_deepnmt.models.compilation.kept_traces import keep_traces
+        from keras_deepnmt.models.compilation.tensorflow_traces import (
+            keep_traces,
+        )
 
         root = folder and cache_dir(folder.absolute(), backend).parent
         keep_traces(root / _TRACES if root in _locks else None)

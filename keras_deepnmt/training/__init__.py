@@ -1,6 +1,5 @@
 """Schedules, optimizers, checkpoints and callbacks for `fit`."""
 
-from keras_deepnmt.freed_memory import keep_freed_memory as keep_freed_memory
 from keras_deepnmt.training.callbacks import (
     CheckpointCallback as CheckpointCallback,
 )
@@ -16,6 +15,9 @@ from keras_deepnmt.training.divergence import (
     DivergenceDetector as DivergenceDetector,
 )
 from keras_deepnmt.training.divergence import lower_rate as lower_rate
+from keras_deepnmt.training.freed_memory import (
+    keep_freed_memory as keep_freed_memory,
+)
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW
 from keras_deepnmt.training.optimizers import Nesterov as Nesterov

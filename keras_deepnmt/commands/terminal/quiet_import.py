@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.freed_memory import keep_freed_memory
 
 # Such as "W0000 00:00:1795341509.729184   20707 op_kernel.cc:1858] ...".
 _LIBRARY_LINE = re.compile(rb"[IWE]\d{4} \d\d:\d\d:[\d.]+ +\d+ [\w.]+:\d+\] ")
@@ -24,7 +23,6 @@ def import_backend() -> None:
     TensorFlow prints messages before it reads `TF_CPP_MIN_LOG_LEVEL`, so stderr
     is buffered during the import, and printed only if the import fails.
     """
-    keep_freed_memory()
     with _interrupts_deferred(), _stderr_buffered():
         try:
             import keras
@@ -40,6 +38,9 @@ def import_backend() -> None:
             tf.get_logger().setLevel("ERROR")
             # Prints its messages about GPUs now; initializes no device.
             tf.config.list_physical_devices()
+        from keras_deepnmt.training import keep_freed_memory
+
+        keep_freed_memory()
 
 
 @contextlib.contextmanager

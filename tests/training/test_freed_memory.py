@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from keras_deepnmt.freed_memory import keep_freed_memory
+from keras_deepnmt.training import keep_freed_memory
 
 pytestmark = pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="Other C libraries are not asked."
 )
 PROGRAM = """
 import resource, sys, threading
-from keras_deepnmt.freed_memory import keep_freed_memory
+from keras_deepnmt.training import keep_freed_memory
 
 def take_and_free():
     bytes(50_000_000) + b"1"
@@ -43,7 +43,7 @@ def pages(kept):
     """The pages that a process takes for blocks that it has freed before."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, kept],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,

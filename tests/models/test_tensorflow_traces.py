@@ -16,7 +16,7 @@ import tensorflow as tf
 import keras_deepnmt
 from keras_deepnmt.decoding import SearchOptions, compile_for
 from keras_deepnmt.decoding.search_by_options import search
-from keras_deepnmt.models.compilation import kept_traces
+from keras_deepnmt.models.compilation import tensorflow_traces
 from keras_deepnmt.models.compilation.tensorflow_programs import (
     CompiledProgram,
 )
@@ -27,9 +27,9 @@ SOURCES = np.array([[4, 5, 6, 3], [7, 8, 3, 0]], "int32")
 
 @pytest.fixture
 def folder(tmp_path):
-    kept_traces.keep_traces(tmp_path / "traces")
+    tensorflow_traces.keep_traces(tmp_path / "traces")
     yield tmp_path / "traces"
-    kept_traces.keep_traces(None)
+    tensorflow_traces.keep_traces(None)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_other_code_or_versions_make_another_entry(
     folder, traced, monkeypatch, name
 ):
     translate(make())
-    monkeypatch.setattr(kept_traces, name, lambda: "another")
+    monkeypatch.setattr(tensorflow_traces, name, lambda: "another")
     translate(make())
     assert traced == [2] and len(entries(folder)) == 2
 
