@@ -15,6 +15,7 @@ import tensorflow as tf
 import keras_deepnmt
 from keras_deepnmt.models.compilation.tensorflow_programs import (
     CompiledProgram,
+    _Naming,
 )
 
 IDS = tf.TensorSpec((None, None), tf.int32)
@@ -59,6 +60,25 @@ def test_programs_do_not_depend_on_what_the_process_did_before():
     program_names(loop, tf.TensorSpec(()))
     keras.utils.set_random_seed(2)
     assert step_programs() == first
+
+
+def test_the_order_of_called_functions_does_not_depend_on_that_of_a_map():
+    def function(name, called=()):
+        function = tf.compat.v1.GraphDef().library.function.add()
+        function.signature.name = name
+        attributes = function.node_def.add(name="node", op="Case").attr
+        attributes["name"].s = name.encode()
+        for other in called:
+            attributes[other].func.name = other
+        return function
+
+    names = [letter * n for letter in "abcdefghijkl" for n in (1, 2, 3)]
+    renamed = []
+    for order in (names, names[::-1]):
+        naming = _Naming({name: function(name) for name in names})
+        naming.add(function("outer", order), "outer")
+        renamed.append(list(naming.renamed))
+    assert renamed[0] == renamed[1] and len(renamed[0]) == len(names) + 1
 
 
 def test_another_constant_is_another_program():

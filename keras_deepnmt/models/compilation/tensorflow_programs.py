@@ -224,7 +224,8 @@ class _Naming:
         """Renames a function, adds it to `renamed` and returns its name."""
         copy = _with_own_numbers(function)
         for node in copy.node_def:
-            for value in node.attr.values():
+            # By name: the order of a map differs from copy to copy.
+            for _, value in sorted(node.attr.items()):
                 for called in (value.func, *value.list.func):
                     if called.name:
                         called.name = self._new_name(called.name)
