@@ -9,10 +9,10 @@ Worker processes alternate on the same random batch: one runs
 included) under XLA, one process for each way of running the step: plain; under
 a `MirroredStrategy` of one and of two logical devices; with gradients
 accumulated over two parts of the batch; in mixed_bfloat16. The global batch is
-the same for all. Our processes keep freed memory, as `deepnmt train` does; that
-of PyTorch runs as it comes. In each round a matrix product of the same dtype is
-timed under XLA as well: its speed is the peak, of which the step's matrix
-products reach a fraction.
+the same for all. All processes, that of PyTorch too, keep freed memory as
+`deepnmt train` does. In each round a matrix product of the same dtype is timed
+under XLA as well: its speed is the peak, of which the step's matrix products
+reach a fraction.
 
 The convolutional configurations have no counterpart in PyTorch: the residual
 baseline and the dense models of its size alternate, with the optimizer of Shen
@@ -54,8 +54,7 @@ LEAST_RATIO = 0.85  # target: a dense model's tokens/s over the baseline's
 
 def run_worker(name, variant):
     """Answers requests `["time", function]` with the seconds of a call."""
-    if variant != TORCH:
-        keep_freed_memory()
+    keep_freed_memory()
     if name in PRESET_CONFIGURATIONS:
         functions = preset_steps(PRESET_CONFIGURATIONS[name], variant)
     elif variant == TORCH:
