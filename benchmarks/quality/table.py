@@ -19,9 +19,11 @@ work folder there, and later copy it back: `--no-train` adds the rows of
 finished runs.
 
 A row has sacreBLEU's 95 % bootstrap interval and, when the plain model's row of
-the same seed is there, the p-value of sacreBLEU's paired bootstrap test against
-its translations. Rows are written to `table.csv` in the work folder. To
-publish them, give `--output benchmarks/quality/results/table.csv` and run
+the same seed is there, the p-value of the paired bootstrap test against its
+translations. Rows are written to `table.csv` in the work folder; beside it,
+`sentence_counts` has what BLEU adds up for each sentence, so that rows of other
+machines and days can be tested without the translations. To publish both, give
+`--output benchmarks/quality/results/table.csv` and run
 `benchmarks/write_tables.py`.
 """
 
@@ -76,9 +78,8 @@ def measure_missing(folders, output, train, run_command):
             except (ValueError, OSError, CalledProcessError) as error:
                 failed[folder.key] = f"{folder.row}: {error}"
                 print(f"{folder.row}: failed: {error}", flush=True)
-    for work_folder in {folder.work_folder for folder in folders}:
-        if output.exists():
-            compare_with_plain(output, work_folder)
+    if output.exists():
+        compare_with_plain(output)
     return list(failed.values())
 
 
@@ -94,6 +95,10 @@ def _is_missing(folder, output):
 def _measure_if_free(folder, output, run_command):
     """Measures a row that no other process has; returns whether it did."""
     from benchmarks.quality.rows.row_file import add_row, compare_with_plain
+    from benchmarks.quality.rows.sentence_counts import (
+        counts_file,
+        write_counts,
+    )
 
     with folder.claimed() as claim:
         # Another process may have just added the row.
@@ -103,8 +108,9 @@ def _measure_if_free(folder, output, run_command):
         row = folder.measure(
             lambda arguments: run_command(arguments, claim=claim)
         )
+        write_counts(counts_file(output, row), folder.sentence_counts())
         add_row(output, row)
-    compare_with_plain(output, folder.work_folder)
+    compare_with_plain(output)
     print(_describe(row), flush=True)
     return True
 

@@ -15,19 +15,30 @@ from pathlib import Path
 
 import pytest
 from digit_run import environment
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 
 from benchmarks.quality import table
 from benchmarks.quality.rows import corpora
 from benchmarks.quality.rows.claim import claim_owner, claimed
 from benchmarks.quality.rows.row_file import add_row, compare_with_plain
-from benchmarks.quality.rows.row_folder import RowFolder, deepnmt, row_directory
+from benchmarks.quality.rows.row_folder import RowFolder, deepnmt
 from benchmarks.quality.rows.row_list import (
     TableRow,
     presets_of,
     recipe_sha256,
     table_rows,
 )
-from benchmarks.quality.rows.significance import paired_bootstrap
+from benchmarks.quality.rows.sentence_counts import (
+    count_sentences,
+    counts_file,
+    read_counts,
+    write_counts,
+)
+from benchmarks.quality.rows.significance import (
+    NUM_RESAMPLES,
+    paired_bootstrap,
+)
 from benchmarks.shared.result_rows import read_rows, write_rows
 from keras_deepnmt import list_models
 from keras_deepnmt.data import CorpusOptions, PrepareOptions
@@ -177,6 +188,9 @@ def test_a_row_is_trained_and_scored_once(work_folder):
     }
     assert {name: row[name] for name in expected} == expected
     assert "bs:1000|seed:12345" in row["bleu_signature"]
+    counts = read_counts(counts_file(work_folder / "table.csv", row))
+    assert counts.shape == (20, 10)
+    assert (counts[:, 0] == counts[:, -1]).all()
     measure(work_folder, folders, command)
     assert len(command.calls) == 6
 
@@ -467,37 +481,62 @@ def worse(lines, number):
     ]
 
 
-def test_a_p_value_is_small_only_if_a_difference_is_large():
-    def p_value(one, other):
-        return paired_bootstrap(one, other, REFERENCES, "none", False)
+def counts_of(lines, tokenize="none"):
+    return count_sentences(lines, REFERENCES, tokenize, False)
 
-    difference, p = p_value(worse(REFERENCES, 5), worse(REFERENCES, 40))
+
+def compared(one, other):
+    return paired_bootstrap(counts_of(one), counts_of(other))
+
+
+def test_a_p_value_is_small_only_if_a_difference_is_large():
+    difference, p = compared(worse(REFERENCES, 5), worse(REFERENCES, 40))
     assert difference > 10
     assert p < 0.01
-    assert p_value(worse(REFERENCES, 40), worse(REFERENCES, 5))[0] < -10
+    assert compared(worse(REFERENCES, 40), worse(REFERENCES, 5))[0] < -10
     # One sentence better and another one worse.
     one = worse(REFERENCES, 20)
     other = [*worse(REFERENCES, 19)[:-1], *worse(REFERENCES[-1:], 1)]
-    assert p_value(one, other)[1] > 0.2
+    assert compared(one, other)[1] > 0.2
 
 
 def test_equal_translations_are_no_difference():
     lines = worse(REFERENCES, 20)
-    assert paired_bootstrap(lines, lines, REFERENCES, "13a", False) == (0, 1)
+    assert compared(lines, lines) == (0, 1)
 
 
-def csv_row(work_folder, preset, lines, plain="", sha256="new"):
-    """Writes the texts of a row's folder, and returns the row."""
-    recipe = f"{preset}.demo_de_en"
-    directory = row_directory(work_folder, recipe, 1, sha256)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, texts in (("translations", lines), ("references", REFERENCES)):
-        text = "".join(f"{line}\n" for line in texts)
-        (directory / f"test.{name}").write_text(text)
-    return {
+@pytest.mark.parametrize("number", [14, 18, 25])
+def test_p_values_are_those_of_sacrebleu(number):
+    """Some of whose sentences are short, and some without any match."""
+    plain = [*worse(REFERENCES, 16)[:-2], "a", "the clever tiger"]
+    other = [*worse(REFERENCES, number)[:-2], "the clever", ""]
+    _, results = PairedTest(
+        [("plain", plain), ("other", other)],
+        {"BLEU": BLEU(tokenize="none", force=True)},
+        [REFERENCES],
+        test_type="bs",
+        n_samples=NUM_RESAMPLES,
+    )()
+    scores = results["BLEU"]
+    difference, p_value = compared(other, plain)
+    assert difference == pytest.approx(scores[1].score - scores[0].score)
+    assert p_value == pytest.approx(scores[1].p_value)
+
+
+def test_counts_are_read_as_they_were_written(tmp_path):
+    counts = counts_of([*worse(REFERENCES, 9)[:-2], "", "the clever tiger"])
+    write_counts(tmp_path / "new" / "counts.csv", counts)
+    found = read_counts(tmp_path / "new" / "counts.csv")
+    assert found.tolist() == counts.tolist()
+    assert read_counts(tmp_path / "none.csv") is None
+
+
+def csv_row(table, preset, lines, plain="", sha256="new"):
+    """Writes the counts of a row, and returns the row."""
+    row = {
         "corpus": "demo",
         "preset": preset,
-        "recipe": recipe,
+        "recipe": f"{preset}.demo_de_en",
         "recipe_sha256": sha256,
         "seed": 1,
         "tokenize": "none",
@@ -509,26 +548,30 @@ def csv_row(work_folder, preset, lines, plain="", sha256="new"):
         "bleu_difference": "",
         "p_value": "",
     }
+    write_counts(counts_file(table, row), counts_of(lines))
+    return row
 
 
 def test_rows_are_tested_once_the_plain_model_has_a_row(tmp_path):
     file = tmp_path / "table.csv"
-    add_row(file, csv_row(tmp_path, "new", worse(REFERENCES, 5), "old"))
-    compare_with_plain(file, tmp_path)
+    add_row(file, csv_row(file, "new", worse(REFERENCES, 5), "old"))
+    compare_with_plain(file)
     assert read_rows(file)[0]["p_value"] == ""
-    add_row(file, csv_row(tmp_path, "old", worse(REFERENCES, 40)))
-    # Elsewhere the translations are missing.
-    compare_with_plain(file, tmp_path / "elsewhere")
+    plain = csv_row(file, "old", worse(REFERENCES, 40))
+    add_row(file, plain)
+    counts = counts_file(file, plain).rename(tmp_path / "elsewhere")
+    compare_with_plain(file)
     assert read_rows(file)[0]["p_value"] == ""
-    compare_with_plain(file, tmp_path)
+    counts.rename(counts_file(file, plain))
+    compare_with_plain(file)
     new, old = read_rows(file)
     assert float(new["p_value"]) < 0.01
     assert float(new["bleu_difference"]) > 10
     assert old["p_value"] == ""
     # The plain model is trained again.
-    again = csv_row(tmp_path, "old", worse(REFERENCES, 6))
+    again = csv_row(file, "old", worse(REFERENCES, 6))
     write_rows(file, [new, again])
-    compare_with_plain(file, tmp_path)
+    compare_with_plain(file)
     assert 0 < float(read_rows(file)[0]["bleu_difference"]) < 2
 
 
@@ -536,10 +579,22 @@ def test_rows_are_not_tested_against_another_version_of_the_plain_recipe(
     tmp_path,
 ):
     file = tmp_path / "table.csv"
-    add_row(file, csv_row(tmp_path, "new", worse(REFERENCES, 5), "old"))
-    other = csv_row(tmp_path, "old", worse(REFERENCES, 40), sha256="other")
+    add_row(file, csv_row(file, "new", worse(REFERENCES, 5), "old"))
+    other = csv_row(file, "old", worse(REFERENCES, 40), sha256="other")
     add_row(file, other)
-    compare_with_plain(file, tmp_path)
+    compare_with_plain(file)
+    assert read_rows(file)[0]["p_value"] == ""
+
+
+def test_rows_are_not_tested_on_another_test_set(tmp_path):
+    file = tmp_path / "table.csv"
+    new = csv_row(file, "new", worse(REFERENCES, 5), "old")
+    add_row(file, new)
+    add_row(file, csv_row(file, "old", worse(REFERENCES, 40)))
+    counts = read_counts(counts_file(file, new))
+    counts[3, -1] += 1
+    write_counts(counts_file(file, new), counts)
+    compare_with_plain(file)
     assert read_rows(file)[0]["p_value"] == ""
 
 

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from benchmarks.quality.rows.row_folder import (
-    read_texts,
-    row_directory,
-    row_key,
-)
+import numpy as np
+
+from benchmarks.quality.rows.row_folder import row_key
+from benchmarks.quality.rows.sentence_counts import counts_file, read_counts
 from benchmarks.quality.rows.significance import paired_bootstrap
 from benchmarks.shared.result_rows import append_row, read_rows, write_rows
-from keras_deepnmt.files import file_lock, lines_sha256
+from keras_deepnmt.files import file_lock
 
 
 def add_row(file: Path, row: dict) -> bool:
@@ -26,13 +25,13 @@ def add_row(file: Path, row: dict) -> bool:
     return True
 
 
-def compare_with_plain(file: Path, folder: Path) -> None:
+def compare_with_plain(file: Path) -> None:
     """Tests each row against its plain model's row of the same seed.
 
     The plain model's recipe must be the version that was there when the row was
     made. Rows get the columns of the test as soon as there is a row of the
-    plain model and `folder` has the translations of both. They are tested again
-    when the plain model was trained anew.
+    plain model and the counts of both, see `sentence_counts`. They are tested
+    again when the plain model was trained anew.
     """
     rows = read_rows(file)
     found = {}
@@ -43,7 +42,7 @@ def compare_with_plain(file: Path, folder: Path) -> None:
         sha256 = plain["translations_sha256"]
         if row["plain_translations_sha256"] == sha256:
             continue
-        result = _test(row, plain, folder)
+        result = _test(row, plain, file)
         if result is not None:
             found[row_key(row)] = result | {"plain_translations_sha256": sha256}
     if found:
@@ -66,30 +65,18 @@ def _plain_row(row, rows):
     return plain_rows[-1] if plain_rows else None
 
 
-def _test(row, plain, folder):
-    texts = _texts(row, folder), _texts(plain, folder)
-    if None in texts or texts[0][1] != texts[1][1]:
-        return None
-    difference, p_value = paired_bootstrap(
-        texts[0][0],
-        texts[1][0],
-        texts[0][1],
-        row["tokenize"],
-        row["lowercase"] == "True",
+def _test(row, plain, file):
+    """The columns of the test, `None` if counts of a row are missing."""
+    counts, plain_counts = (
+        read_counts(counts_file(file, of)) for of in (row, plain)
     )
+    if counts is None or plain_counts is None:
+        return None
+    if not np.array_equal(counts[:, -1], plain_counts[:, -1]):
+        # Other references: another test set.
+        return None
+    difference, p_value = paired_bootstrap(counts, plain_counts)
     return {
         "bleu_difference": f"{difference:+.2f}",
         "p_value": f"{p_value:.4f}",
     }
-
-
-def _texts(row, folder):
-    """Translations and references of a row; `None` if they are not here."""
-    directory = row_directory(
-        folder, row["recipe"], row["seed"], row["recipe_sha256"]
-    )
-    texts = read_texts(directory)
-    if texts is None:
-        return None
-    is_same = lines_sha256(texts[0])[:12] == row["translations_sha256"]
-    return texts if is_same else None

@@ -8,9 +8,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.quality.rows.claim import claim_owner, claimed
 from benchmarks.quality.rows.corpora import SMOKE_CORPUS, prepared_corpus
 from benchmarks.quality.rows.row_list import CORPORA, TableRow, recipe_sha256
+from benchmarks.quality.rows.sentence_counts import count_sentences
 from benchmarks.quality.rows.significance import NUM_RESAMPLES
 from benchmarks.shared.result_rows import REPOSITORY
 from keras_deepnmt.data.prepared_data import PreparedData
@@ -149,6 +152,15 @@ class RowFolder:
             )
         return self._columns(scores, data)
 
+    def sentence_counts(self) -> np.ndarray:
+        """Counts what BLEU adds up, once the row is measured."""
+        evaluation = self._scores()["evaluation"]
+        return count_sentences(
+            *_read_texts(self.directory),
+            evaluation["tokenize"],
+            evaluation["lowercase"],
+        )
+
     def _scores(self):
         """The scores of the final model on the test set, `None` if missing."""
         file = self.run / "scores.json"
@@ -166,7 +178,7 @@ class RowFolder:
 
     def _columns(self, scores, data):
         run = read_json(self.run / "run.json")
-        hypotheses, references = read_texts(self.directory)
+        hypotheses, references = _read_texts(self.directory)
         evaluation = scores["evaluation"]
         bleu = corpus_scores(
             hypotheses,
@@ -248,21 +260,15 @@ def row_key(row: dict[str, str]) -> tuple[str, str, str]:
     return row["recipe"], row["recipe_sha256"], row["seed"]
 
 
-def read_texts(directory: Path) -> tuple[list[str], list[str]] | None:
-    """Reads the translations and the references of a row's folder.
-
-    Returns `None` if they are not there, as on another machine.
-    """
-    files = [directory / f"test.{name}" for name in _TEXTS]
-    if not all(file.is_file() for file in files):
-        return None
-    # Only "\n" ends a line: `splitlines` would also cut at U+2028.
-    return tuple(
-        file.read_text(encoding="utf-8").split("\n")[:-1] for file in files
-    )
-
-
-_TEXTS = ("translations", "references")
+def _read_texts(directory: Path) -> list[list[str]]:
+    """Reads the translations and the references of a row's folder."""
+    return [
+        # Only "\n" ends a line: `splitlines` would also cut at U+2028.
+        (directory / f"test.{name}")
+        .read_text(encoding="utf-8")
+        .split("\n")[:-1]
+        for name in ("translations", "references")
+    ]
 
 
 def provenance_of_run(run):
