@@ -17,6 +17,7 @@ _ADAM_KEYS = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
 _OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
     "adam": _ADAM_KEYS,
     "adamw": {**_ADAM_KEYS, "weight_decay": 0.01},
+    "muon": {**_ADAM_KEYS, "momentum": 0.95},
     "nesterov": {"momentum": 0.99},
 }
 _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
@@ -41,17 +42,21 @@ class OptimizerRecipe:
 
     Args:
         name: `adam`; `adamw`, Adam with weight decay, except for biases and
-            normalization weights; or `nesterov`, accelerated gradient descent.
-        beta_1: decay rate of the running mean of the gradients, in [0, 1);
-            `adam` and `adamw` only. Defaults to 0.9.
+            normalization weights; `muon`, which makes the updates of the
+            matrices of linear maps orthogonal (Jordan et al., 2024) and updates
+            all other weights as Adam does; or `nesterov`, accelerated gradient
+            descent.
+        beta_1: decay rate of the running mean of the gradients, in [0, 1); not
+            for `nesterov`. Defaults to 0.9.
         beta_2: decay rate of the running mean of the squared gradients, in
-            [0, 1); `adam` and `adamw` only. Defaults to 0.98.
-        epsilon: added to the denominator of the update, above 0; `adam` and
-            `adamw` only. Defaults to 1e-9.
+            [0, 1); not for `nesterov`. Defaults to 0.98.
+        epsilon: added to the denominator of Adam's update, above 0; not for
+            `nesterov`. Defaults to 1e-9.
         weight_decay: each update subtracts this fraction of the weights, times
             the learning rate; above 0, `adamw` only. Defaults to 0.01.
         momentum: fraction of the velocity that each update keeps, in [0, 1);
-            `nesterov` only. Defaults to 0.99.
+            `nesterov`, and the matrices of `muon`. Defaults to 0.95 for `muon`
+            and to 0.99 for `nesterov`.
         global_clipnorm: maximum norm of the gradient of all weights together,
             above 0; null does not clip.
         average_momentum: decay rate of an exponential moving average of the
@@ -61,7 +66,7 @@ class OptimizerRecipe:
     """
 
     # The metadata say which keys belong to a choice, see `recipes.extending`.
-    name: Literal["adam", "adamw", "nesterov"] = field(
+    name: Literal["adam", "adamw", "muon", "nesterov"] = field(
         default="adam", metadata={"keys": keys_of_all(_OPTIMIZER_KEYS)}
     )
     beta_1: float | None = None

@@ -27,7 +27,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training.checkpoints import checkpoint_fault
-from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
+from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
     DecayToZero,
@@ -187,6 +187,15 @@ def _optimizer(training, model):
     }
     if rule.name == "nesterov":
         return Nesterov(rate, rule.momentum, **options)
+    if rule.name == "muon":
+        return Muon(
+            rate,
+            momentum=rule.momentum,
+            adam_beta_1=rule.beta_1,
+            adam_beta_2=rule.beta_2,
+            epsilon=rule.epsilon,
+            **options,
+        )
     options |= {
         "beta_1": rule.beta_1,
         "beta_2": rule.beta_2,

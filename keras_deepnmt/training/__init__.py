@@ -20,6 +20,7 @@ from keras_deepnmt.training.freed_memory import (
 )
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW
+from keras_deepnmt.training.optimizers import Muon as Muon
 from keras_deepnmt.training.optimizers import Nesterov as Nesterov
 from keras_deepnmt.training.optimizers import RateFactor as RateFactor
 from keras_deepnmt.training.plateau import DivideOnPlateau as DivideOnPlateau

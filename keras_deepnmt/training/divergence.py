@@ -178,8 +178,8 @@ def lower_rate(model: keras.Model, factor: float) -> None:
     if not hasattr(optimizer, "rate_factor"):
         raise ValueError(
             "The rate of this optimizer cannot be lowered. Received: "
-            f"{type(optimizer).__name__}. Use Adam, AdamW or Nesterov of "
-            "keras_deepnmt.training."
+            f"{type(optimizer).__name__}. Use Adam, AdamW, Muon or Nesterov "
+            "of keras_deepnmt.training."
         )
     before = float(keras.ops.convert_to_numpy(optimizer.rate_factor))
     optimizer.rate_factor.assign(before * factor)

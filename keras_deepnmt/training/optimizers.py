@@ -35,10 +35,15 @@ class RateFactor:
     0.25
     """
 
+    # Names of arguments that may be negative.
+    _signed: tuple[str, ...] = ()
+
     def __init__(self, *args, **kwargs):
         first = {"learning_rate": args[0]} if args else {}
         for name, value in {**first, **kwargs}.items():
-            if isinstance(value, Real) and not 0 <= value < math.inf:
+            if name in self._signed or not isinstance(value, Real):
+                continue
+            if not 0 <= value < math.inf:
                 raise ValueError(
                     f"`{name}` must be finite and not negative. Received: "
                     f"{name}={value}"
@@ -99,6 +104,54 @@ class AdamW(WeightAverage, RateFactor, keras.optimizers.AdamW):
             vectors = [v for v in variables if len(v.shape) < 2]
             self.exclude_from_weight_decay(var_list=vectors)
         super().build(variables)
+
+
+# The paths of weights that are no kernel, that is, no matrix of a linear map.
+_NO_KERNEL = "^(?!.*kernel$)"
+
+
+@keras.saving.register_keras_serializable(package="keras_deepnmt")
+class Muon(WeightAverage, RateFactor, keras.optimizers.Muon):
+    """Keras' Muon with a `rate_factor` and an average of the weights.
+
+    The updates of the matrices of linear maps are made nearly orthogonal, so
+    that they change all directions by about as much. With rate `r`, momentum
+    `m`, the gradient `G(n)` of a matrix of `a` rows and `b` columns and the
+    singular value decomposition `U S V^T`:
+        B(n) = m * B(n - 1) + G(n)
+        U S V^T = m * B(n) + G(n)
+        w(n) = w(n - 1) - r * 0.2 * sqrt(max(a, b)) * U V^T
+    `U V^T` is approximated by five Newton-Schulz iterations. The factor
+    `0.2 * sqrt(max(a, b))` gives updates the size of Adam's (Liu et al., 2025,
+    Equation 4), so that both can have the same rate. All other weights, which
+    are embeddings, biases, normalization weights, kernels of convolutions and
+    weights of layers, are updated as by Adam, at the same rate.
+
+    Args:
+        *args: arguments of `keras.optimizers.Muon`.
+        average_momentum: float in (0, 1), or `None`; see `WeightAverage`.
+        **kwargs: arguments of `keras.optimizers.Muon`. `weight_decay` and
+            `adam_weight_decay` default to `None`, and `exclude_layers` to what
+            is no kernel.
+
+    Reference:
+        - [Jordan et al., 2024](https://kellerjordan.github.io/posts/muon/).
+        - [Liu et al., 2025](https://arxiv.org/abs/2502.16982).
+
+    Example:
+    >>> optimizer = keras_deepnmt.training.Muon(0.003, momentum=0.9)
+    >>> optimizer.momentum
+    0.9
+    """
+
+    # The coefficients of the iterations.
+    _signed = ("muon_a", "muon_b", "muon_c")
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("weight_decay", None)
+        kwargs.setdefault("adam_weight_decay", None)
+        kwargs.setdefault("exclude_layers", [_NO_KERNEL])
+        super().__init__(*args, **kwargs)
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")

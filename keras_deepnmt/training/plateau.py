@@ -126,7 +126,7 @@ class DivideOnPlateau(keras.callbacks.Callback):
         if not hasattr(optimizer, "rate_factor"):
             raise ValueError(
                 "DivideOnPlateau needs an optimizer with a `rate_factor`. "
-                f"Received: {type(optimizer).__name__}. Use Adam, AdamW or "
-                "Nesterov of keras_deepnmt.training."
+                f"Received: {type(optimizer).__name__}. Use Adam, AdamW, Muon "
+                "or Nesterov of keras_deepnmt.training."
             )
         return optimizer.rate_factor

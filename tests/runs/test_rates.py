@@ -38,11 +38,11 @@ PLATEAU = {
 @pytest.mark.parametrize(
     "changes, said",
     [
-        ({f"{OPTIMIZER}.momentum": 0.9}, "belongs to `name: nesterov`"),
+        ({f"{OPTIMIZER}.momentum": 0.9}, "belongs to `name: muon or nesterov`"),
         ({f"{OPTIMIZER}.weight_decay": 0.1}, "belongs to `name: adamw`"),
         (
             {f"{OPTIMIZER}.name": "nesterov", f"{OPTIMIZER}.beta_1": 0.5},
-            "belongs to `name: adam or adamw`",
+            "belongs to `name: adam or adamw or muon`",
         ),
         ({f"{RATE}.divide_by": 10}, "belongs to `schedule: plateau`"),
         (
@@ -92,6 +92,10 @@ def test_noam_takes_its_peak_from_the_width(recipe_file):
         ),
         ({f"{OPTIMIZER}.name": "nesterov"}, ("Nesterov", {"momentum": 0.99})),
         ({f"{OPTIMIZER}.beta_2": 0.75}, ("Adam", {"beta_2": 0.75})),
+        (
+            {f"{OPTIMIZER}.name": "muon", f"{OPTIMIZER}.beta_2": 0.75},
+            ("Muon", {"momentum": 0.95, "adam_beta_2": 0.75}),
+        ),
     ],
 )
 def test_the_optimizer_is_the_recipes(recipe_file, changes, expected):

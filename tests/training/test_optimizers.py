@@ -4,6 +4,7 @@
 * it is saved, and acts in the compiled step, on two devices and on JAX
 * Nesterov walks the classic path, with a look ahead by the momentum
 * AdamW's decay spares vectors
+* Muon makes the updates of kernels orthogonal, and Adam's of other weights
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from backend_program import BACKENDS, found_by
 
-from keras_deepnmt.training.optimizers import Adam, AdamW, Nesterov
+from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import Constant, WarmUp
 
 
@@ -107,3 +108,89 @@ def test_the_decay_spares_vectors():
     # The decay follows the rate, factor included: 8 * (1 - 0.25 * 0.25).
     np.testing.assert_allclose(np.array(matrix), 7.5)
     np.testing.assert_allclose(np.array(vector), 8.0)
+
+
+class Weights(keras.layers.Layer):
+    """Weights of a shape each, named as those of layers are."""
+
+    def __init__(self, shapes):
+        super().__init__(name="weights")
+        random = np.random.default_rng(1)
+        for name, shape in shapes.items():
+            weight = self.add_weight(shape=shape, name=name)
+            weight.assign(random.normal(size=shape))
+
+
+def updates(optimizer, layer, number=3):
+    """Changes of the weights by the last of some random gradients."""
+    random = np.random.default_rng(2)
+    optimizer.build(layer.trainable_weights)
+    for _ in range(number):
+        before = layer.get_weights()
+        slopes = [random.normal(size=x.shape) for x in before]
+        optimizer.apply([keras.ops.cast(x, "float32") for x in slopes])
+    after = layer.get_weights()
+    return [new - old for new, old in zip(after, before, strict=True)]
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5)])
+def test_muons_updates_of_kernels_have_equal_singular_values(shape):
+    (change,) = updates(Muon(0.5), Weights({"kernel": shape}))
+    values = np.linalg.svd(change, compute_uv=False)
+    # Five iterations bring all singular values near 1.
+    size = 0.5 * 0.2 * np.sqrt(max(shape))
+    assert (0.65 * size < values).all() and (values < 1.25 * size).all()
+
+
+def test_muons_updates_point_where_momentum_and_gradient_do():
+    momentum, rate = 0.75, 0.5
+    random = np.random.default_rng(2)
+    slopes = [random.normal(size=(6, 4)) for _ in range(3)]
+    sum_of_slopes = sum(
+        momentum**age * slope for age, slope in enumerate(reversed(slopes))
+    )
+    u, _, v = np.linalg.svd(
+        slopes[-1] + momentum * sum_of_slopes, full_matrices=False
+    )
+    optimizer = Muon(rate, momentum=momentum)
+    (change,) = updates(optimizer, Weights({"kernel": (6, 4)}))
+    expected = -rate * 0.2 * np.sqrt(6) * u @ v
+    cosine = (change * expected).sum() / np.linalg.norm(change)
+    assert cosine / np.linalg.norm(expected) > 0.98
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("strategy, backend", BACKENDS)
+def test_muon_goes_on_from_a_checkpoint(strategy, backend):
+    script = Path(__file__).with_name("muon_on_backends.py")
+    found = found_by(script, strategy, backend)
+    kinds = [found[name] for name in ("saved", "last", "resumed")]
+    for saved, last, resumed in zip(*kinds, strict=True):
+        np.testing.assert_allclose(resumed, last, atol=1e-6)
+        assert np.abs(np.array(last) - saved).max() > 0.05
+
+
+def test_muon_updates_other_weights_as_adam_does():
+    shapes = {
+        "embeddings": (6, 4),
+        "bias": (4,),
+        "kernel": (2, 3, 4),
+        "layer_logits": (3, 4),
+    }
+    found = updates(Muon(0.5, adam_beta_2=0.75, epsilon=1e-9), Weights(shapes))
+    adam = Adam(0.5, beta_2=0.75, epsilon=1e-9)
+    for one, other in zip(found, updates(adam, Weights(shapes)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_muon_decays_no_weights_unless_asked():
+    layer = Weights({"kernel": (6, 4), "bias": (4,)})
+    before = layer.get_weights()
+    optimizer = Muon(0.5)
+    optimizer.build(layer.trainable_weights)
+    optimizer.apply([keras.ops.zeros((6, 4)), keras.ops.zeros((4,))])
+    for new, old in zip(layer.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(new, old)
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert type(again) is Muon
+    assert again.get_config() == optimizer.get_config()
