@@ -17,8 +17,8 @@ def first_cache(model, memory, max_length, length, num_beams):
         model: a model of this package.
         memory: dict from `model.encode`.
         max_length: int or int scalar tensor. Maximum number of steps.
-        length: int, the number of positions of the histories; `None` for
-            `max_length`.
+        length: int or int scalar tensor, the number of positions of the
+            histories; `None` for `max_length`.
         num_beams: int. Hypotheses K of each sentence.
 
     Returns:
@@ -95,15 +95,16 @@ def make_longer(state, length, longer):
     Args:
         state: dict with the hypotheses, under names that end in `ids` with the
             positions on their last axis, and the `cache`.
-        length: int. Number of positions that there are.
-        longer: int. Number of positions that there will be.
+        length: int or int scalar tensor. Number of positions that there are.
+        longer: int or int scalar tensor. Number of positions that there will
+            be.
 
     Returns:
         The state, with zeros at the new positions.
     """
 
     def pad(x, axis):
-        added = x.shape[axis] // length * (longer - length)
+        added = ops.shape(x)[axis] // length * (longer - length)
         widths = [[0, 0]] * len(x.shape)
         widths[axis] = [0, added]
         return ops.pad(x, widths)

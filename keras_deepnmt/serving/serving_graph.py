@@ -8,8 +8,8 @@ import tensorflow_text
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
-from keras_deepnmt.decoding.search_by_options import search
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.serving.graph_search import search_in_graph
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -181,7 +181,7 @@ class ServingGraph(SearchOptionAttributes):
         source_ids = tf.where(
             is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
         )
-        outputs = search(
+        outputs = search_in_graph(
             self.model,
             source_ids,
             options=self.options.updated(length_penalty=length_penalty),

@@ -90,8 +90,8 @@ class SearchStages:
         Args:
             source_ids: as in `beam_search`.
             max_length: int or int scalar tensor. Maximum number of steps.
-            length: int. Number of steps that there is room for, before
-                `advance` makes more. Defaults to `max_length`.
+            length: int or int scalar tensor. Number of steps that there is
+                room for, before `advance` makes more. Defaults to `max_length`.
             prefix_ids: as in `beam_search`.
             constraint_ids: as in `beam_search`.
             max_lengths: as in `beam_search`.
@@ -142,8 +142,8 @@ class SearchStages:
 
         Args:
             carried: what `begin` or `advance` returned.
-            length: int. Number of steps that there is room for. Defaults to
-                what there was.
+            length: int or int scalar tensor. Number of steps that there is
+                room for. Defaults to what there was.
             most_live: int or int scalar tensor. The number of sentences that
                 are few. Defaults to none.
 
@@ -152,7 +152,7 @@ class SearchStages:
         """
         state = carried["state"]
         if length is not None:
-            state = make_longer(state, state[self._ids].shape[-1], length)
+            state = make_longer(state, ops.shape(state[self._ids])[-1], length)
         length = ops.shape(state[self._ids])[-1]
         state = ops.while_loop(
             lambda state: ops.logical_and(

@@ -1,0 +1,86 @@
+"""The search of an exported graph, in stages as long as its sentences need."""
+
+import tensorflow as tf
+
+from keras_deepnmt.decoding.hypotheses import loop_length
+from keras_deepnmt.decoding.search_by_options import search_stages
+
+# The steps of the first stage. Later ones have room for twice as many as there
+# were: what a graph computes for positions that do not exist stays small.
+_FIRST_LENGTH = 16
+
+
+def search_in_graph(model, source_ids, *, options, max_length):
+    """Translates as `decoding.search`, for a graph on shapes of any size.
+
+    The caches of its first stage have room for few tokens, and grow while any
+    sentence goes on. A stage also ends when half of its sentences are over,
+    and the others go on without them. All of this is one loop in the graph.
+
+    Args:
+        model: a model of this package.
+        source_ids: int tensor `(B, S)`, of a batch whose size is not known when
+            the graph is made.
+        options: `SearchOptions`.
+        max_length: int32 scalar tensor. Maximum number of steps.
+
+    Returns:
+        A dict of tensors, as `decoding.search`.
+    """
+    stages = search_stages(model, options)
+    max_length = loop_length(model, max_length)
+    length = _at_most(tf.constant(_FIRST_LENGTH), max_length)
+    carried = stages.begin(source_ids, max_length, length)
+    found = _with_length(stages.outputs(carried), max_length)
+
+    def run_stage(carried, length, found, places):
+        num_sentences = tf.shape(places)[0]
+        carried = stages.advance(carried, length, num_sentences // 2)
+        outputs = _with_length(stages.outputs(carried), max_length)
+        found = {
+            name: tf.tensor_scatter_nd_update(x, places[:, None], outputs[name])
+            for name, x in found.items()
+        }
+        live = tf.cast(tf.where(stages.is_live(carried))[:, 0], tf.int32)
+        is_full = carried["state"]["step"] >= length
+        longer = tf.where(is_full, _at_most(2 * length, max_length), length)
+        return (
+            _take_sentences(carried, live, num_sentences),
+            longer,
+            found,
+            tf.gather(places, live),
+        )
+
+    return tf.while_loop(
+        lambda carried, *_: tf.reduce_any(stages.is_live(carried)),
+        run_stage,
+        (carried, length, found, tf.range(tf.shape(source_ids)[0])),
+    )[2]
+
+
+def _at_most(length, max_length):
+    """Rounds up to `max_length` if it is not much more."""
+    return tf.where(5 * length >= 4 * max_length, max_length, length)
+
+
+def _with_length(outputs, length):
+    """Gives the ids of outputs room for `length` tokens."""
+    ids = outputs["ids"]
+    missing = length - tf.shape(ids)[-1]
+    return {**outputs, "ids": tf.pad(ids, [[0, 0], [0, 0], [0, missing]])}
+
+
+def _take_sentences(carried, places, num_sentences):
+    """Takes sentences of nests of tensors whose first axis is theirs.
+
+    Each sentence has the same number of rows, one after another.
+    """
+
+    def take(x):
+        if not x.shape.rank:
+            return x
+        num_rows = tf.shape(x)[0] // num_sentences
+        rows = places[:, None] * num_rows + tf.range(num_rows)
+        return tf.gather(x, tf.reshape(rows, (-1,)))
+
+    return tf.nest.map_structure(take, carried)
