@@ -41,6 +41,7 @@ def speed_tables():
         *_first_updates(),
         *_freed_memory(),
         *_translation_start(),
+        *_export_speed(),
         *_quickstart(),
         *_paired_tests(),
         *_layers(),
@@ -294,6 +295,31 @@ def _translation_start():
         },
         "Seconds of the processor, over all cores, and those that passed. "
         "The relative speeds, with their range over rounds, are by the latter.",
+    )
+
+
+def _export_speed():
+    return table_section(
+        "Exports",
+        read_rows(RESULTS / "export_speed.csv"),
+        {
+            "recipe": lambda row: f"`{row['recipe']}`",
+            "sentences in a batch": lambda row: row["batch"],
+            "speed": lambda row: ratio(row["speed_median"]),
+            "range": lambda row: (
+                f"{decimals(row['speed_min'], 2)} to "
+                f"{decimals(row['speed_max'], 2)}"
+            ),
+            "sentences/s": lambda row: decimals(
+                row["new_sentences_per_second"], 1
+            ),
+            "compared with": lambda row: f"`{row['old_commit']}`",
+            "its sentences/s": lambda row: decimals(
+                row["old_sentences_per_second"], 1
+            ),
+        },
+        "Exports of the same run by two versions of this package, loaded into "
+        "one process.",
     )
 
 
