@@ -33,7 +33,8 @@ def start(recipe_file, run_dir, *changes, **variables):
         [
             *(sys.executable, "-m", "keras_deepnmt", "train", recipe_file),
             *("--run-dir", run_dir, "--quiet", "--set"),
-            *("training.batch_tokens=70", "training.checkpoint_every=2"),
+            *("training.batch_tokens=70", "training.max_shapes=1"),
+            "training.checkpoint_every=2",
             *changes,
         ],
         stdout=subprocess.DEVNULL,
