@@ -126,7 +126,8 @@ class StagedSearch:
         found = _with_length(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
-        while len(rows):
+        # Only if the model computes NaN do sentences go on at the end.
+        while len(rows) and length < max_length:
             carried = keras.tree.map_structure(
                 keras.ops.convert_to_numpy, carried
             )

@@ -51,8 +51,13 @@ def search_in_graph(model, source_ids, *, options, max_length):
             tf.gather(places, live),
         )
 
+    def goes_on(carried, *_):
+        # Only if the model computes NaN do sentences go on at the end.
+        is_live = tf.reduce_any(stages.is_live(carried))
+        return is_live & (carried["state"]["step"] < max_length)
+
     return tf.while_loop(
-        lambda carried, *_: tf.reduce_any(stages.is_live(carried)),
+        goes_on,
         run_stage,
         (carried, length, found, tf.range(tf.shape(source_ids)[0])),
     )[2]

@@ -154,6 +154,19 @@ def test_without_compilation_there_is_one_stage(model):
     )
 
 
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_a_model_of_nan_comes_to_an_end(num_beams):
+    model = Transformer(9, 7, 8, 16, 2, 1, 1, max_length=64)
+    for weight in model.weights:
+        weight.assign(np.full(weight.shape, np.nan))
+    found = StagedSearch(model)(
+        sources(),
+        options=OPTIONS.updated(num_beams=num_beams),
+        max_length=MAX_LENGTH,
+    )
+    assert not np.isfinite(found["scores"][found["ids"].any(-1)]).any()
+
+
 def test_stages_end_at_the_maximum_length():
     for source_length in (1, 8, 16, 24, 100):
         for max_length in (1, 15, 17, 58, 300, 1024):

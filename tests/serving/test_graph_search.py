@@ -87,6 +87,16 @@ def test_padding_alone_and_one_sentence(transformer, lengths):
     assert_same(transformer, sources(lengths), OPTIONS)
 
 
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_a_model_of_nan_comes_to_an_end(num_beams):
+    model = Transformer(9, 7, 8, 16, 2, 1, 1, max_length=64)
+    for weight in model.weights:
+        weight.assign(np.full(weight.shape, np.nan))
+    options = OPTIONS.updated(num_beams=num_beams)
+    found = in_graph(search_in_graph, model, sources(), options)
+    assert not np.isfinite(found["scores"][found["ids"].any(-1)]).any()
+
+
 def test_sentences_that_are_over_are_not_computed(transformer, monkeypatch):
     sizes = []
     advance = SearchStages.advance
