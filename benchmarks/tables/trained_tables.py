@@ -120,7 +120,8 @@ def _corpus(corpus, rows):
         _scores(corpus, models),
         _notes(corpus, models, shown),
         _costs(models),
-        _measured(shown),
+        f"{_measured(shown)} Minutes are those that passed, also where other "
+        "work ran beside the training.",
     ]
 
 

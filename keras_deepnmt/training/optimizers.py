@@ -122,10 +122,10 @@ class Muon(WeightAverage, RateFactor, keras.optimizers.Muon):
         U S V^T = m * B(n) + G(n)
         w(n) = w(n - 1) - r * 0.2 * sqrt(max(a, b)) * U V^T
     `U V^T` is approximated by five Newton-Schulz iterations. The factor
-    `0.2 * sqrt(max(a, b))` gives updates the size of Adam's (Liu et al., 2025,
-    Equation 4), so that both can have the same rate. All other weights, which
-    are embeddings, biases, normalization weights, kernels of convolutions and
-    weights of layers, are updated as by Adam, at the same rate.
+    `0.2 * sqrt(max(a, b))` gives updates the size of Adam's (Liu et al., 2025),
+    so that both can have the same rate. All other weights, such as embeddings,
+    biases, normalization weights and kernels of convolutions, are updated as by
+    Adam, at the same rate.
 
     Args:
         *args: arguments of `keras.optimizers.Muon`.
