@@ -21,7 +21,7 @@ def time_to_quality_tables():
         rows,
         {
             "tried": lambda row: row["note"],
-            "changed": lambda row: _changed(row, by_note),
+            "changed": lambda row: changed_cell(row, by_note),
             "updates": lambda row: count(row["updates"]),
             "target tokens (M)": lambda row: decimals(
                 float(row["target_tokens"]) / 1e6, 1
@@ -70,11 +70,14 @@ def _base(row, by_note):
     return by_note.get(row["compared_with"])
 
 
-def _changed(row, by_note):
+def changed_cell(row, by_note):
+    """Describes what a run changes; `by_note` has the rows of all runs."""
     base = _base(row, by_note)
     changes = changes_tried(row, base)
     text = ", ".join(f"`{key}={changes[key]}`" for key in changes)
-    return f"{text} from “{base['note']}”" if base else text
+    if base is None:
+        return text
+    return f"{text or 'the recipe itself'}, from “{base['note']}”"
 
 
 def _difference(row, by_note):

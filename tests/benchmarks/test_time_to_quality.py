@@ -7,7 +7,11 @@ import pytest
 from benchmarks.quality import time_to_quality
 from benchmarks.quality.time_to_quality import first_reached, reached_columns
 from benchmarks.shared.result_rows import append_row
-from benchmarks.tables.time_to_quality_tables import changes_tried, in_recipe
+from benchmarks.tables.time_to_quality_tables import (
+    changed_cell,
+    changes_tried,
+    in_recipe,
+)
 
 TRAINING = {"seconds": 600.0, "target_tokens": 9_000}
 
@@ -69,6 +73,17 @@ def test_what_was_tried_is_the_difference_from_the_other_run():
     assert in_recipe(changes, recipe)
     assert not in_recipe(changes, {"model": {"overrides": {}}})
     assert not in_recipe({"training.optimizer.name": "adam"}, {"training": 1})
+
+
+def test_a_run_of_another_version_of_the_recipe_says_so():
+    old = {**row(**{"training.steps": 9}), "note": "old", "compared_with": ""}
+    new = {**row(), "note": "new", "compared_with": "old"}
+    by_note = {"old": old, "new": new}
+    assert changed_cell(old, by_note) == ""
+    assert changed_cell(new, by_note) == "the recipe itself, from “old”"
+    new["changes"] = "training.r_drop=1.0"
+    said = "`training.r_drop=1.0`, from “old”"
+    assert changed_cell(new, by_note) == said
 
 
 @pytest.mark.parametrize(
