@@ -120,8 +120,7 @@ def _corpus(corpus, rows):
         _scores(corpus, models),
         _notes(corpus, models, shown),
         _costs(models),
-        f"{_measured(shown)} Minutes are those that passed, also where other "
-        "work ran beside the training.",
+        _measured(shown),
     ]
 
 
@@ -187,6 +186,8 @@ def _notes(corpus, models, rows):
         *_settings(models),
         _differences(corpus, models),
         CORPORA[corpus].note,
+        "Minutes are those that passed, also where other work ran beside the "
+        "training.",
     ]
     return " ".join(notes)
 
