@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_row, git_commit, provenance
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.trained_run import read_summary
 
 REPOSITORY = Path(__file__).parents[2]
@@ -128,6 +129,10 @@ def main():
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from keras_deepnmt.serving import SavedModelClient
 
+    try:
+        recipe = read_summary(options.run)["name"]
+    except UserError as error:
+        sys.exit(str(error))
     run = options.run.absolute()
     checkouts = dict(
         zip(SIDES, (REPOSITORY, options.old.absolute()), strict=True)
@@ -143,7 +148,7 @@ def main():
         row = {
             **provenance("tensorflow", "keras"),
             "old_commit": git_commit(checkouts["old"]),
-            "recipe": read_summary(run)["name"],
+            "recipe": recipe,
             **measure(clients, batches_of(lines, size), options.rounds),
         }
         append_row(options.output, row)

@@ -35,13 +35,13 @@ class RateFactor:
     0.25
     """
 
-    # Names of arguments that may be negative.
+    # Names of arguments that may be negative, and are not checked.
     _signed: tuple[str, ...] = ()
 
     def __init__(self, *args, **kwargs):
         first = {"learning_rate": args[0]} if args else {}
         for name, value in {**first, **kwargs}.items():
-            if name in self._signed or not isinstance(value, Real):
+            if not isinstance(value, Real) or name in self._signed:
                 continue
             if not 0 <= value < math.inf:
                 raise ValueError(
