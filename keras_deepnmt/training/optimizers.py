@@ -129,10 +129,9 @@ class Muon(WeightAverage, RateFactor, keras.optimizers.Muon):
 
     Args:
         *args: arguments of `keras.optimizers.Muon`.
-        average_momentum: float in (0, 1), or `None`; see `WeightAverage`.
-        **kwargs: arguments of `keras.optimizers.Muon`. `weight_decay` and
-            `adam_weight_decay` default to `None`, and `exclude_layers` to what
-            is no kernel.
+        **kwargs: arguments of `keras.optimizers.Muon`, and `average_momentum`
+            of `WeightAverage`. `weight_decay` and `adam_weight_decay` default
+            to `None`, and `exclude_layers` to what is no kernel.
 
     Reference:
         - [Jordan et al., 2024](https://kellerjordan.github.io/posts/muon/).
