@@ -126,8 +126,9 @@ class StagedSearch:
         found = _with_length(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
-        # Only if the model computes NaN do sentences go on at the end.
-        while len(rows) and length < max_length:
+        # Only if the model computes NaN do sentences go on at the end. A stage
+        # may also end before its length.
+        while len(rows) and carried["state"]["step"] < max_length:
             carried = keras.tree.map_structure(
                 keras.ops.convert_to_numpy, carried
             )
