@@ -23,7 +23,7 @@ def make_model():
     keras.utils.set_random_seed(1)
     model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(2)])
     model.compile(
-        Muon(0.1),
+        Muon(0.3),
         loss="mean_squared_error",
         jit_compile=keras.config.backend() == "jax",
     )

@@ -168,7 +168,7 @@ def test_muon_goes_on_from_a_checkpoint(strategy, backend):
     for saved, last, resumed in zip(*kinds, strict=True):
         np.testing.assert_allclose(resumed, last, atol=1e-6)
         # Far more than the tolerance: there were updates to repeat.
-        assert np.abs(np.array(last) - saved).max() > 0.01
+        assert np.abs(np.array(last) - saved).max() > 0.05
 
 
 def test_muon_updates_other_weights_as_adam_does():
