@@ -1,6 +1,7 @@
 """The tables of `benchmarks/quality/table.py`: trained models by corpus."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
@@ -33,16 +34,19 @@ def trained_tables():
 def trained_summary():
     """Returns a table of the most telling models; none if there are no rows.
 
-    They are the plain models and the ones with the highest BLEU.
+    They are the plain models, the ones that most models are compared with
+    first, and then the models with the highest BLEU.
     """
     rows = read_rows(RESULTS / "table.csv")
     shown, lines = [], []
     for corpus, number in _SUMMARY_LINES.items():
         plain_of, models = presets_of(corpus), models_of(corpus, rows)
+        compared_with = Counter(plain_of.values())
         best = sorted(
             models,
             key=lambda preset: (
                 plain_of[preset] is not None,
+                -compared_with[preset],
                 -_mean(models[preset], "bleu"),
             ),
         )
