@@ -19,11 +19,11 @@ work folder there, and later copy it back: `--no-train` adds the rows of
 finished runs.
 
 A row has sacreBLEU's 95 % bootstrap interval and, when the plain model's row of
-the same seed is there, the p-value of the paired bootstrap test against its
-translations. Rows are written to `table.csv` in the work folder; beside it,
-`sentence_counts` has what BLEU adds up for each sentence, so that rows of other
-machines and days can be tested without the translations. To publish both, give
-`--output benchmarks/quality/results/table.csv` and run
+the same seed is there, the p-value of the paired approximate randomization test
+against its translations. Rows are written to `table.csv` in the work folder;
+beside it, `sentence_counts` has what BLEU adds up for each sentence, so that
+rows of other machines and days can be tested without the translations. To
+publish both, give `--output benchmarks/quality/results/table.csv` and run
 `benchmarks/write_tables.py`.
 """
 

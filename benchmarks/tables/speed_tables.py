@@ -1,8 +1,10 @@
 """The tables of speed: training, translation, start-up time and layers."""
 
+import math
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
+from benchmarks.speed.joeynmt_throughput import TOLERANCE
 from benchmarks.tables.decoding_tables import decoding_tables
 from benchmarks.tables.markdown import (
     count,
@@ -50,7 +52,7 @@ def speed_tables():
 
 def speed_summary():
     """Returns a short table of training speed, for the project's README."""
-    rows = [row for row in _transformer_rows() if row["variant"] == "plain"]
+    rows = _plain_steps()
     if not rows:
         return []
     headings = [
@@ -77,34 +79,86 @@ def speed_summary():
 
 
 def _transformer_rows():
-    """Returns the newest row of each Transformer and way of its step."""
-    rows = [
+    """Returns all rows of Transformers, each with the variant of its step."""
+    return [
         row | {"variant": row["variant"] or "plain"}
         for row in read_rows(RESULTS / "training_throughput.csv")
         if row["torch_tokens_per_second"]
     ]
-    return newest_rows(rows, "model", "variant")
+
+
+def _plain_steps():
+    """Returns the newest row of each Transformer's plain step."""
+    rows = [row for row in _transformer_rows() if row["variant"] == "plain"]
+    return newest_rows(rows, "model")
+
+
+def _other_steps():
+    """Returns each Transformer's newest rows of other steps.
+
+    They get the speed of the plain step that was measured with them.
+    """
+    rows = _transformer_rows()
+    plain_speeds = {
+        _measurement(row): row["keras_tokens_per_second"]
+        for row in rows
+        if row["variant"] == "plain"
+    }
+    others = [row for row in rows if row["variant"] != "plain"]
+    return [
+        row | {"plain_tokens_per_second": plain_speeds[_measurement(row)]}
+        for row in newest_rows(others, "model", "variant")
+    ]
+
+
+def _measurement(row):
+    return row["date"], row["commit"], row["model"]
 
 
 def _training_steps():
-    return table_section(
-        "Training step compared with PyTorch",
-        _transformer_rows(),
-        {
-            "Transformer": dimensions,
-            "training step": lambda row: STEPS[row["variant"]],
-            "target tokens/s": lambda row: count(
-                row["keras_tokens_per_second"]
-            ),
-            "speed relative to PyTorch": lambda row: ratio(row["ratio_median"]),
-            "speed relative to the plain step": lambda row: ratio(
-                row["ratio_to_plain_median"]
-            ),
-            "fraction of the matrix-product peak": lambda row: (
-                f"{float(row['peak_fraction_median']):.0%}"
-            ),
-        },
-    )
+    return [
+        *table_section(
+            "Training step compared with PyTorch",
+            _plain_steps(),
+            {
+                "Transformer": dimensions,
+                "keras_deepnmt (target tokens/s)": lambda row: count(
+                    row["keras_tokens_per_second"]
+                ),
+                "PyTorch (target tokens/s)": lambda row: count(
+                    row["torch_tokens_per_second"]
+                ),
+                "speed relative to PyTorch": lambda row: ratio(
+                    row["ratio_median"]
+                ),
+                "range over rounds": lambda row: ratio_range(row, "ratio"),
+                "fraction of the matrix-product peak": lambda row: (
+                    f"{float(row['peak_fraction_median']):.0%}"
+                ),
+            },
+        ),
+        *table_section(
+            "Other training steps compared with the plain one",
+            _other_steps(),
+            {
+                "Transformer": dimensions,
+                "training step": lambda row: STEPS[row["variant"]],
+                "target tokens/s": lambda row: count(
+                    row["keras_tokens_per_second"]
+                ),
+                "plain step's target tokens/s": lambda row: count(
+                    row["plain_tokens_per_second"]
+                ),
+                "speed relative to the plain step": lambda row: ratio(
+                    row["ratio_to_plain_median"]
+                ),
+                "range over rounds": lambda row: ratio_range(
+                    row, "ratio_to_plain"
+                ),
+            },
+            "The plain steps are those that alternated with these.",
+        ),
+    ]
 
 
 def _convolutional_models():
@@ -139,9 +193,19 @@ def _target(row):
 
 
 def _joeynmt():
+    """The table of JoeyNMT; only rows with equally many tokens an update."""
+    rows = [
+        row
+        for row in read_rows(RESULTS / "joeynmt_throughput.csv")
+        if math.isclose(
+            float(row["joeynmt_tokens_per_update"]),
+            float(row["keras_tokens_per_update"]),
+            rel_tol=TOLERANCE,
+        )
+    ]
     return table_section(
         "Training compared with JoeyNMT",
-        read_rows(RESULTS / "joeynmt_throughput.csv"),
+        newest_rows(rows, "corpus"),
         {
             "corpus": lambda row: CORPORA.get(row["corpus"], row["corpus"]),
             "target tokens per update": lambda row: count(
@@ -276,7 +340,12 @@ def _freed_memory():
 def _translation_start():
     return table_section(
         "First translations of a command",
-        read_rows(RESULTS / "translation_start.csv"),
+        newest_rows(
+            read_rows(RESULTS / "translation_start.csv"),
+            "recipe",
+            "lines",
+            "old_commit",
+        ),
         {
             "recipe": lambda row: f"`{row['recipe']}`",
             "lines": lambda row: row["lines"],

@@ -77,7 +77,8 @@ def changed_cell(row, by_note):
     text = ", ".join(f"`{key}={changes[key]}`" for key in changes)
     if base is None:
         return text
-    return f"{text or 'the recipe itself'}, from “{base['note']}”"
+    text = text or "the recipe of its commit, see “tried”"
+    return f"{text}; from “{base['note']}”"
 
 
 def _difference(row, by_note):

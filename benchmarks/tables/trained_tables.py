@@ -95,7 +95,7 @@ def _summary_line(rows):
         f"`{rows[-1]['recipe']}`",
         millions(rows[-1]["parameters"]),
         count(_mean(rows, "updates")),
-        decimals(_mean(rows, "training_minutes"), 1),
+        _minutes(rows),
         count(rows[-1]["sentences"]),
         _bleu(rows),
     ]
@@ -161,7 +161,7 @@ def _costs(models):
             millions(rows[-1]["parameters"]),
             count(_mean(rows, "updates")),
             decimals(_mean(rows, "target_tokens") / 1e6, 1),
-            decimals(_mean(rows, "training_minutes"), 1),
+            _minutes(rows),
             decimals(_mean(rows, "valid_bleu"), 1),
         ]
         for preset, rows in models.items()
@@ -185,8 +185,9 @@ def _notes(corpus, models, rows):
         f"{' or '.join(searches)}; {' or '.join(signatures)}. ± is the 95 % "
         "interval: of one seed the bootstrap interval over the test sentences, "
         "of several seeds Student's interval of their mean. p-values are of "
-        "the paired bootstrap test against the translations of the model in "
-        "`compared with`, trained by the same recipe with the same seed.",
+        "the paired approximate randomization test (10,000 trials, two-sided) "
+        "against the translations of the model in `compared with`, trained by "
+        "the same recipe with the same seed.",
         *_settings(models),
         _differences(corpus, models),
         CORPORA[corpus].note,
@@ -266,6 +267,26 @@ def _p_values(rows):
         f"{value:.3f}" for value in [*values[:1], *values[-1:]]
     )
     return " to ".join(ends)
+
+
+def _minutes(rows):
+    """The mean minutes of training on each kind of device."""
+    minutes = {}
+    for row in rows:
+        if row["training_minutes"]:
+            of_device = minutes.setdefault(_device(row), [])
+            of_device.append(float(row["training_minutes"]))
+    return ", ".join(
+        f"{fmean(values):.1f} ({device})" for device, values in minutes.items()
+    )
+
+
+def _device(row):
+    """The accelerator, or the number of the processor's cores."""
+    if row["device"] != "CPU":
+        return row["device"]
+    (cores,) = re.findall(r"(\d+) cores", row["machine"])
+    return f"{cores} core{'' if cores == '1' else 's'}"
 
 
 def _mean(rows, column):

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from digit_run import environment
 from sacrebleu.metrics import BLEU
@@ -36,8 +37,8 @@ from benchmarks.quality.rows.sentence_counts import (
     write_counts,
 )
 from benchmarks.quality.rows.significance import (
-    NUM_RESAMPLES,
-    paired_bootstrap,
+    NUM_TRIALS,
+    paired_randomization,
 )
 from benchmarks.shared.result_rows import read_rows, write_rows
 from keras_deepnmt import list_models
@@ -486,7 +487,7 @@ def counts_of(lines, tokenize="none"):
 
 
 def compared(one, other):
-    return paired_bootstrap(counts_of(one), counts_of(other))
+    return paired_randomization(counts_of(one), counts_of(other))
 
 
 def test_a_p_value_is_small_only_if_a_difference_is_large():
@@ -498,6 +499,29 @@ def test_a_p_value_is_small_only_if_a_difference_is_large():
     one = worse(REFERENCES, 20)
     other = [*worse(REFERENCES, 19)[:-1], *worse(REFERENCES[-1:], 1)]
     assert compared(one, other)[1] > 0.2
+
+
+def test_any_p_value_is_equally_frequent_for_systems_that_do_not_differ():
+    """So that 5 % of such pairs have one of at most 0.05."""
+    generator = np.random.default_rng(3)
+    p_values = []
+    for _ in range(100):
+        one, other = (
+            counts_of(
+                [
+                    line.replace("small", "tall") if is_wrong else line
+                    for line, is_wrong in zip(
+                        REFERENCES, generator.random(60) < 0.3, strict=True
+                    )
+                ]
+            )
+            for _ in range(2)
+        )
+        p_values.append(paired_randomization(one, other)[1])
+    for limit in (0.1, 0.5, 0.8):
+        assert np.mean(np.array(p_values) <= limit) == pytest.approx(
+            limit, abs=0.15
+        )
 
 
 def test_equal_translations_are_no_difference():
@@ -514,8 +538,8 @@ def test_p_values_are_those_of_sacrebleu(number):
         [("plain", plain), ("other", other)],
         {"BLEU": BLEU(tokenize="none", force=True)},
         [REFERENCES],
-        test_type="bs",
-        n_samples=NUM_RESAMPLES,
+        test_type="ar",
+        n_samples=NUM_TRIALS,
     )()
     scores = results["BLEU"]
     difference, p_value = compared(other, plain)

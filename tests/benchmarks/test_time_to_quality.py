@@ -80,7 +80,9 @@ def test_a_run_of_another_version_of_the_recipe_says_so():
     new = {**row(), "note": "new", "compared_with": "old"}
     by_note = {"old": old, "new": new}
     assert changed_cell(old, by_note) == ""
-    assert changed_cell(new, by_note) == "the recipe itself, from “old”"
+    assert changed_cell(new, by_note) == (
+        "the recipe of its commit, see “tried”; from “old”"
+    )
     new["changes"] = "training.r_drop=1.0"
     said = "`training.r_drop=1.0`, from “old”"
     assert changed_cell(new, by_note) == said

@@ -97,12 +97,27 @@ def test_a_table_has_six_columns_and_a_line_for_every_model(results):
         "1.96 M",
         "7,000",
         "32.5",
-        "29.8",
+        "29.8 (2 cores)",
         "38.5",
     ]
     assert "`nrefs:1|tok:none`" in blocks[2]
     assert "bootstrap interval" in blocks[2]
     assert blocks[-1] == "Measured 2031-05-07 on a CPU with 2 cores."
+
+
+def test_minutes_are_said_with_the_device_that_took_them(results):
+    results(
+        [
+            row("transformer_tiny", 1, 40.6),
+            row(GATED, 1, 41.0, machine="p, 1 cores", training_minutes=60.0),
+            row(GATED, 2, 41.0, machine="p, 1 cores", training_minutes=64.0),
+            row(GATED, 3, 41.0, device="Some GPU", training_minutes=4.0),
+        ]
+    )
+    _, (_, costs) = section("Multi30k")
+    assert costs["transformer_tiny"][3] == "29.8 (2 cores)"
+    assert costs[GATED][3] == "62.0 (1 core), 4.0 (Some GPU)"
+    assert "62.0 (1 core), 4.0 (Some GPU)" in trained_summary()[1]
 
 
 def test_papers_stand_beside_their_models_but_not_beside_a_part_of_their_data(

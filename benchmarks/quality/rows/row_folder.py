@@ -14,7 +14,6 @@ from benchmarks.quality.rows.claim import claim_owner, claimed
 from benchmarks.quality.rows.corpora import SMOKE_CORPUS, prepared_corpus
 from benchmarks.quality.rows.row_list import CORPORA, TableRow, recipe_sha256
 from benchmarks.quality.rows.sentence_counts import count_sentences
-from benchmarks.quality.rows.significance import NUM_RESAMPLES
 from benchmarks.shared.result_rows import REPOSITORY
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -38,6 +37,8 @@ SMOKE = {
     "training.jit_compile": False,
 }
 CHANGES = {"full": {}, "smoke": SMOKE}
+# Of the interval of BLEU.
+_NUM_RESAMPLES = 1_000
 
 
 class RowFolder:
@@ -186,7 +187,7 @@ class RowFolder:
             ["bleu"],
             evaluation["tokenize"],
             evaluation["lowercase"],
-            num_resamples=NUM_RESAMPLES,
+            num_resamples=_NUM_RESAMPLES,
         )["bleu"]
         if abs(bleu.value - scores["scores"]["bleu"]["value"]) > 1e-6:
             raise UserError(
