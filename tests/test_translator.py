@@ -7,6 +7,7 @@
 * the offset of the length penalty is the run's, 5 where it says nothing
 * weights that change later are seen
 * too long sources are cut, and this is said
+* options that are given replace those of a run
 * a run folder whose files do not belong together is refused in one line
 """
 
@@ -18,6 +19,7 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo import create_model
@@ -79,6 +81,9 @@ def test_stream_equals_all_at_once(translator):
     stream = translator.translate_stream(lines, chunk_size=2)
     assert next(stream) == translator.translate(TEXTS[:1])[0]
     assert list(stream) == translator.translate(TEXTS[1:])
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="`chunk_size` must be an integer"):
+            next(translator.translate_stream(TEXTS, chunk_size=wrong))
 
 
 def test_few_compilations_serve_all_lengths(model, tokenizer):
@@ -166,7 +171,7 @@ def test_scores_keep_the_order_of_pairs(translator):
         np.testing.assert_allclose(alone.log_probs, score.log_probs, 1e-4)
     with pytest.raises(UserError, match="4 sources, 3 targets"):
         translator.score(sources, targets[:3])
-    with pytest.raises(UserError, match="line 2: .* at most 39 tokens"):
+    with pytest.raises(UserError, match="`targets`, line 2: .* 39 tokens"):
         translator.score(["dog"] * 2, ["dog", "dog " * 40])
 
 
@@ -309,6 +314,17 @@ def change(run_dir, **entries):
 def test_the_offset_of_a_run_is_the_translators(run_dir):
     change(run_dir, decoding={"length_penalty": 1.0, "length_offset": 0.0})
     assert Translator.load(run_dir).length_offset == 0.0
+
+
+def test_given_options_replace_those_of_a_run(run_dir):
+    change(run_dir, decoding={"num_beams": 3, "batch_size": 7})
+    given = SearchOptions(num_beams=5, length_penalty=1.0)
+    loaded = Translator.load(run_dir, options=given)
+    assert loaded.options == given and loaded.batch_size == 7
+    loaded = Translator.load(run_dir, options=given, num_beams=2)
+    assert loaded.options == given.updated(num_beams=2)
+    # None is the run's value, not the default.
+    assert Translator.load(run_dir, num_beams=None).num_beams == 3
 
 
 def spoil_tokenizer(run_dir):

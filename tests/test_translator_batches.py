@@ -7,6 +7,9 @@
 * few sentences are compiled in the shape of longer ones, with the same result
 * another length penalty or offset compiles nothing
 * translations and sources that are cut are marked
+* more hypotheses than beams fill the groups of beams
+* what is asked of an empty sentence is not met, and this is said
+* what is asked must have room, and counts in the size of a batch
 """
 
 import numpy as np
@@ -260,3 +263,74 @@ def test_sources_that_are_cut_are_marked(make, capsys):
     scores = translator.score(texts, texts)
     assert [score.source_truncated for score in scores] == expected
     assert "2 of 4 sources" in capsys.readouterr().err
+
+
+def test_more_hypotheses_fill_the_groups(make):
+    translator = make(num_beams=4, num_groups=2, allow_unknown=False)
+    found = translator.translate_nbest("a dog runs", 5)
+    six = make(num_beams=6, num_groups=2, allow_unknown=False)
+    assert found == six.translate_nbest("a dog runs", 5)
+    assert len(found) == 5
+
+
+def test_phrases_for_an_empty_sentence_are_not_met(make):
+    translator = make(num_beams=4)
+    for phrases, expected in ((["two men"], False), ([], True), ([""], True)):
+        (found,) = translator.translate_nbest("", 1, constraints=phrases)
+        assert found.text == ""
+        assert found.constraints_met == expected
+    assert translator.translate("", prefixes="two men") == ""
+
+
+def test_a_prefix_without_room_is_refused_by_its_name(make):
+    prefixes = ["dog", "dog " * 40]
+    with pytest.raises(UserError, match="`prefixes`, line 2: .* 39 tokens"):
+        make().translate(["dog"] * 2, prefixes=prefixes)
+
+
+def test_own_maximum_lengths_count_in_the_size_of_a_batch(make, model, shapes):
+    model.max_length = None
+    options = {"num_beams": 1, "max_length_ratio": 0.0, "max_extra_tokens": 2}
+    texts, lengths = ["dog"] * 8, [0, 190, 0, 190, 3, 0, 0, 0]
+    expected = make(batch_size=1, **options).translate(
+        texts, max_lengths=lengths
+    )
+    shapes.clear()
+    # Two rows with room for 192 tokens each, then six with room for 8.
+    translator = make(batch_size=6, batch_tokens=400, **options)
+    found = translator.translate(texts, max_lengths=lengths)
+    assert shapes == [(6, 8), (2, 8)]
+    assert found == expected
+
+
+def test_own_maximum_lengths_keep_rows_from_being_added(make, model, shapes):
+    model.max_length = None
+    translator = make(
+        compiled=True,
+        batch_size=4,
+        batch_tokens=400,
+        num_beams=1,
+        max_length_ratio=0.0,
+        max_extra_tokens=2,
+    )
+    translator.translate(["dog"] * 6, max_lengths=[0, 190, 0, 190, 0, 0])
+    assert shapes == [(4, 8), (2, 8)]
+
+
+def test_no_own_maximum_length_is_too_large_for_the_search(make):
+    translator = make()
+    expected = translator.translate("a dog", max_lengths=40)
+    # The model has 40 positions.
+    assert translator.translate("a dog", max_lengths=2**31 - 1) == expected
+    with pytest.raises(UserError, match="at most 2,147,483,647. Received: 21"):
+        translator.translate("a dog", max_lengths=2**31)
+
+
+def test_whole_floats_are_numbers_of_sentences(make):
+    translator = make(batch_size=4.0, batch_tokens=800.0, num_beams=2.0)
+    assert type(translator.batch_size) is type(translator.batch_tokens) is int
+    found = translator.translate_nbest("a dog", 2.0)
+    assert found == make(batch_size=4).translate_nbest("a dog", 2)
+    for wrong in (float("nan"), float("inf"), "4"):
+        with pytest.raises(ValueError, match="`batch_size` must be an integer"):
+            translator.batch_size = wrong

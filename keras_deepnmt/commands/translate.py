@@ -57,7 +57,11 @@ _MAXIMUM_LENGTH = (
 
 _MISSED = (
     "the translation lacks a phrase of `--constraints`, which has no room in "
-    "it or contradicts another option."
+    "it or contradicts another option, or the sentence is empty."
+)
+_EMPTY = (
+    "the sentence is empty, and so is its translation: the beginning in "
+    "`--prefixes` was not used."
 )
 
 
@@ -224,6 +228,8 @@ class _Choice:
     def _consensus(self, found, translator):
         from keras_deepnmt.evaluation import minimum_bayes_risk
 
+        # Those with all phrases that were required come first.
+        found = [h for h in found if h.constraints_met] or found
         log_probs = [hypothesis.log_prob for hypothesis in found]
         if translator.sampling:
             log_probs = None
@@ -308,17 +314,19 @@ def _translate(
             _warn_truncated, warnings, number + 1, translator.max_source_length
         )
         num_searched = choice.num_searched(translator)
+        asked = given.take(len(texts), translator)
         nbest = translator.translate_nbest(
-            texts, num_searched, advance, **given.take(len(texts))
+            texts, num_searched, advance, **asked
         )
         nbest = choice.choose(
             translator, texts, nbest, partial(_warn, warnings, number + 1)
         )
-        for line, hypotheses in enumerate(nbest, start=number + 1):
-            if hypotheses[0].truncated:
-                warnings.add(line, _MAXIMUM_LENGTH)
-            if not hypotheses[0].constraints_met:
-                warnings.add(line, _MISSED)
+        prefixes = asked.get("prefixes", [""] * len(texts))
+        for line, (hypotheses, prefix) in enumerate(
+            zip(nbest, prefixes, strict=True), start=number + 1
+        ):
+            for fault in _faults(hypotheses[0], prefix):
+                warnings.add(line, fault)
         lines = choice.lines(nbest, number + 1)
         output.writelines(f"{line}\n" for line in lines)
         output.flush()
@@ -328,6 +336,16 @@ def _translate(
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
+
+
+def _faults(best, prefix):
+    """Yields what is wrong with the best translation of a sentence."""
+    if best.truncated:
+        yield _MAXIMUM_LENGTH
+    if not best.constraints_met:
+        yield _MISSED
+    if prefix.strip() and not best.text:
+        yield _EMPTY
 
 
 def _write_alignments(file, options, translator, sources, targets):

@@ -1,6 +1,6 @@
 """Length-sorted batches of few shapes, since each shape is compiled once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -59,26 +59,34 @@ def length_batches(
     lengths: Sequence[int],
     batch_size: int,
     batch_tokens: int,
-    tokens_of_row: Callable[[int], int] = padded_length,
+    tokens_of_rows: Sequence[int] | None = None,
 ) -> list[np.ndarray]:
     """Groups the numbers of rows of similar length.
 
-    The shortest rows come first; rows of equal length keep their order. A group
-    has at most `batch_size` rows and at most `batch_tokens` tokens, unless it
-    is a single row: all rows count as the longest, `tokens_of_row` of its
-    length. A group also ends where that saves much padding.
+    The shortest rows come first; rows of equal length and tokens keep their
+    order. A group has at most `batch_size` rows and at most `batch_tokens`
+    tokens, unless it is a single row: all rows count as the one with the most
+    of `tokens_of_rows`, by default their padded lengths. A group also ends
+    where that saves much padding.
 
     Example:
     >>> groups = length_batches([5, 2, 9, 2, 70], 3, 99)
     >>> [group.tolist() for group in groups]
     [[1, 3, 0], [2], [4]]
     """
-    order = np.argsort(np.asarray(lengths, "int64"), kind="stable")
-    groups, start = [], 0
+    if tokens_of_rows is None:
+        tokens_of_rows = [padded_length(int(length)) for length in lengths]
+    order = np.lexsort((tokens_of_rows, lengths))
+    groups, start, tokens = [], 0, 0
     for end in range(1, len(order) + 1):
+        tokens = max(tokens, tokens_of_rows[order[end - 1]])
         if end < len(order):
             longest = int(lengths[order[end]])
-            most = most_rows(tokens_of_row(longest), batch_size, batch_tokens)
+            most = most_rows(
+                max(tokens, tokens_of_rows[order[end]]),
+                batch_size,
+                batch_tokens,
+            )
             added = padded_length(longest) - padded_length(
                 int(lengths[order[end - 1]])
             )
@@ -86,7 +94,7 @@ def length_batches(
             if end - start < most and not saves_much:
                 continue
         groups.append(order[start:end])
-        start = end
+        start, tokens = end, 0
     return groups
 
 

@@ -1,5 +1,6 @@
 """Compiles a function of a model once for each set of input shapes."""
 
+import inspect
 from dataclasses import fields, is_dataclass, replace
 
 import keras
@@ -11,11 +12,15 @@ from keras_deepnmt.decoding.replicas import (
     shard_rows,
 )
 
+# The arguments whose leading axis is not that of the rows.
+_WITHOUT_ROWS = ("candidate_ids",)
+
 
 class CompiledFunction:
     """A function of a model that is compiled for each set of input shapes.
 
-    Under a strategy the rows of a batch are distributed over the replicas. The
+    Under a strategy the rows of a batch are distributed over the replicas, and
+    each gets the whole of an argument `candidate_ids`, which has no rows. The
     weights are read at each call, so changes by training or loading take
     effect. (A plain `jax.jit` around a model would keep the old weights.) Make
     one with `compile_for`.
@@ -63,7 +68,7 @@ class CompiledFunction:
         numbers = _tensor_values(options)
         key = (
             str(keras.tree.map_structure(_shape_and_type, structure)),
-            tuple(sorted(_with_tensors(options, [1] * len(numbers)).items())),
+            compiled_options(**options),
         )
         # Tensors, so that another value needs no other compilation.
         arrays += [
@@ -90,13 +95,24 @@ class CompiledFunction:
                 **_with_tensors(options, tensors[num_arrays:]),
             )
 
+        whole = self._places_without_rows(structure)
         if keras.backend.backend() == "tensorflow":
-            return self._compile_on_tensorflow(arrays, function, key)
+            return self._compile_on_tensorflow(arrays, function, key, whole)
         if keras.backend.backend() == "jax" and self._jit_compile:
-            return self._compile_on_jax(function)
+            return self._compile_on_jax(function, whole)
         return function
 
-    def _compile_on_tensorflow(self, arrays, function, key):
+    def _places_without_rows(self, structure):
+        """Returns which of the arrays every replica gets as they are."""
+        names = list(inspect.signature(self._function).parameters)[1:]
+        arguments = [
+            name
+            for name, nest in zip(names, structure, strict=False)
+            for _ in _given(nest)
+        ]
+        return [n for n, name in enumerate(arguments) if name in _WITHOUT_ROWS]
+
+    def _compile_on_tensorflow(self, arrays, function, key, whole):
         import tensorflow as tf
 
         program = trace = None
@@ -113,7 +129,9 @@ class CompiledFunction:
             trace = KeptTrace(self._model, self._function, key)
         if num_replicas(self._model) > 1:
             traced = tf.function(function, autograph=False)
-            return distribute_rows(self._model.distribute_strategy, traced)
+            return distribute_rows(
+                self._model.distribute_strategy, traced, whole
+            )
         kept = trace and trace.read()
         # Traced here: a `tf.function` would warn of every new shape.
         concrete = tf.function(
@@ -125,7 +143,7 @@ class CompiledFunction:
             trace.write(program)
         return lambda *arrays: concrete(*map(tf.convert_to_tensor, arrays))
 
-    def _compile_on_jax(self, function):
+    def _compile_on_jax(self, function, whole):
         import jax
 
         def stateless(values, *arrays):
@@ -140,7 +158,7 @@ class CompiledFunction:
             return jitted(values, *arrays)
 
         if num_replicas(self._model) > 1:
-            return shard_rows(self._model.distribution, search)
+            return shard_rows(self._model.distribution, search, whole)
         return search
 
 
@@ -171,6 +189,22 @@ def _with_tensors(options, values):
         else value
         for name, value in sorted(options.items())
     }
+
+
+def compiled_options(**options):
+    """Returns the options of a program, alike where one program serves all.
+
+    The values that are tensors in it do not count.
+
+    Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
+    >>> from keras_deepnmt.decoding import SearchOptions
+    >>> long, short = (SearchOptions(length_penalty=x) for x in (1.0, 0.2))
+    >>> compiled_options(options=long) == compiled_options(options=short)
+    True
+    """
+    values = [1] * len(_tensor_values(options))
+    return tuple(_with_tensors(options, values).items())
 
 
 def _tensor_fields(value):
@@ -207,6 +241,7 @@ def compile_for(model, function, jit_compile=True):
         structure that `function` returns.
 
     Example:
+    >>> from keras_deepnmt.decoding import beam_search
     >>> search = compile_for(model, beam_search)
     >>> search(source_ids, num_beams=2, max_length=9)["ids"].shape
     (3, 2, 9)

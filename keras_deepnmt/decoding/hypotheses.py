@@ -81,6 +81,7 @@ def longest_output(source_length, options):
     one and `options.max_length_ratio` is a number, otherwise an int32 tensor.
 
     Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
     >>> longest_output(10, SearchOptions(max_length_ratio=1.1))
     61
     """
@@ -105,6 +106,7 @@ def output_limits(
     at most `max_length`; 0 for a row of padding, which only fills up a batch.
 
     Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
     >>> ids = np.array([[7, 3, 0], [0, 0, 0]])
     >>> np.asarray(output_limits(ids, 99, SearchOptions())).tolist()
     [52, 0]

@@ -7,6 +7,9 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 
+# Lengths and seeds are int32 in a search.
+LARGEST = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -75,7 +78,9 @@ class SearchOptions:
     Raises:
         TypeError: if a value is of another type.
         ValueError: if a value is too small or not finite.
-        UserError: if the maximum length is 0.
+        UserError: if the maximum length is 0, or `num_groups` does not divide
+            `num_beams`. Greedy search and sampling have no groups, so that
+            `num_groups` may then be any.
 
     Example:
     >>> options = SearchOptions(num_beams=2)
@@ -122,6 +127,8 @@ class SearchOptions:
         self._check_at_least("no_repeat_ngram_size", 0)
         self._check_bool("allow_unknown")
         self._check_sampling()
+        if self.num_beams > 1 and not self.sampling:
+            check_groups(self)
         limit = (self.max_length_ratio, self.max_extra_tokens)
         if all(isinstance(value, Real) and value == 0 for value in limit):
             # The two values may come from a recipe and from the command line.
@@ -140,7 +147,7 @@ class SearchOptions:
         for name, most in (
             ("sampling_temperature", float("inf")),
             ("sampling_top_p", 1.0),
-            ("sampling_seed", 2**31 - 1),
+            ("sampling_seed", LARGEST),
         ):
             value = getattr(self, name)
             least = 0 if name == "sampling_seed" else 1e-6
@@ -177,6 +184,9 @@ class SearchOptions:
             raise ValueError(
                 f"`{name}` must be an integer. Received: {name}={value}"
             )
+        else:
+            # Shapes need 4, not 4.0.
+            object.__setattr__(self, name, int(value))
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -205,6 +215,24 @@ class SearchOptions:
             **{name: values.get(name) for name in cls.names()}
         )
 
+    def for_hypotheses(self, number: int) -> "SearchOptions":
+        """Returns a copy with enough beams, in groups of equally many.
+
+        Args:
+            number: how many hypotheses of each sentence are asked for.
+
+        Returns:
+            The options, unchanged if they have as many beams.
+
+        Example:
+        >>> SearchOptions(num_beams=4, num_groups=2).for_hypotheses(5).num_beams
+        6
+        """
+        if number <= self.num_beams:
+            return self
+        groups = 1 if self.sampling else self.num_groups
+        return self.updated(num_beams=-(-number // groups) * groups)
+
     def updated(self, **changes: Any) -> "SearchOptions":
         """Returns a copy with other values.
 
@@ -225,6 +253,23 @@ class SearchOptions:
     def as_dict(self) -> dict[str, Any]:
         """Returns the values by name, for a JSON file."""
         return {name: getattr(self, name) for name in self.names()}
+
+
+def check_groups(options: SearchOptions) -> None:
+    """Raises a `UserError` if groups would have different numbers of beams.
+
+    Example:
+    >>> check_groups(SearchOptions(num_beams=6, num_groups=3))
+    """
+    beams, groups = options.num_beams, options.num_groups
+    if beams % groups:
+        # The two values may come from a recipe and from the command line.
+        raise UserError(
+            "`num_groups` must divide `num_beams`, since all groups have "
+            f"equally many beams. Received: num_groups={groups}, "
+            f"num_beams={beams}. Take {-(-beams // groups) * groups} beams, or "
+            "1 group, which is plain beam search."
+        )
 
 
 class SearchOptionAttributes:

@@ -19,13 +19,14 @@ def num_replicas(model) -> int:
     return 1 if strategy is None else strategy.num_replicas_in_sync
 
 
-def shard_rows(distribution, function):
+def shard_rows(distribution, function, whole=()):
     """Wraps a compiled function so that each device gets some rows (JAX).
 
     `distribution` is a `keras.distribution.DataParallel`. The function, and the
-    wrapper, take arrays with leading axis B, and scalars, which all devices
-    get, and return a nest of arrays with leading axis B. The number of rows
-    need not be a multiple of the number of devices.
+    wrapper, take arrays with leading axis B, and scalars and the arrays of the
+    places `whole`, which all devices get. They return a nest of arrays with
+    leading axis B. The number of rows need not be a multiple of the number of
+    devices.
 
     Example:
     >>> devices = keras.distribution.list_devices()
@@ -36,31 +37,29 @@ def shard_rows(distribution, function):
 
     def sharded_function(*arrays):
         rows = len(arrays[0])
-        filled = [_pad_rows(array, -rows % parts) for array in arrays]
-        outputs = function(
-            *(
-                keras.distribution.distribute_tensor(
-                    array, distribution.get_data_layout(array.shape)
-                )
-                if array.ndim
-                else array
-                for array in filled
-            )
+        shares = []
+        for place, array in enumerate(arrays):
+            if _has_rows(place, array, whole):
+                array = _pad_rows(array, -rows % parts)
+                layout = distribution.get_data_layout(array.shape)
+                array = keras.distribution.distribute_tensor(array, layout)
+            shares.append(array)
+        return keras.tree.map_structure(
+            lambda values: values[:rows], function(*shares)
         )
-        return keras.tree.map_structure(lambda values: values[:rows], outputs)
 
     return sharded_function
 
 
-def distribute_rows(strategy, function):
+def distribute_rows(strategy, function, whole=()):
     """Wraps a function so that each replica of a strategy gets some rows.
 
-    The function, and the wrapper, take arrays with leading axis B, and scalars,
-    which all replicas get, and return a nest of arrays with leading axis B.
-    Rows are independent, so the result is that of one device. The number of
-    rows need not be a multiple of the number of replicas: rows of zeros are
-    added and removed. On several machines every process must make the same
-    calls, and each gets the whole result.
+    The function, and the wrapper, take arrays with leading axis B, and scalars
+    and the arrays of the places `whole`, which all replicas get. They return a
+    nest of arrays with leading axis B. Rows are independent, so the result is
+    that of one device. The number of rows need not be a multiple of the number
+    of replicas: rows of zeros are added and removed. On several machines every
+    process must make the same calls, and each gets the whole result.
 
     Example:
     >>> import tensorflow as tf
@@ -90,9 +89,9 @@ def distribute_rows(strategy, function):
         rows = len(arrays[0])
         shares = [
             np.split(_pad_rows(array, -rows % parts), parts)
-            if array.ndim
+            if _has_rows(place, array, whole)
             else [array] * parts
-            for array in arrays
+            for place, array in enumerate(arrays)
         ]
         distributed = [
             strategy.experimental_distribute_values_from_function(
@@ -109,7 +108,9 @@ def distribute_rows(strategy, function):
     return distributed_function
 
 
+def _has_rows(place, array, whole):
+    return array.ndim > 0 and place not in whole
+
+
 def _pad_rows(array, missing):
-    if not array.ndim:
-        return array
     return np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))

@@ -41,11 +41,11 @@ def score_targets(model, source_ids, target_ids, labels):
     memory = model.encode(source_ids)
     num_rows, length = ops.shape(labels)
     if isinstance(num_rows, int) and isinstance(length, int):
-        num_parts = min(-(-num_rows * length // _POSITIONS), num_rows)
+        num_parts = -(-num_rows // max(1, _POSITIONS // max(1, length)))
         if num_parts <= 1:
             return _label_log_probs(model, memory, target_ids, labels)
     else:  # the open shapes of an exported graph
-        num_parts = ops.minimum(-(-num_rows * length // _POSITIONS), num_rows)
+        num_parts = -(-num_rows // ops.maximum(_POSITIONS // length, 1))
     parts = keras.tree.map_structure(
         lambda x: _split_rows(x, num_parts), (memory, target_ids, labels)
     )

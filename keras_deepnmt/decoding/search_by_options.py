@@ -81,13 +81,17 @@ def search_stages(model, options, candidate_ids=None):
     Returns:
         `SearchStages`.
     """
-    if candidate_ids is not None:
-        restricted = restrict_vocabulary(model, candidate_ids)
-        return _RestrictedSearch(
-            search_stages(restricted, options), candidate_ids
-        )
+    if candidate_ids is None:
+        return _stages(model, options)
+    restricted = restrict_vocabulary(model, candidate_ids)
+    stages = _stages(restricted, options, candidate_ids)
+    return _RestrictedSearch(stages, candidate_ids)
+
+
+def _stages(model, options, token_ids=None):
+    """Returns the stages for a model with all tokens, or some of them."""
     if options.sampling:
-        return SampleSearch(model, options)
+        return SampleSearch(model, options, token_ids)
     if options.num_beams == 1:
         return GreedySearch(model, options)
     return BeamSearch(model, options)

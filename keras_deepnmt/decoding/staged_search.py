@@ -5,7 +5,7 @@ import collections
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.compiled import compile_for
+from keras_deepnmt.decoding.compiled import compile_for, compiled_options
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.search_by_options import search, search_stages
 
@@ -133,7 +133,11 @@ class StagedSearch:
                 keras.ops.convert_to_numpy, carried
             )
             length = next_stage(length, max_length)
-            key = (source_ids.shape, length, options, np.shape(candidate_ids))
+            key = (
+                source_ids.shape,
+                compiled_options(options=options, length=length),
+                np.shape(candidate_ids),
+            )
             number = (
                 min(n for n in halves if n >= len(rows))
                 if halves
@@ -271,8 +275,10 @@ def _take_sentences(carried, places, num_sentences):
     def take(x):
         if not x.ndim:
             return x
-        by_sentence = x.reshape(num_sentences, -1, *x.shape[1:])
-        return by_sentence[places].reshape(-1, *x.shape[1:])
+        # No -1 as a length, which an array without elements leaves open.
+        rows = len(x) // num_sentences
+        by_sentence = x.reshape(num_sentences, rows, *x.shape[1:])
+        return by_sentence[places].reshape(len(places) * rows, *x.shape[1:])
 
     return keras.tree.map_structure(take, carried)
 

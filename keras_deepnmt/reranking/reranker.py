@@ -24,9 +24,11 @@ class Reranker:
     where p_m is the probability p(y | x), for a reverse model p(x | y), and lp
     the length penalty of the translator's search options. length_m is the
     number of tokens of the text that the model predicts, by its own tokenizer,
-    the end token included. f_0 is thus the score of the search, and the score
-    of a reverse model is divided by the same number for all translations of a
-    sentence. With `length_penalty=0` the scores are plain log-probabilities.
+    the end token included. f_0 is the score of the search, to which a coverage
+    penalty adds its part; the other scores have none. The score of a reverse
+    model is divided by the same number for all translations of a sentence. With
+    `length_penalty=0` and no coverage penalty the scores are plain
+    log-probabilities.
 
     Models of other architectures and vocabularies can be used: they read texts.
     A model does not score a sentence if it cannot read all of its translations
@@ -113,6 +115,8 @@ class Reranker:
     ) -> list[list[Hypothesis]]:
         """Sorts the translations of each sentence by the weighted sums.
 
+        Those that lack a required phrase come after the others, as in a search.
+
         Args:
             sources: Sentences.
             nbest: as in `features`.
@@ -128,10 +132,11 @@ class Reranker:
         reranked = []
         for hypotheses, rows in zip(nbest, features, strict=True):
             sums = rows @ self.weights
+            lack_phrases = [not h.constraints_met for h in hypotheses]
             reranked.append(
                 [
                     replace(hypotheses[place], score=float(sums[place]))
-                    for place in np.argsort(-sums, kind="stable")
+                    for place in np.lexsort((-sums, lack_phrases))
                 ]
             )
         return reranked

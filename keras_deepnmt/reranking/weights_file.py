@@ -11,7 +11,7 @@ from keras_deepnmt.files import read_json
 
 DIRECTIONS = ("search", "forward", "reverse")
 # The options that the scores depend on, see `Reranker`.
-_SCORE_OPTIONS = ("length_penalty", "length_offset")
+_SCORE_OPTIONS = ("length_penalty", "length_offset", "coverage_penalty")
 
 
 def weights_text(
@@ -60,7 +60,8 @@ def read_weights(
 
     Raises:
         UserError: if the file is missing or is not such a file, or its weights
-            were tuned for other directions or another length penalty.
+            were tuned for other directions, or another length penalty or
+            coverage penalty.
 
     Example:
     >>> models = [("a", "search"), ("b", "reverse")]
@@ -77,6 +78,8 @@ def read_weights(
             (model["direction"], float(model["weight"]))
             for model in content["models"]
         ]
+        # Older files say nothing of a coverage penalty.
+        content = {"coverage_penalty": 0.0, **content}
         tuned = {name: float(content[name]) for name in _SCORE_OPTIONS}
     except (TypeError, KeyError, ValueError) as error:
         raise UserError(

@@ -1,6 +1,7 @@
 """Runs the compiled searches and the scoring of a model on one batch."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -75,19 +76,33 @@ class BatchDecoder:
         )
 
     def source_batches(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        given: GivenRows,
     ) -> list[np.ndarray]:
-        """Groups source rows, given by number, for `hypotheses`."""
+        """Groups source rows, given by number, for `hypotheses`.
+
+        `given` is what is asked of their translations.
+        """
+        room = np.array(given.least_room(), "int64")
         batches = length_batches(
             list(map(len, rows)),
             self.limits.batch_size,
             self.limits.batch_tokens,
-            lambda length: self._search_tokens(length, options),
+            [
+                self._search_tokens(len(row), options, least)
+                for row, least in zip(rows, room.tolist(), strict=True)
+            ],
         )
         by_batch = [[rows[place] for place in places] for places in batches]
         if self._has_few_shapes:
+            shapes = [
+                self._least_shape(sources, options, int(room[places].max()))
+                for sources, places in zip(by_batch, batches, strict=True)
+            ]
             self._chosen = choose_shapes(
-                [(len(b), self._least_shape(b, options)) for b in by_batch],
+                list(zip(map(len, batches), shapes, strict=True)),
                 lambda length: self._most_sources(length, options),
                 self.limits.compilation_padding,
             )
@@ -136,29 +151,35 @@ class BatchDecoder:
         The first batch is compiled by its own search. It is traced before the
         others, since Python traces one at a time.
         """
-        shapes = dict.fromkeys(self._shape(rows, options) for rows in batches)
+        first_rows = {}
+        for rows in batches:
+            first_rows.setdefault(self._shape(rows, options), rows)
+        calls = {
+            shape: partial(
+                self._call_with_padding,
+                shape=shape,
+                candidate_ids=self._candidates.of(rows),
+                options=options,
+            )
+            for shape, rows in first_rows.items()
+        }
         others = [
             shape
-            for shape in list(shapes)[1:]
+            for shape in list(calls)[1:]
             if not self._shapes.is_known(shape)
         ]
         if others:
-            first = next(iter(shapes))
-            self._call_with_padding(self._search.trace, first, options)
+            call_first = next(iter(calls.values()))
+            call_first(self._search.trace)
         for shape in others:
             # A search of padding is over before its first step.
-            self._shapes.prepare(
-                shape,
-                lambda shape=shape: self._call_with_padding(
-                    self._search, shape, options
-                ),
-            )
+            self._shapes.prepare(shape, partial(calls[shape], self._search))
 
-    def _call_with_padding(self, function, shape, options):
+    def _call_with_padding(self, function, shape, candidate_ids, options):
         """Calls a function of sources with padding of a shape."""
         function(
             np.full(shape, PADDING_ID, "int32"),
-            candidate_ids=self._candidates.of_padding(),
+            candidate_ids=candidate_ids,
             options=options,
             max_length=longest_output(shape.length, options),
         )
@@ -178,7 +199,7 @@ class BatchDecoder:
             UserError: if the model computes NaN, or the options allow no
                 phrases.
         """
-        size, length = self._shape(rows, options)
+        size, length = self._shape(rows, options, max(given.least_room()))
         outputs = self.search(
             padded_batch(rows, size, length),
             options,
@@ -237,28 +258,32 @@ class BatchDecoder:
             )
         ]
 
-    def _search_tokens(self, length, options):
-        """Tokens that a source of this length counts: padded, or its output."""
+    def _search_tokens(self, length, options, least=0):
+        """Tokens that a source of this length counts: padded, or its output.
+
+        `least` is the room that the output needs at least.
+        """
         padded = padded_length(length, self.max_source_length)
-        longest = longest_output(padded, options)
+        longest = max(longest_output(padded, options), padded_length(least))
         return max(padded, min(longest, self.model.max_length or longest))
 
-    def _shape(self, rows, options):
+    def _shape(self, rows, options, least=0):
         """The shape in which a batch of sources is searched."""
-        shape = self._least_shape(rows, options)
+        shape = self._least_shape(rows, options, least)
         chosen = self._chosen.get(shape.length, shape)
-        return chosen if chosen.rows >= shape.rows else shape
+        most = self._most_sources(chosen.length, options, least)
+        return chosen if shape.rows <= chosen.rows <= most else shape
 
-    def _least_shape(self, rows, options):
+    def _least_shape(self, rows, options, least=0):
         """The shape that a batch of sources has on its own."""
         longest = max(map(len, rows))
         length = padded_length(longest, self.max_source_length)
-        most = self._most_sources(longest, options)
+        most = self._most_sources(longest, options, least)
         return Shape(padded_rows(len(rows), most), length)
 
-    def _most_sources(self, length, options):
+    def _most_sources(self, length, options, least=0):
         """The number of rows that a batch of sources of a length may have."""
-        return self._most_rows(self._search_tokens(length, options))
+        return self._most_rows(self._search_tokens(length, options, least))
 
     def _most_rows(self, tokens):
         """The number of rows of some tokens each that a batch may have."""

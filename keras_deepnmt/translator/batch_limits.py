@@ -1,5 +1,7 @@
 """The limits of a batch: numbers of sentences, tokens and added padding."""
 
+from numbers import Real
+
 # Tokens per sentence of a full batch. Only longer sentences make it smaller.
 TOKENS_PER_SENTENCE = 256
 # In each call it costs less than a tenth of the time of a compilation.
@@ -35,8 +37,7 @@ class BatchLimits:
 
     @batch_size.setter
     def batch_size(self, batch_size: int) -> None:
-        _check_at_least("batch_size", batch_size, 1)
-        self._batch_size = batch_size
+        self._batch_size = as_integer("batch_size", batch_size, 1)
 
     @property
     def batch_tokens(self) -> int:
@@ -47,7 +48,7 @@ class BatchLimits:
     @batch_tokens.setter
     def batch_tokens(self, batch_tokens: int | None) -> None:
         if batch_tokens is not None:
-            _check_at_least("batch_tokens", batch_tokens, 1)
+            batch_tokens = as_integer("batch_tokens", batch_tokens, 1)
         self._batch_tokens = batch_tokens
 
     @property
@@ -56,8 +57,9 @@ class BatchLimits:
 
     @compilation_padding.setter
     def compilation_padding(self, compilation_padding: int) -> None:
-        _check_at_least("compilation_padding", compilation_padding, 0)
-        self._compilation_padding = compilation_padding
+        self._compilation_padding = as_integer(
+            "compilation_padding", compilation_padding, 0
+        )
 
 
 class BatchLimitAttributes:
@@ -90,9 +92,20 @@ class BatchLimitAttributes:
         self.batch_limits.compilation_padding = compilation_padding
 
 
-def _check_at_least(name, number, least):
-    if number != int(number) or number < least:
+def as_integer(name: str, number: float, least: int) -> int:
+    """Returns an argument as an int, also if it is a whole float.
+
+    Raises:
+        ValueError: if the argument `name` is no integer, or below `least`.
+
+    Example:
+    >>> as_integer("batch_size", 32.0, 1)
+    32
+    """
+    is_number = isinstance(number, Real)
+    if not is_number or not number >= least or number % 1:
         raise ValueError(
             f"`{name}` must be an integer of at least {least}. "
             f"Received: {name}={number}"
         )
+    return int(number)

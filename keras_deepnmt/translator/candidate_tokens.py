@@ -21,26 +21,27 @@ class CandidateTokens:
     def __init__(self, shortlists: Shortlists | None, vocabulary_size: int):
         self._shortlists = shortlists
         self._vocabulary_size = vocabulary_size
+        self._largest = _LARGEST_PART * vocabulary_size
         self._number = 0
 
     def plan(self, batches: Iterable[Sequence[Sequence[int]]]) -> None:
         """Sets the number of tokens for the batches of source rows of a call.
 
-        It is one number for all, since each is compiled for itself.
+        It is one number for all, since each is compiled for itself. Batches
+        that are searched with all tokens do not count.
         """
         self._number = 0
         if self._shortlists is None:
             return
         for rows in batches:
-            number = len(self._shortlists.candidates(rows))
-            self._number = max(self._number, padded_number(number))
-
-    def of_padding(self) -> np.ndarray | None:
-        """Returns some tokens, as many as `of` returns."""
-        return self.of([], [])
+            number = padded_number(len(self._shortlists.candidates(rows)))
+            if number <= self._largest:
+                self._number = max(self._number, number)
 
     def of(
-        self, rows: Sequence[Sequence[int]], needed: Iterable[Sequence[int]]
+        self,
+        rows: Sequence[Sequence[int]],
+        needed: Iterable[Sequence[int]] = (),
     ) -> np.ndarray | None:
         """Returns the tokens of a batch: int32 `(W,)`, rising.
 
@@ -55,9 +56,10 @@ class CandidateTokens:
             return None
         ids = [self._shortlists.candidates(rows), *map(np.asarray, needed)]
         chosen = np.unique(np.concatenate(ids).astype("int32"))
-        number = max(self._number, padded_number(len(chosen)))
-        if number > _LARGEST_PART * self._vocabulary_size:
+        number = padded_number(len(chosen))
+        if number > self._largest:
             return None
+        number = max(self._number, number)
         # The tokens of small ids are the frequent ones, as a rule.
         others = np.setdiff1d(
             np.arange(self._vocabulary_size, dtype="int32"), chosen

@@ -10,6 +10,7 @@ from keras_deepnmt.decoding.batches import (
     padded_length,
     padded_phrases,
 )
+from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.rows import (
     as_sentences,
@@ -51,6 +52,15 @@ class GivenRows:
                 )
             )
         )
+
+    def least_room(self) -> list[int]:
+        """Returns how many tokens each translation must have room for.
+
+        It is its own maximum length, or that of a prefix and the end token; 0
+        where there is neither.
+        """
+        beginnings = [len(row) + 1 if row else 0 for row in self.prefixes]
+        return list(map(max, self.max_lengths, beginnings))
 
     def token_ids(self) -> list[Sequence[int]]:
         """Lists the rows of ids that translations must be able to contain."""
@@ -107,13 +117,15 @@ def given_rows(
             token included; 0 for no own one.
 
     Returns:
-        The rows; empty ones where nothing is asked.
+        The rows; empty ones where nothing is asked. No maximum length is
+        greater than `max_length`.
 
     Raises:
         TypeError: if an argument is a string where a list is needed, or a
             length is no integer.
         UserError: if there is not one value for each sentence, a prefix leaves
-            no room in the model's position range, or a length is negative.
+            no room in the model's position range, or a length is negative or
+            too large.
 
     Example:
     >>> given_rows(target_tokenizer, 2, None, max_lengths=[5, 0])
@@ -126,7 +138,9 @@ def given_rows(
         _phrase_rows(tokenizer, constraints)
         if constraints is not None
         else [[] for _ in range(number)],
-        _lengths(max_lengths) if max_lengths is not None else [0] * number,
+        _lengths(max_lengths, max_length)
+        if max_lengths is not None
+        else [0] * number,
     )
     for name, values, one, several in (
         ("prefixes", rows.prefixes, "text", "prefixes"),
@@ -144,7 +158,8 @@ def given_rows(
 def _prefix_rows(tokenizer, prefixes, max_length):
     texts, _ = as_sentences(prefixes, "prefixes")
     # Room for the end id: as for whole targets.
-    return [row[:-1] for row in label_rows(tokenizer, texts, max_length)]
+    rows = label_rows(tokenizer, texts, max_length, "`prefixes`")
+    return [row[:-1] for row in rows]
 
 
 def _phrase_rows(tokenizer, constraints):
@@ -159,7 +174,7 @@ def _phrase_rows(tokenizer, constraints):
     return rows
 
 
-def _lengths(max_lengths):
+def _lengths(max_lengths, max_length):
     lengths = []
     for length in max_lengths:
         if isinstance(length, bool) or not isinstance(length, int | np.integer):
@@ -167,10 +182,11 @@ def _lengths(max_lengths):
                 "`max_lengths` must hold integers. Received: "
                 f"{length!r} of type {type(length).__name__}"
             )
-        if length < 0:
+        if not 0 <= length <= LARGEST:
             raise UserError(
-                "`max_lengths` must be at least 1, or 0 for no own maximum. "
-                f"Received: {length}"
+                "`max_lengths` must be at least 1, or 0 for no own maximum, "
+                f"and at most {LARGEST:,}. Received: {length}"
             )
-        lengths.append(int(length))
+        # The translation cannot be longer than the model's position range.
+        lengths.append(min(int(length), max_length or LARGEST))
     return lengths

@@ -101,11 +101,16 @@ def print_truncated(
 
 
 def label_rows(
-    tokenizer, targets: Sequence[str], max_length: int | None
+    tokenizer,
+    targets: Sequence[str],
+    max_length: int | None,
+    place: str = "`targets`",
+    first: int = 1,
 ) -> list[list[int]]:
     """Turns targets into rows of at most `max_length` ids, the end included.
 
-    `None` is no limit.
+    `None` is no limit. An error names the `place` of the targets, an argument
+    or a file, and the line, of which the first is `first`.
 
     Raises:
         UserError: if a target is too long.
@@ -115,11 +120,11 @@ def label_rows(
     [[3]]
     """
     rows = [[*ids.tolist(), END_ID] for ids in tokenizer.encode(list(targets))]
-    for line, row in enumerate(rows, start=1):
+    for line, row in enumerate(rows, start=first):
         if max_length is not None and len(row) > max_length:
             raise UserError(
-                f"Targets, line {line}: a target must have at most "
-                f"{max_length - 1} tokens, the model's position range. "
-                f"Received: {len(row) - 1} tokens"
+                f"{place}, line {line}: must have at most {max_length - 1} "
+                "tokens, the model's position range. Received: "
+                f"{len(row) - 1} tokens. Shorten it."
             )
     return rows

@@ -1,6 +1,7 @@
 """Reads a run or preset folder, and refuses one of mismatched files."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,6 +181,29 @@ def read_run(run_dir: str | Path) -> Run:
         summary.get("preset_version", 1),
         summary,
     )
+
+
+def with_run_options(
+    given: Mapping[str, Any], decoding: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns arguments of `Translator`: those given, otherwise a run's.
+
+    What is `None` is not given. With `options` no search option of the run is
+    taken.
+
+    Args:
+        given: arguments of `Translator`.
+        decoding: the decoding options of the run.
+
+    Example:
+    >>> run = {"num_beams": 5, "batch_size": 16}
+    >>> with_run_options({"batch_size": 8, "num_beams": None}, run)
+    {'num_beams': 5, 'batch_size': 8}
+    """
+    given = {name: x for name, x in given.items() if x is not None}
+    replaced = SearchOptions.names() if "options" in given else ()
+    kept = {name: x for name, x in decoding.items() if name not in replaced}
+    return {**kept, **given}
 
 
 def read_summary(run_dir: str | Path) -> dict[str, Any]:

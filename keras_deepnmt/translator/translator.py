@@ -18,6 +18,7 @@ from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.batch_limits import (
     BatchLimitAttributes,
     BatchLimits,
+    as_integer,
 )
 from keras_deepnmt.translator.given_rows import given_rows
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
@@ -29,7 +30,7 @@ from keras_deepnmt.translator.rows import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.trained_run import read_run
+from keras_deepnmt.translator.trained_run import read_run, with_run_options
 from keras_deepnmt.translator.vocabularies import check_vocabularies
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Args:
             run_dir: the run folder or the preset folder.
-            **options: arguments of the constructor. Defaults to the decoding
-                options of the run.
+            **options: arguments of the constructor. What is `None` or left out
+                is the run's; `options` replaces all its search options.
 
         Returns:
             A translator with the run's weights and tokenizers.
@@ -157,7 +158,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             run.load_model(),
             run.source_tokenizer,
             run.target_tokenizer,
-            **{**run.decoding, **options},
+            **with_run_options(options, run.decoding),
         )
 
     def uncompiled(self) -> "Translator":
@@ -238,7 +239,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has an
-                empty translation.
+                empty translation, whatever is asked of it.
             on_progress: called with the number of sentences just translated.
             **given: what is asked of each translation, a list with one value
                 for each sentence, or the value for a string: `prefixes`, texts
@@ -277,8 +278,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             TypeError: if `lines` is a string.
+            ValueError: if `chunk_size` is no integer, or below 1.
         """
         refuse_one_sentence(lines, "lines")
+        chunk_size = as_integer("chunk_size", chunk_size, 1)
         lines = iter(lines)
         while chunk := [
             line.rstrip("\r\n") for line in islice(lines, chunk_size)
@@ -314,7 +317,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             texts: Sentences, or one sentence as a string; an empty one has one,
                 empty translation.
             num_hypotheses: Number of translations. If it is greater than
-                `num_beams`, the search uses that many beams.
+                `num_beams`, the search uses that many beams, or the next number
+                that `num_groups` divides.
             on_progress: called with the number of sentences just translated.
             **given: as in `translate`.
 
@@ -323,18 +327,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             of a string, its list alone.
 
         Raises:
-            ValueError: if `num_hypotheses` is below 1.
+            ValueError: if `num_hypotheses` is no integer, or below 1.
             TypeError: if a sentence is no string.
             UserError: if the model computes NaN.
         """
-        if num_hypotheses < 1:
-            raise ValueError(
-                "`num_hypotheses` must be at least 1. "
-                f"Received: num_hypotheses={num_hypotheses}"
-            )
-        options = self.options.updated(
-            num_beams=max(self.options.num_beams, num_hypotheses)
-        )
+        num_hypotheses = as_integer("num_hypotheses", num_hypotheses, 1)
+        options = self.options.for_hypotheses(num_hypotheses)
         sentences, is_one = as_sentences(texts)
         if is_one:
             given = {
@@ -407,20 +405,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
     def _nbest(self, texts, num_hypotheses, options, on_progress, given):
         rows, truncated = self._source_rows(texts)
-        nbest = [[Hypothesis("", 0.0, 0.0, (END_ID,))] for _ in texts]
+        empty = Hypothesis("", 0.0, 0.0, (END_ID,))
+        nbest = [
+            [replace(empty, constraints_met=not x)] for x in given.constraints
+        ]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
         if on_progress is not None and len(numbers) < len(texts):
             on_progress(len(texts) - len(numbers))
-        sources = [rows[number] for number in numbers]
-        batches = self._decoder.source_batches(sources, options)
+        batches = self._decoder.source_batches(
+            [rows[number] for number in numbers], options, given.of(numbers)
+        )
+        batches = [[numbers[place] for place in places] for places in batches]
         if given.is_empty:
-            self._decoder.prepare(
-                [[sources[place] for place in places] for places in batches],
-                options,
-            )
-        for places in batches:
-            batch = [numbers[place] for place in places]
+            sources = [[rows[number] for number in batch] for batch in batches]
+            self._decoder.prepare(sources, options)
+        for batch in batches:
             translations = self._decoder.hypotheses(
                 [rows[number] for number in batch],
                 options,

@@ -9,8 +9,8 @@ SENTENCES = "1 2 3\n\n4 5 6\n7 8\n"
 
 def test_translations_contain_the_phrases(deepnmt, digits, write_file):
     source = write_file("source", SENTENCES)
-    # The last one is longer than any translation of its sentence.
-    constraints = write_file("phrases", f"9 8\t7\n\n\n{'1 ' * 90}\n")
+    # That of the empty sentence, and one longer than any translation.
+    constraints = write_file("phrases", f"9 8\t7\n5\n\n{'1 ' * 90}\n")
     words = ["--constraints", constraints, "--input", source, "--no-compile"]
     done = deepnmt("translate", digits / "run", *words, "-q")
     assert done.code == 0, done.err
@@ -18,7 +18,7 @@ def test_translations_contain_the_phrases(deepnmt, digits, write_file):
     assert "9 8" in lines[0] and "7" in lines[0]
     translator = Translator.load(digits / "run", compiled=False)
     assert lines[1:] == ["", *translator.translate(["4 5 6", "7 8"])]
-    assert "line 4" in done.err and "lacks a phrase" in done.err
+    assert "lines 2 and 4: the translation lacks a phrase" in done.err
     assert "line 1" not in done.err
     best, *_ = translator.translate_nbest("1 2 3", 2, constraints=["9 8", "7"])
     assert best.text == lines[0] and best.constraints_met

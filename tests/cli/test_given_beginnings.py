@@ -26,7 +26,7 @@ def test_translations_begin_so(deepnmt, digits, write_file):
 
 def test_other_numbers_of_lines_are_refused(refused, digits, write_file):
     source = write_file("source", SENTENCES)
-    for text in ("7\n", "7\n7\n7\n7\n"):
+    for text in ("7\n", "7\n\n7\n7\n"):
         prefixes = write_file("prefixes", text)
         error = refused(
             *("translate", digits / "run", "--input", source),
@@ -36,3 +36,27 @@ def test_other_numbers_of_lines_are_refused(refused, digits, write_file):
     translator = Translator.load(digits / "run", compiled=False)
     with pytest.raises(UserError, match="2 prefixes for 1 sentences"):
         translator.translate(["1"], prefixes=["2", "3"])
+
+
+def test_a_beginning_for_an_empty_line_is_told(deepnmt, digits, write_file):
+    source = write_file("source", SENTENCES)
+    prefixes = write_file("prefixes", "7\n7\n\n")
+    words = ["--prefixes", prefixes, "--input", source, "--no-compile", "-q"]
+    done = deepnmt("translate", digits / "run", *words)
+    assert done.code == 0, done.err
+    assert done.out.split("\n")[1] == ""
+    assert "line 2: the sentence is empty, and so is its transl" in done.err
+    assert "line 1" not in done.err
+
+
+def test_a_beginning_without_room_is_named_by_its_line(
+    refused, digits, write_file
+):
+    # Of a file, 64 lines are read at a time.
+    source = write_file("source", "1\n" * 70)
+    prefixes = write_file("prefixes", "7\n" * 65 + f"{'7 ' * 2_000}\n" * 5)
+    error = refused(
+        *("translate", digits / "run", "--input", source, "--batch-size", 1),
+        *("--prefixes", prefixes, "--no-compile", "-q"),
+    )
+    assert f"{prefixes}, line 66: must have at most" in error

@@ -1,9 +1,13 @@
 """`--mbr` prints the translation that agrees most with the others."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from keras_deepnmt import Translator
+from keras_deepnmt.commands.translate import _Choice
 from keras_deepnmt.evaluation import minimum_bayes_risk
+from keras_deepnmt.translator import Hypothesis
 
 SENTENCES = ["1 2 3", "4 4 1 7", "", "9 8 7 6"]
 
@@ -35,3 +39,12 @@ def test_it_is_the_choice_of_the_function(deepnmt, digits, tmp_path, sampling):
 def test_it_prints_one_translation(refused, digits):
     words = ["--mbr", "bleu", "--num-hypotheses", "2"]
     assert "no --num-hypotheses" in refused("translate", digits / "run", *words)
+
+
+def test_it_chooses_among_those_with_all_phrases():
+    choice = _Choice(1, "chrf", None, None)
+    beams = SimpleNamespace(sampling=False)
+    other = [Hypothesis("a cat", 0, 0, (3,), constraints_met=False)] * 3
+    with_all = Hypothesis("two dogs", -9, -9, (3,))
+    for found, chosen in (([*other, with_all], with_all), (other, other[0])):
+        assert choice.choose(beams, ["x"], [found], None) == [[chosen]]

@@ -39,6 +39,7 @@ def test_wrong_lines_are_refused(refused, digits, write_file):
         ("2\n0\n\n", "line 2: must be a number of at least 1, or empty"),
         ("2\n-1\n\n", "line 2: must be a number"),
         ("two\n\n\n", "line 1: must be a number"),
+        ("2\n\n2147483648\n", "line 3: must be a number"),
         ("2\n", "must have a line for each sentence"),
     ):
         lengths = write_file("lengths", text)

@@ -42,8 +42,14 @@ def test_all_batches_of_a_call_have_one_number_of_tokens():
     by_source[7] = list(range(100, 700))
     candidates = CandidateTokens(shortlists(2_000, by_source), 2_000)
     candidates.plan([[[8, 3]], [[7, 3]]])
-    assert len(candidates.of([[8, 3]], [])) == 768
-    assert len(candidates.of_padding()) == 768
+    assert len(candidates.of([[8, 3]])) == 768
+    # A batch of all tokens does not make the others larger.
+    by_source[9] = list(range(600)) * 2 + list(range(1_000, 2_000))
+    by_source = [(row * 4)[:2_200] for row in by_source]
+    candidates = CandidateTokens(shortlists(2_000, by_source), 2_000)
+    candidates.plan([[[8, 3]], [[7, 3]], [[9, 3]]])
+    assert candidates.of([[9, 3]]) is None
+    assert len(candidates.of([[8, 3]])) == 768
 
 
 def test_translations_consist_of_them(deepnmt, digits, tmp_path, monkeypatch):

@@ -22,22 +22,31 @@ from keras_deepnmt.decoding import (
     greedy_search,
     score_targets,
     scoring,
+    search,
 )
 from keras_deepnmt.decoding.replicas import num_replicas
+from keras_deepnmt.models import Transformer
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
 )
 
 
-def replicated_model():
+def make_transformer():
+    keras.utils.set_random_seed(3)
+    return Transformer(17, 13, 8, 16, 2, 1, 1)
+
+
+def replicated_models():
+    """A toy model and a Transformer, each of two replicas."""
     if keras.backend.backend() == "jax":
         devices = keras.distribution.list_devices()
         distribution = keras.distribution.DataParallel(devices=devices)
         keras.distribution.set_distribution(distribution)
-        model = ToyModel(vocabulary_size=13)
-        model.distribution = distribution
-        return model
+        models = ToyModel(vocabulary_size=13), make_transformer()
+        for model in models:
+            model.distribution = distribution
+        return models
     import tensorflow as tf
 
     tf.config.set_logical_device_configuration(
@@ -46,13 +55,39 @@ def replicated_model():
     )
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
-        model = ToyModel(vocabulary_size=13)
-    model.distribute_strategy = strategy
-    return model
+        models = ToyModel(vocabulary_size=13), make_transformer()
+    models[0].distribute_strategy = strategy
+    return models
+
+
+def num_differ_with_candidates(on_two):
+    """The number of ids that differ, with few tokens to search among."""
+    assert num_replicas(on_two) == 2
+    on_two, on_one = (
+        compile_for(model, search) for model in (on_two, make_transformer())
+    )
+    differ = 0
+    for candidates in ([0, 1, 2, 3, 5, 9], [0, 1, 2, 3, 5, 9, 12]):
+        for rows in (2, 3):
+            found, expected = (
+                run(
+                    SOURCES[:rows],
+                    None,
+                    None,
+                    None,
+                    np.array(candidates, "int32"),
+                    max_length=6,
+                    options=SearchOptions(num_beams=2),
+                )
+                for run in (on_two, on_one)
+            )
+            assert set(np.unique(expected["ids"])) <= set(candidates)
+            differ += int((found["ids"] != expected["ids"]).sum())
+    return differ
 
 
 def main():
-    model = replicated_model()
+    model, transformer = replicated_models()
     assert num_replicas(model) == 2
     alone = ToyModel(vocabulary_size=13)
     compilations, distance, ids_differ = [], 0.0, 0
@@ -87,6 +122,9 @@ def main():
                 "ids_differ": ids_differ,
                 "largest_difference": distance,
                 "compilations": compilations,
+                "differ_with_candidates": num_differ_with_candidates(
+                    transformer
+                ),
                 "scores_differ": float(np.abs(found - expected).max()),
             }
         )

@@ -5,8 +5,10 @@
 * prefixes and phrases keep their tokens
 * a search with all tokens is the search without candidates
 * ensembles restrict each of their models
+* a sample of these tokens alone is drawn with and without candidates
 """
 
+import collections
 import itertools
 
 import keras
@@ -163,3 +165,16 @@ def test_too_few_tokens_are_refused(model):
     for ids in (IDS[:4], IDS[None]):
         with pytest.raises(ValueError, match="must have the shape"):
             restrict_vocabulary(model, ids)
+
+
+def test_samples_are_those_of_all_tokens_that_are_possible(model):
+    few = np.setdiff1d(np.arange(11, dtype="int32"), [6])
+    options = {"num_beams": 60, "sampling": True, "max_length": 6}
+    drawn, expected = (
+        [collections.Counter(map(tuple, ids.tolist())) for ids in found["ids"]]
+        for found in (run(model, ids, **options) for ids in (few, None))
+    )
+    for of_few, of_all in zip(drawn, expected, strict=True):
+        possible = [ids for ids in of_all.elements() if 6 not in ids]
+        assert len(possible) >= 20
+        assert not collections.Counter(possible) - of_few

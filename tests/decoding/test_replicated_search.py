@@ -13,6 +13,7 @@ PROGRAM = str(Path(__file__).with_name("replicated_search.py"))
 def test_two_replicas_find_the_same_with_one_compilation(strategy, backend):
     found = found_by(PROGRAM, strategy, backend)
     assert found["ids_differ"] == 0
+    assert found["differ_with_candidates"] == 0
     assert found["largest_difference"] < 1e-5
     assert found["scores_differ"] < 1e-5
     # One for both length penalties.

@@ -4,6 +4,7 @@
 * they are checked wherever they come from, and a wrong one is named
 * an object that has them reads and sets each as an attribute of its own
 * files of older versions, without an option, mean its default
+* groups have equally many beams, wherever there are groups
 """
 
 import re
@@ -15,6 +16,8 @@ from toy_model import ToyModel
 from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes import load_recipe
 
 SOURCES = np.array([[4, 9, 3]], "int32")
 
@@ -81,3 +84,36 @@ def test_what_a_file_lacks_has_its_default():
     options = SearchOptions.from_mapping({"num_beams": 7, "format": 1})
     assert options == SearchOptions(num_beams=7)
     assert SearchOptions.from_mapping(options.as_dict()) == options
+
+
+def test_a_whole_float_is_an_integer():
+    options = SearchOptions(num_beams=4.0, sampling_seed=np.int64(7))
+    assert type(options.num_beams) is type(options.sampling_seed) is int
+    found = beam_search(ToyModel(), SOURCES, max_length=3, num_beams=4.0)
+    assert found["ids"].shape == (1, 4, 3)
+
+
+def test_groups_must_have_equally_many_beams():
+    said = "`num_groups` must divide `num_beams`.*num_groups=3, num_beams=4"
+    with pytest.raises(UserError, match=said):
+        SearchOptions(num_beams=4, num_groups=3)
+    options = SearchOptions(num_beams=6, num_groups=3)
+    with pytest.raises(UserError, match="Take 6 beams"):
+        options.updated(num_beams=4)
+    changes = {"decoding.num_beams": 4, "decoding.num_groups": 3}
+    with pytest.raises(UserError, match=f"`decoding.num_beams`: {said}"):
+        load_recipe("transformer_tiny.multi30k_en_de", changes)
+    # These searches have no groups.
+    assert options.updated(num_beams=1).num_groups == 3
+    assert options.updated(num_beams=4, sampling=True).num_groups == 3
+
+
+def test_more_hypotheses_fill_the_groups():
+    options = SearchOptions(num_beams=4, num_groups=2)
+    beams = [options.for_hypotheses(n).num_beams for n in (1, 4, 5, 6, 7)]
+    assert beams == [4, 4, 6, 6, 8]
+    sampled = options.updated(sampling=True)
+    assert sampled.for_hypotheses(5).num_beams == 5
+    greedy = SearchOptions(num_beams=1, num_groups=3)
+    assert greedy.for_hypotheses(1) == greedy
+    assert greedy.for_hypotheses(2).num_beams == 3

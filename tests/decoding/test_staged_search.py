@@ -13,6 +13,7 @@ from keras_deepnmt.decoding import (
 from keras_deepnmt.decoding.caches import make_longer
 from keras_deepnmt.decoding.staged_search import (
     StagedSearch,
+    _take_sentences,
     first_stage,
     next_stage,
 )
@@ -120,6 +121,19 @@ def test_only_sentences_that_go_on_are_computed(model):
     assert staged.num_compilations == number == len(shapes)
 
 
+def test_another_length_penalty_uses_the_rows_that_are_compiled(model):
+    staged, compilations = StagedSearch(model), []
+    # More than half of the sentences go on, then fewer.
+    for penalty, number in ((0.6, 9), (1.0, 1)):
+        staged(
+            sources([12] * number + [2] * (16 - number)),
+            options=OPTIONS.updated(length_penalty=penalty),
+            max_length=MAX_LENGTH,
+        )
+        compilations.append(staged.num_compilations)
+    assert compilations == [2, 2]
+
+
 @pytest.mark.parametrize(
     "changes", [{}, {"num_beams": 1}, {"num_groups": 2}], ids=str
 )
@@ -165,6 +179,13 @@ def test_a_model_of_nan_comes_to_an_end(num_beams):
         max_length=MAX_LENGTH,
     )
     assert not np.isfinite(found["scores"][found["ids"].any(-1)]).any()
+
+
+def test_sentences_are_taken_from_arrays_without_elements():
+    carried = {"ids": np.arange(12).reshape(6, 2), "none": np.zeros((6, 0, 2))}
+    taken = _take_sentences(carried, np.array([2, 0]), 3)
+    assert taken["ids"].tolist() == [[8, 9], [10, 11], [0, 1], [2, 3]]
+    assert taken["none"].shape == (4, 0, 2)
 
 
 def test_stages_end_at_the_maximum_length():

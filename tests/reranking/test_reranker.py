@@ -4,7 +4,10 @@
 * with the weight of one model alone, the order is that of its scores
 * a model of another vocabulary, and of the other direction, reads the texts
 * what a model cannot read to its end, it does not score
+* translations with all required phrases come first, whatever their sums
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,3 +122,17 @@ def test_wrong_weights_are_refused(translator, others):
     for weights in ([1.0], [1, 2, 3, float("nan")]):
         with pytest.raises(UserError, match="needs 4 finite weights"):
             Reranker(translator, *others, weights)
+
+
+def test_translations_with_all_phrases_stay_first(translator, others, nbest):
+    reranker = Reranker(translator, *others)
+    best = [found[0].ids for found in reranker.rerank(TEXTS, nbest)]
+    # The best ones by their sums lack a phrase.
+    lacking = [
+        [replace(h, constraints_met=h.ids != ids) for h in found]
+        for found, ids in zip(nbest, best, strict=True)
+    ]
+    for found, ids in zip(reranker.rerank(TEXTS, lacking), best, strict=True):
+        assert found[-1].ids == ids
+        scores = [hypothesis.score for hypothesis in found[:-1]]
+        assert scores == sorted(scores, reverse=True)

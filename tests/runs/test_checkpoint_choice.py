@@ -11,6 +11,7 @@ import shutil
 import numpy as np
 import pytest
 
+from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
@@ -108,6 +109,8 @@ def test_an_unfinished_run_translates_with_its_checkpoint(run):
     saved = SavedCheckpoint.open(run.directory, "5")
     translator = saved.load_translator(num_beams=1, compiled=False)
     assert (translator.num_beams, translator.batch_size) == (1, 7)
+    given = SearchOptions(num_beams=3)
+    assert saved.load_translator(options=given).options == given
     other = SavedCheckpoint.open(run.directory, 6).load_translator()
     equal = map(
         np.array_equal,

@@ -134,13 +134,27 @@ def given_search_options(options: Namespace) -> dict[str, Any]:
         if options.get(name) is not None
     }
     try:
-        SearchOptions(**given)
+        # The run has the other options. With one beam, any groups are right.
+        SearchOptions(**{"num_beams": 1, **given})
     except ValueError as error:
         message = str(error)
         for name in given:
             message = message.replace(f"`{name}`", f"`{option_name(name)}`")
             message = message.replace(f"{name}=", "")
         raise UserError(message) from error
+    return given
+
+
+def given_decoding_options(options: Namespace) -> dict[str, Any]:
+    """Returns the search options and sizes of batches that were given.
+
+    Raises:
+        UserError: if a value is too small.
+    """
+    given = given_search_options(options)
+    for name in ("batch_size", "batch_tokens"):
+        if options.get(name) is not None:
+            given[name] = options[name]
     return given
 
 
@@ -161,10 +175,7 @@ def load_translator(options: Namespace) -> "Translator":
         UserError: if an option is wrong, or the run folder is incomplete or
             its files do not belong together.
     """
-    given = given_search_options(options)
-    for name in ("batch_size", "batch_tokens"):
-        if options.get(name) is not None:
-            given[name] = options[name]
+    given = given_decoding_options(options)
     start_backend()
     folders = options.get("runs") or [options.run]
     if options.get("shortlist") is not None:
@@ -172,7 +183,7 @@ def load_translator(options: Namespace) -> "Translator":
     if options.get("ensemble_weights") and len(folders) == 1:
         raise UserError("--ensemble-weights needs several runs.")
     checkpoint = options.get("checkpoint")
-    translators = [_load(folder, checkpoint, given) for folder in folders]
+    translators = [load_run(folder, checkpoint, given) for folder in folders]
     if len(translators) == 1:
         return translators[0]
     from keras_deepnmt.translator import join_translators
@@ -197,7 +208,10 @@ def _load_shortlists(file, folder):
     return Shortlists.load(own)
 
 
-def _load(folder, checkpoint, given):
+def load_run(
+    folder: str, checkpoint: str | None, given: dict[str, Any]
+) -> "Translator":
+    """Loads one run, or a checkpoint of it, with the options given."""
     if checkpoint is not None:
         from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
 

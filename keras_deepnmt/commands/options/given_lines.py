@@ -2,13 +2,17 @@
 
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
 
 
 def add_given_lines(parser: VerbParser) -> None:
@@ -60,18 +64,25 @@ class GivenLines:
             if options[name] is not None
         }
 
-    def take(self, number: int) -> dict[str, list[Any]]:
+    def take(
+        self, number: int, translator: "Translator"
+    ) -> dict[str, list[Any]]:
         """Returns what the next lines ask of as many translations.
 
         Returns:
             Lists by the names of the arguments of `Translator.translate`.
 
         Raises:
-            UserError: if a file has not as many lines, or a line is wrong.
+            UserError: if a file has not as many lines, a line is wrong, or a
+                prefix is too long for the model of the translator.
         """
-        return {
+        taken = {
             name: reader.take(number) for name, reader in self._readers.items()
         }
+        if "prefixes" in taken:
+            # The translator could not name the file and its line.
+            self._readers["prefixes"].check_room(taken["prefixes"], translator)
+        return taken
 
     def check_end(self) -> None:
         """Refuses lines that are left after the last sentence.
@@ -111,6 +122,18 @@ class _Lines:
             )
         return values
 
+    def check_room(self, texts, translator):
+        """Refuses a text, of those taken last, that is too long a prefix."""
+        from keras_deepnmt.translator.rows import label_rows
+
+        label_rows(
+            translator.target_tokenizer,
+            texts,
+            translator.model.max_length,
+            self._file,
+            self._number - len(texts) + 1,
+        )
+
     def check_end(self):
         if next(self._lines, None) is not None:
             raise UserError(
@@ -127,6 +150,11 @@ def _phrases(line):
 def _length(line):
     """The number in a line, 0 of an empty one."""
     text = line.strip()
-    if text and not (text.isascii() and text.isdecimal() and int(text)):
-        raise ValueError("must be a number of at least 1, or empty")
-    return int(text or 0)
+    if not text:
+        return 0
+    is_number = text.isascii() and text.isdecimal()
+    if not is_number or not 1 <= int(text) <= LARGEST:
+        raise ValueError(
+            f"must be a number of at least 1, or empty, and at most {LARGEST:,}"
+        )
+    return int(text)

@@ -38,8 +38,10 @@ def required_phrases(constraint_ids, limits, options, vocabulary_size):
             phrase.
 
     Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
     >>> ids = np.array([[[7, 8], [9, 0], [9, 0]]])
-    >>> phrases = required_phrases(ids, np.array([5]), SearchOptions(), 11)
+    >>> limits = np.array([5], "int32")
+    >>> phrases = required_phrases(ids, limits, SearchOptions(), 11)
     >>> np.asarray(phrases["lengths"]), np.asarray(phrases["repeats"])
     (array([[2, 1, 1]], dtype=int32), array([[0, 0, 1]], dtype=int32))
     """
@@ -86,8 +88,10 @@ def count_missed(phrases, ids):
     may overlap.
 
     Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
     >>> ids = np.array([[[7, 8], [9, 0], [9, 0]]])
-    >>> phrases = required_phrases(ids, np.array([5]), SearchOptions(), 11)
+    >>> limits = np.array([5], "int32")
+    >>> phrases = required_phrases(ids, limits, SearchOptions(), 11)
     >>> ids = np.array([[[7, 8, 9, 3], [9, 7, 9, 3]]])
     >>> np.asarray(count_missed(phrases, ids)).tolist()
     [[1, 1]]

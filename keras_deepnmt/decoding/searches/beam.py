@@ -33,7 +33,7 @@ from keras_deepnmt.decoding.hypotheses import (
     unflatten_beams,
     write_step,
 )
-from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.decoding.options import SearchOptions, check_groups
 from keras_deepnmt.decoding.ranking.coverage import (
     add_coverage_score,
     decode_and_cover,
@@ -45,7 +45,6 @@ from keras_deepnmt.decoding.ranking.finished import (
     still_live,
 )
 from keras_deepnmt.decoding.searches.search_stages import SearchStages
-from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
@@ -149,7 +148,7 @@ class BeamSearch(SearchStages):
 
     def __init__(self, model, options):
         super().__init__(model, options)
-        _check_groups(options.num_beams, options.num_groups)
+        check_groups(options)
         self._group_size = options.num_beams // options.num_groups
 
     @property
@@ -263,14 +262,6 @@ class BeamSearch(SearchStages):
         options = self._options
         return score_divisor(
             lengths, options.length_penalty, options.length_offset
-        )
-
-
-def _check_groups(num_beams, num_groups):
-    if num_beams % num_groups:
-        raise UserError(
-            "`num_groups` must divide `num_beams`. Received: num_groups="
-            f"{num_groups}, num_beams={num_beams}"
         )
 
 

@@ -35,9 +35,9 @@ def sample_search(
     (Holtzman et al., 2020). The token is that with the largest sum of its
     log-probability and Gumbel noise, which has the same distribution.
 
-    The noise depends on the sentence, on the number of the sample, on the step
-    and on `sampling_seed` alone: a sentence has the same translations in every
-    batch, and on every device up to rounding.
+    The noise of a token depends on the sentence, on the number of the sample,
+    on the step and on `sampling_seed` alone: a sentence has the same
+    translations in every batch, and on every device up to rounding.
 
     Args:
         model: a model of this package (its contract is all that is used).
@@ -76,7 +76,20 @@ def sample_search(
 
 
 class SampleSearch(IndependentSearch):
-    """The stages of sampling."""
+    """The stages of sampling.
+
+    Args:
+        model: a model of this package.
+        options: `SearchOptions`.
+        token_ids: int tensor `(V,)`, the token of each number of the model's
+            target vocabulary. Defaults to the numbers.
+    """
+
+    def __init__(self, model, options, token_ids=None):
+        super().__init__(model, options)
+        if token_ids is None:
+            token_ids = ops.arange(model.target_vocabulary_size, dtype="int32")
+        self._token_ids = ops.cast(token_ids, "int32")
 
     def begin(self, source_ids, *arguments, **named):
         """Encodes the sources, as `SearchStages.begin`."""
@@ -89,7 +102,7 @@ class SampleSearch(IndependentSearch):
 
     def choose(self, carried, log_probs, step):
         kept = _kept_log_probs(log_probs, self._options)
-        noise = _gumbel_noise(carried["keys"], step, kept.shape[-1])
+        noise = _gumbel_noise(carried["keys"], step, self._token_ids)
         # An impossible token stays so: noise is at most 22.
         return ops.cast(ops.argmax(kept + noise, axis=-1), "int32")
 
@@ -145,11 +158,10 @@ def _sample_keys(source_ids, num_samples, seed):
     return flatten_beams(mix_bits(sentences[:, None] + samples[None]))
 
 
-def _gumbel_noise(keys, step, vocabulary_size):
+def _gumbel_noise(keys, step, token_ids):
     """Standard Gumbel noise `(R, V)` from a hash of key, step and token."""
     keys = mix_bits(ops.bitwise_xor(keys, mix_bits(step + 1)))[:, None]
-    tokens = ops.arange(vocabulary_size, dtype="int32")[None]
-    bits = mix_bits(ops.bitwise_xor(mix_bits(tokens + keys), keys))
+    bits = mix_bits(ops.bitwise_xor(mix_bits(token_ids[None] + keys), keys))
     # Uniform in (0, 1], and precise near 0, where the noise is large.
     uniform = (ops.abs(ops.cast(bits, "float32")) + 0.5) / 2.0**31
     return -ops.log(-ops.log1p(-ops.minimum(uniform, 1.0 - 2.0**-24)))

@@ -15,7 +15,10 @@ from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
 from keras_deepnmt.runs.finish import describe_speed
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
-from keras_deepnmt.translator.trained_run import check_run_folder
+from keras_deepnmt.translator.trained_run import (
+    check_run_folder,
+    with_run_options,
+)
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class SavedCheckpoint:
         """Loads a translator with the weights that validation used.
 
         These are the moving average if the recipe keeps one, otherwise the
-        trained weights. `options` are arguments of `Translator` and replace
-        the decoding options of the recipe.
+        trained weights. `options` are arguments of `Translator` in place of
+        the decoding options of the recipe, as in `Translator.load`.
 
         Raises:
             UserError: if the tokenizers are not those of the run.
@@ -73,7 +76,7 @@ class SavedCheckpoint:
             self._load_model(tokenizers),
             tokenizers["source"],
             tokenizers["target"],
-            **{**asdict(self.recipe.decoding), **options},
+            **with_run_options(options, asdict(self.recipe.decoding)),
         )
 
     def summary(self) -> dict[str, Any]:
