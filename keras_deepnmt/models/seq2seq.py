@@ -383,7 +383,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 for name, value in config.items()
             }
         )
-        self.optimizer.build(self.trainable_variables)
+        # On TensorFlow `compile` has built it; a second time its loss scale
+        # and its counts would be other variables than those that are loaded.
+        if not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
 
     def sum_token_losses(self, labels, scores, training):
         """Sums the loss over the real tokens of a batch.

@@ -44,8 +44,10 @@ class OptimizerRecipe:
         name: `adam`; `adamw`, Adam with weight decay, except for biases and
             normalization weights; `muon`, which makes the updates of the
             matrices of linear maps orthogonal (Jordan et al., 2024) and updates
-            all other weights as Adam does; or `nesterov`, accelerated gradient
-            descent.
+            all other weights as Adam does, among them all in the slots
+            `source_embedding_layer` and `target_embedding_layer`, and the
+            weight-normalized linear maps of convolutional models; or
+            `nesterov`, accelerated gradient descent.
         beta_1: decay rate of the running mean of the gradients, in [0, 1); not
             for `nesterov`. Defaults to 0.9.
         beta_2: decay rate of the running mean of the squared gradients, in

@@ -13,8 +13,11 @@ from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
-from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.callbacks import (
+    BestCheckpointCallback,
+    CheckpointCallback,
+    EarlyStopping,
+)
 from keras_deepnmt.training.compilation_limit import CompilationLimit
 from keras_deepnmt.training.plateau import DivideOnPlateau
 from keras_deepnmt.training.progress import ThroughputProgress
@@ -77,19 +80,17 @@ def make_callbacks(
     plan: BatchPlan,
     validation: BatchPlan | None,
     *,
-    store: CheckpointStore,
+    saving: CheckpointCallback,
     rollbacks: Rollbacks,
     progress: ThroughputProgress,
     workers: Workers,
     history: History,
-    before_save: Callable[[int], None],
 ) -> list[keras.callbacks.Callback]:
     """Makes the callbacks of a run, in the order in which they are called.
 
     `plan` and `validation` are the batches of training and validation. Of
-    several processes only the chief gets those that write files. `history` is
-    what `RunFolder.history` returned. `before_save` is called with the number
-    of updates before a checkpoint is saved.
+    several processes only the chief gets those that write files. `saving` is
+    the last one, and `history` what `RunFolder.history` returned.
     """
     training = recipe.training
     callbacks = [
@@ -115,6 +116,11 @@ def make_callbacks(
             progress.say_compiling_search,
         )
         callbacks += [bleu, log_time_of(bleu)]
+    if workers.is_chief:
+        # A validation in the log is complete, its checkpoint included.
+        callbacks.append(
+            BestCheckpointCallback(saving.store, training.early_stopping_metric)
+        )
     callbacks.append(progress)
     stopping = stopping_callbacks(recipe, rollbacks, history)
     if not workers.is_chief:
@@ -124,13 +130,7 @@ def make_callbacks(
         keras.callbacks.CSVLogger(str(run.log_file), append=True),
         EpochTensorBoard(str(run.tensorboard_dir), write_graph=False),
         *stopping,
-        CheckpointCallback(
-            store,
-            training.checkpoint_every,
-            training.steps,
-            before_save,
-            monitor=training.early_stopping_metric,
-        ),
+        saving,
     ]
 
 
@@ -225,6 +225,7 @@ def make_bleu(
         data.target_tokenizer,
         options=recipe.decoding.search_options(),
         num_beams=training.validation_beams,
+        num_groups=1,
         # Each replica translates `batch_size` sentences.
         batch_size=recipe.decoding.batch_size * num_replicas(model),
         batch_tokens=tokens and tokens * num_replicas(model),

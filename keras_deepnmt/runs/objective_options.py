@@ -37,7 +37,7 @@ def check_objective(recipe: Recipe) -> None:
             is not a finished run.
     """
     make_loss(recipe)
-    _make_terms(recipe)
+    make_terms(recipe)
     read_teacher(recipe)
     scoring = recipe.evaluation
     with refused_values(f"recipe {recipe.name}, `evaluation`"):
@@ -63,7 +63,7 @@ def make_loss(recipe: Recipe) -> keras.losses.Loss:
     return _make(recipe, "loss", make, training.loss, training.loss_options)
 
 
-def _make_terms(recipe: Recipe) -> list[ObjectiveTerm]:
+def make_terms(recipe: Recipe) -> list[ObjectiveTerm]:
     """Makes the terms of `training.objective`, in its order."""
     return [
         _make(recipe, "objective", make_objective_term, name, options)
@@ -130,7 +130,7 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
         "r_drop": training.r_drop,
         "scheduled_sampling": sampling,
         "distillation": distillation,
-        "objective_terms": _make_terms(recipe),
+        "objective_terms": make_terms(recipe),
     }
 
 

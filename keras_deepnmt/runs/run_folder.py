@@ -48,7 +48,8 @@ _MARK = "replaces_finished_model"
 class RunFolder:
     """Names, reads and writes the files of one training run.
 
-    Every file is written under a temporary name and then renamed.
+    Every file is written under a temporary name and then renamed, except
+    `log.csv`, to which each validation adds a row, and those for TensorBoard.
 
     Args:
         directory: the folder.
@@ -345,14 +346,21 @@ class RunFolder:
             ]
 
     def truncate_log(self, step: int) -> None:
-        """Removes the log rows of updates after `step`, to be made again."""
+        """Removes the log rows of updates after `step`, to be made again.
+
+        A row that was written only in part, as on a full disk, is removed too.
+        """
         if not self.log_file.is_file():
             return
         with open(self.log_file, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             names = reader.fieldnames or []
             with refused_values(f"{self.log_file}: damaged"):
-                rows = [r for r in reader if float(r.get("step") or 0) <= step]
+                rows = [
+                    row
+                    for row in reader
+                    if _is_whole(row) and float(row["step"]) <= step
+                ]
         if not rows:
             # `CSVLogger` writes a header only into a new file.
             self.log_file.unlink()
@@ -374,6 +382,12 @@ class RunFolder:
         with StagedFolder(self.model_dir, replace=True) as folder:
             model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)
+
+
+def _is_whole(row):
+    """Whether a row of the log was written to its end."""
+    # The values of the fields that are not there are None.
+    return bool(row.get("step")) and None not in row.values()
 
 
 def _delete(path):

@@ -21,7 +21,10 @@ from keras_deepnmt.data.batches.datasets import (
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import Terminated, UserError
-from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.models.training_step.training_state import (
+    has_values,
+    update_count,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
@@ -36,6 +39,7 @@ from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import copy_initial_weights
+from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
@@ -74,6 +78,12 @@ class TrainingLoop:
         averages_best = training.final_model == "average_best"
         self.store = run.checkpoints(
             keep=averaged + 1, keep_best=averaged if averages_best else 1
+        )
+        self._saving = CheckpointCallback(
+            self.store,
+            training.checkpoint_every,
+            training.steps,
+            self._before_save,
         )
         divergence = training.divergence
         if workers.is_distributed:
@@ -157,6 +167,8 @@ class TrainingLoop:
             Terminated: on SIGTERM, likewise.
         """
         start = self._start
+        if self.workers.is_chief:
+            self.store.delete_unfinished()
         self.rollbacks = Rollbacks(self.run_folder, self._divergence)
         self._epoch_counts = EpochCounts(self.run_folder.epoch_counts_file)
         if start:
@@ -185,12 +197,11 @@ class TrainingLoop:
             self.model,
             self.plan,
             self.validation_plan,
-            store=self.store,
+            saving=self._saving,
             rollbacks=self.rollbacks,
             progress=self.progress,
             workers=self.workers,
             history=history,
-            before_save=self._before_save,
         )
         self.progress.resumed_counts = self._epoch_counts.of(start)
         try:
@@ -295,14 +306,14 @@ class TrainingLoop:
 
     def _was_validated(self, history):
         """Whether the log has the validation due at this step, if any."""
-        every = self.recipe.training.validate_every
-        return self.step % every or (
-            history and history[-1][0] == self.step // every - 1
-        )
+        step, training = self.step, self.recipe.training
+        if step % training.validate_every and step != training.steps:
+            return True
+        return bool(history) and history[-1][1].get("step") == step
 
     def _validate(self, callbacks):
         """Runs the validation that an interrupt skipped."""
-        epoch = self.step // self.recipe.training.validate_every - 1
+        epoch = (self.step - 1) // self.recipe.training.validate_every
         # The log keeps its columns; what was not measured is NaN or 0.
         logs = {"loss": float("nan"), "tokens": 0.0}
         if self.validation is not None:
@@ -333,23 +344,29 @@ class TrainingLoop:
 
     def _save_interrupted(self):
         """Saves a checkpoint on the chief; returns what to tell the user."""
-        step = self.step
         if not self.workers.is_chief:
-            return f"interrupted at update {step}; the chief saves it."
-        if step and step not in self.store.steps():
-            # After a divergence the run resumes from the last checkpoint.
+            return f"interrupted at update {self.step}; the chief saves it."
+        # Otherwise, and after a divergence, the run resumes from the last
+        # checkpoint.
+        if has_values(self.model):
             with contextlib.suppress(Diverged):
-                self._before_save(step)
-                self.store.save(self.model, step)
+                self._save_extra(self.step)
         newest = self.store.latest()
         if newest is None:
-            text = "nothing was trained yet"
+            text = "no checkpoint was saved yet"
         else:
             text = f"the checkpoint of step {newest} is saved"
         return (
             f"interrupted: {text} in {self.run_folder.directory}. "
             f"{self._advice}"
         )
+
+    def _save_extra(self, step):
+        """Saves the checkpoint of an interrupt, unless that step has one."""
+        if step and step not in self.store.steps():
+            self._before_save(step)
+            is_due = self._saving.is_due(step)
+            self.store.save(self.model, step, extra=not is_due)
 
 
 def _close(callbacks):

@@ -1,6 +1,9 @@
 """Schedules, optimizers, checkpoints and callbacks for `fit`."""
 
 from keras_deepnmt.training.callbacks import (
+    BestCheckpointCallback as BestCheckpointCallback,
+)
+from keras_deepnmt.training.callbacks import (
     CheckpointCallback as CheckpointCallback,
 )
 from keras_deepnmt.training.callbacks import EarlyStopping as EarlyStopping

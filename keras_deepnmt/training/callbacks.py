@@ -14,11 +14,7 @@ class CheckpointCallback(keras.callbacks.Callback):
     The last checkpoints, which are averaged, are thus equally far apart
     whatever the number of updates. A checkpoint at the end of an epoch is
     saved after the validation, so that a run killed during the validation runs
-    it again. The extra checkpoint of an interrupted run is deleted after the
-    next one is saved.
-
-    With `monitor`, the checkpoints of the best validations are kept too, see
-    `CheckpointStore.save_best`, whether or not one is due then.
+    it again.
 
     Put it last in the list, so that the other callbacks have written their
     results of an epoch before the checkpoint.
@@ -30,11 +26,6 @@ class CheckpointCallback(keras.callbacks.Callback):
         before_save: function that is called with the number of updates made
             before each checkpoint, to write files that belong to it. Defaults
             to a function that does nothing.
-        monitor: name of the value in the logs by which validations are
-            compared, such as `"val_bleu"`. Of equal ones the first is the
-            best. Defaults to `None`: no best checkpoint is kept.
-        mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
-            `"min"` otherwise.
 
     Raises:
         ValueError: if `every` is below one.
@@ -52,8 +43,6 @@ class CheckpointCallback(keras.callbacks.Callback):
         every: int,
         total_steps: int,
         before_save: Callable[[int], None] = lambda step: None,
-        monitor: str | None = None,
-        mode: str | None = None,
     ):
         super().__init__()
         if every < 1:
@@ -64,8 +53,6 @@ class CheckpointCallback(keras.callbacks.Callback):
         self.every = every
         self.total_steps = total_steps
         self.before_save = before_save
-        self.monitor = monitor
-        self.mode = mode or mode_of(monitor or "")
         self._step = 0
 
     def is_due(self, step: int) -> bool:
@@ -82,32 +69,57 @@ class CheckpointCallback(keras.callbacks.Callback):
             self._save()
 
     def on_epoch_end(self, epoch, logs=None):
-        # Before the other checkpoint: a run killed between the two goes on
-        # from an earlier one and makes this validation again.
+        if self.is_due(self._step) or self.model.stop_training:
+            self._save()
+
+    def _save(self):
+        # On JAX `fit` keeps the weights outside the model during an epoch.
+        if hasattr(self.model, "jax_state_sync"):
+            self.model.jax_state_sync()
+        self.before_save(self._step)
+        self.store.save(self.model, self._step)
+
+
+class BestCheckpointCallback(keras.callbacks.Callback):
+    """Saves the checkpoints of the best validations.
+
+    See `CheckpointStore.save_best`. Put it after the callback that logs the
+    value, and before those that write the results of an epoch, such as
+    `keras.callbacks.CSVLogger`: a run that is interrupted while the checkpoint
+    is saved then has no result of this validation, and makes it again.
+
+    Args:
+        store: the `CheckpointStore` to save to.
+        monitor: name of the value in the logs by which validations are
+            compared, such as `"val_bleu"`. Of equal ones the first is the
+            best.
+        mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
+            `"min"` otherwise.
+
+    Example:
+    >>> store = keras_deepnmt.training.CheckpointStore("run/checkpoints")
+    >>> best = keras_deepnmt.training.BestCheckpointCallback(store, "val_loss")
+    >>> best.mode
+    'min'
+    """
+
+    def __init__(
+        self, store: CheckpointStore, monitor: str, mode: str | None = None
+    ):
+        super().__init__()
+        self.store = store
+        self.monitor = monitor
+        self.mode = mode or mode_of(monitor)
+
+    def on_epoch_end(self, epoch, logs=None):
         if self.monitor in (logs or {}):
-            self._take_weights()
             self.store.save_best(
                 self.model,
-                self._step,
+                update_count(self.model),
                 self.monitor,
                 float(logs[self.monitor]),
                 self.mode,
             )
-        if self.is_due(self._step) or self.model.stop_training:
-            self._save()
-
-    def _take_weights(self):
-        # On JAX `fit` keeps the weights outside the model during an epoch.
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
-
-    def _save(self):
-        self._take_weights()
-        self.before_save(self._step)
-        self.store.save(self.model, self._step)
-        for step in self.store.steps():
-            if step < self._step and not self.is_due(step):
-                self.store.delete(step)
 
 
 class EarlyStopping(keras.callbacks.EarlyStopping):

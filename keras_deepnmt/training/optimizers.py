@@ -125,7 +125,13 @@ class Muon(WeightAverage, RateFactor, keras.optimizers.Muon):
     `0.2 * sqrt(max(a, b))` gives updates the size of Adam's (Liu et al., 2025),
     so that both can have the same rate. All other weights, such as embeddings,
     biases, normalization weights and kernels of convolutions, are updated as by
-    Adam, at the same rate.
+    Adam, at the same rate. So are, unless other arguments are given:
+
+    - all weights with "embedding" in their path, and thus the matrices of
+      linear maps in the slots `source_embedding_layer` and
+      `target_embedding_layer`, such as those of `RoleInteraction`;
+    - the linear maps of `ConvSeq2Seq`, which are weight-normalized: their
+      matrices are directions and not kernels.
 
     Args:
         *args: arguments of `keras.optimizers.Muon`.

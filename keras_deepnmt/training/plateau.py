@@ -29,7 +29,9 @@ class DivideOnPlateau(keras.callbacks.Callback):
         history: list of `(epoch, logs)` of earlier validations. The factor is
             then computed from them and `first_factor` alone, not from the
             optimizer's state, so that a restart is exact. Defaults to `None`:
-            the optimizer's factor is the first one.
+            the optimizer's factor is the first one. A validation that is made
+            again, at the same `step` of the logs or without it in the same
+            epoch, counts once.
         first_factor: float. Factor before any division; used only with
             `history`. Defaults to `1.0`.
 
@@ -75,11 +77,10 @@ class DivideOnPlateau(keras.callbacks.Callback):
         self.monitor = monitor
         self.keep_dividing = keep_dividing
         self._first_factor = None if history is None else first_factor
-        self._losses = [
-            (epoch, logs[monitor])
-            for epoch, logs in history or ()
-            if monitor in logs
-        ]
+        self._losses = []
+        for epoch, logs in history or ():
+            if monitor in logs:
+                self._note(epoch, logs)
 
     @property
     def num_divisions(self):
@@ -103,12 +104,17 @@ class DivideOnPlateau(keras.callbacks.Callback):
                 f"`monitor` must be logged after each epoch. Received: "
                 f"monitor={self.monitor!r}, logged: {sorted(logs or {})}"
             )
-        # An interrupted validation is run again.
-        if self._losses and self._losses[-1][0] == epoch:
-            self._losses.pop()
-        self._losses.append((epoch, float(logs[self.monitor])))
+        self._note(epoch, logs)
         self._set_factor()
         self._stop_under_minimum()
+
+    def _note(self, epoch, logs):
+        # A run that goes on after a shorter last epoch has its number twice.
+        validation = logs.get("step", epoch)
+        # An interrupted validation is run again.
+        if self._losses and self._losses[-1][0] == validation:
+            self._losses.pop()
+        self._losses.append((validation, float(logs[self.monitor])))
 
     def _stop_under_minimum(self):
         rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)

@@ -89,17 +89,8 @@ def take_averages(model: keras.Model) -> list[np.ndarray]:
     >>> take_averages(model)
     []
     """
-    optimizer = getattr(model, "optimizer", None)
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    averages = getattr(optimizer, "averages", [])
-    if not averages or not ops.convert_to_numpy(optimizer.iterations):
-        return []
-    raw = [
-        # A copy: on the CPU the array may share the variable's memory.
-        ops.convert_to_numpy(v).copy()
-        for v in model.trainable_variables
-    ]
-    _assign(model, averages)
+    raw = _raw_values(model)
+    _assign(model, _averages(model))
     return raw
 
 
@@ -122,11 +113,12 @@ def averaged_weights(model: keras.Model) -> Iterator[None]:
     >>> with averaged_weights(model):
     ...     weights = model.get_weights()
     """
-    raw = take_averages(model)
+    raw = _raw_values(model)
     try:
+        _assign(model, _averages(model))
         yield
     finally:
-        _assign(model, raw)
+        _restore(model, raw)
 
 
 class ValidateAverage(keras.callbacks.Callback):
@@ -140,19 +132,46 @@ class ValidateAverage(keras.callbacks.Callback):
     >>> callback = keras_deepnmt.training.ValidateAverage()
     """
 
-    _raw = None
+    _raw = ()
 
     def on_test_begin(self, logs=None):
-        self._raw = take_averages(self.model)
+        self._raw = _raw_values(self.model)
+        _assign(self.model, _averages(self.model))
 
     def on_test_end(self, logs=None):
-        if self._raw is not None:
-            _assign(self.model, self._raw)
-            self._raw = None
+        _restore(self.model, self._raw)
+        self._raw = ()
 
     def on_train_end(self, logs=None):
-        # If a validation was interrupted.
+        # If a validation was interrupted, perhaps amid an assignment.
         self.on_test_end()
+
+
+def _averages(model):
+    """Lists the averages of the weights; none before the first update."""
+    optimizer = getattr(model, "optimizer", None)
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    averages = getattr(optimizer, "averages", [])
+    if not averages or not ops.convert_to_numpy(optimizer.iterations):
+        return []
+    return averages
+
+
+def _raw_values(model):
+    """Copies the weights that averages are to replace; none without them."""
+    if not _averages(model):
+        return []
+    # A copy: on the CPU the array may share the variable's memory.
+    return [ops.convert_to_numpy(v).copy() for v in model.trainable_variables]
+
+
+def _restore(model, raw):
+    """Assigns the raw values, all of them even if it is interrupted."""
+    try:
+        _assign(model, raw)
+    except BaseException:
+        _assign(model, raw)
+        raise
 
 
 def _assign(model, values):

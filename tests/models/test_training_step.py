@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.models import Seq2Seq
+from keras_deepnmt.models.training_step.training_state import update_count
 
 ENTRY = catalog.MODELS[1]
 
@@ -236,6 +237,20 @@ def test_accumulation_is_saved_with_the_model(tmp_path):
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
     assert again.gradient_accumulation_steps == 3
+
+
+def test_the_loss_scale_and_the_counts_are_saved_with_the_model(tmp_path):
+    model = small(dtype="mixed_float16")
+    model.compile("adam", jit_compile=False)
+    model.fit(*ENTRY.example(), epochs=3, verbose=0)
+    model.optimizer.dynamic_scale.assign(64.0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert update_count(again) == update_count(model) == 3
+    for old, new in zip(
+        model.optimizer.variables, again.optimizer.variables, strict=True
+    ):
+        np.testing.assert_array_equal(old, new, err_msg=old.path)
 
 
 def test_accumulation_over_less_than_one_part_is_refused():

@@ -3,7 +3,10 @@
 import h5py
 import numpy as np
 
+from keras_deepnmt.evaluation.bleu_callback import BleuCallback
+from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.training.checkpoints import CheckpointStore
+from keras_deepnmt.training.progress import ThroughputProgress
 
 
 class fails_at:
@@ -14,13 +17,37 @@ class fails_at:
         monkeypatch.setattr(CheckpointStore, "save", self.replace())
 
     def replace(self):
-        def save(store, model, step):
+        def save(store, model, step, **options):
             if step == self.step and self.error is not None:
                 error, self.error = self.error, None
                 raise error
-            return self.save(store, model, step)
+            return self.save(store, model, step, **options)
 
         return save
+
+
+def interrupt_after(monkeypatch, step):
+    """Ctrl-C when an update has been made, before callbacks save it."""
+    notice = ThroughputProgress.on_train_batch_end
+
+    def noticed(progress, batch, logs=None):
+        notice(progress, batch, logs)
+        if progress._step == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ThroughputProgress, "on_train_batch_end", noticed)
+
+
+def interrupt_validation(monkeypatch, step):
+    """Ctrl-C while the validation after an update translates, once."""
+    validate, interrupts = BleuCallback.on_epoch_end, [KeyboardInterrupt()]
+
+    def interrupted(bleu, epoch, logs=None):
+        if update_count(bleu.model) == step and interrupts:
+            raise interrupts.pop()
+        validate(bleu, epoch, logs)
+
+    monkeypatch.setattr(BleuCallback, "on_epoch_end", interrupted)
 
 
 def arrays(file):

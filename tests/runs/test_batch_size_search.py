@@ -3,26 +3,35 @@
 * the fewest parts that fit are found, in few trials
 * a trial that needs more memory than there is, is stopped; one that is killed
   or out of memory does not fit; one that fails otherwise is told
+* what only this process knows is refused before any trial
 * a run records what was found, trains its updates with it, and a resumed one
   takes it up without trying
 """
 
 import sys
 
+import keras
 import pytest
 
+from keras_deepnmt import losses
 from keras_deepnmt.data.batches.batch_shapes import BatchShape
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.losses import LabelSmoothedCrossEntropy
+from keras_deepnmt.models import ObjectiveTerm
+from keras_deepnmt.models.training_step import objective_term
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.batch_size import search as batch_search
 from keras_deepnmt.runs.batch_size.search import (
     available_memory,
     fewest_parts,
+    find_batch,
     find_parts,
     run_trial,
 )
 from keras_deepnmt.runs.batch_size.trial import largest_batch_shapes
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.zoo import registry
 
 AUTO = {
     "training.batch_tokens": "auto",
@@ -122,6 +131,54 @@ def test_where_nothing_fits_it_is_told_in_one_line(
         "Trying 90 tokens in 1 part: too large for 0.0 GiB.",
         "Trying 90 tokens in 2 parts: too large for 0.0 GiB.",
     ]
+
+
+@keras.saving.register_keras_serializable("test_batch_size_search")
+class OwnFusion(keras.layers.Layer):
+    """A layer of a user's own, in a slot."""
+
+
+class OwnTerm(ObjectiveTerm):
+    """A term of the objective of a user's own."""
+
+
+class OwnLoss(LabelSmoothedCrossEntropy):
+    """A loss of a user's own."""
+
+
+def own_model(source_vocabulary_size, target_vocabulary_size, **overrides):
+    """A preset of a user's own."""
+
+
+@pytest.mark.parametrize(
+    "key, change",
+    [
+        ("training.objective", {"training.objective": {"own_term": {}}}),
+        ("training.loss", {"training.loss": "own_loss"}),
+        ("model.preset", {"model.preset": "own_model"}),
+        (
+            "model.overrides",
+            {
+                "model.overrides.encoder_fusion": {
+                    "test_batch_size_search>OwnFusion": {}
+                }
+            },
+        ),
+    ],
+)
+def test_what_only_this_process_knows_is_refused_before_any_trial(
+    key, change, recipe_file, prepared_dir, monkeypatch
+):
+    monkeypatch.setitem(losses._LOSSES, "own_loss", OwnLoss)
+    monkeypatch.setitem(objective_term._TERMS, "own_term", OwnTerm)
+    monkeypatch.setitem(registry._PRESETS, "own_model", own_model)
+    monkeypatch.setattr(batch_search, "run_trial", None)
+    recipe = load_recipe(recipe_file, {**AUTO, **change})
+    message = f"`{key}` with .*[Oo]wn.*, which"
+    with pytest.raises(UserError, match=message) as info:
+        find_batch(recipe, None, PreparedData(prepared_dir), print)
+    assert "which test_batch_size_search defines" in str(info.value)
+    assert "\n" not in str(info.value)
 
 
 @pytest.mark.thorough

@@ -2,7 +2,8 @@
 
 * it stays, and run.json and the command name it
 * with early stopping it is the final model
-* a run that is broken off keeps the same one, bit by bit
+* a run that is broken off keeps the same one, bit by bit, also if it was broken
+  off while this one was saved
 """
 
 import numpy as np
@@ -12,6 +13,7 @@ from broken_runs import arrays, fails_at
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
+from keras_deepnmt.training.checkpoints import CheckpointStore
 
 # Checkpoints are due after updates 2, 5, 8, ...: not at the best validation.
 EARLY = {
@@ -83,3 +85,29 @@ def test_a_run_broken_off_keeps_the_same_best_checkpoint(
     assert expected.keys() == received.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(value, received[name], err_msg=name)
+
+
+def test_a_best_checkpoint_broken_off_is_made_up_for(
+    whole, train_in, tmp_path, monkeypatch
+):
+    save_best, interrupts = CheckpointStore.save_best, [KeyboardInterrupt()]
+
+    def interrupted(store, model, step, *details):
+        if step == BEST["step"] and interrupts:
+            raise interrupts.pop()
+        return save_best(store, model, step, *details)
+
+    monkeypatch.setattr(CheckpointStore, "save_best", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_in(EARLY)
+    train_in(EARLY)
+    one, other = RunFolder(whole), RunFolder(tmp_path / "run")
+    expected, received = one.read_summary(), other.read_summary()
+    for key in ("best", "averaged_steps", "weights_sha256", "steps"):
+        assert expected[key] == received[key]
+    for (_, first), (_, second) in zip(
+        one.history(), other.history(), strict=True
+    ):
+        # The loss of the epoch was not lost with the validation.
+        assert first["loss"] == pytest.approx(second["loss"], rel=1e-5)
+        assert first["tokens"] == second["tokens"]

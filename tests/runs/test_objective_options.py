@@ -97,10 +97,10 @@ def train_in(recipe, prepared_dir, tmp_path, monkeypatch):
 def breaks_off_once(monkeypatch, step):
     save, errors = CheckpointStore.save, [RuntimeError("killed")]
 
-    def failing(store, model, number):
+    def failing(store, model, number, **options):
         if number == step and errors:
             raise errors.pop()
-        return save(store, model, number)
+        return save(store, model, number, **options)
 
     monkeypatch.setattr(CheckpointStore, "save", failing)
 

@@ -1,6 +1,7 @@
 """What must be true of the training callbacks.
 
-* checkpoints lie on a grid that ends at the last update; others go away
+* checkpoints lie on a grid that ends at the last update; an extra one goes
+  away, and those of a shorter run stay
 * the checkpoint of an epoch's end is written after what others log
 * the checkpoint of the best validation stays, and is made again with it
 * early stopping stops where Keras' does, also when it was restarted between
@@ -15,7 +16,11 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.models.training_step.training_state import NotedShapes
-from keras_deepnmt.training.callbacks import CheckpointCallback, EarlyStopping
+from keras_deepnmt.training.callbacks import (
+    BestCheckpointCallback,
+    CheckpointCallback,
+    EarlyStopping,
+)
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.schedules import InverseSquareRoot
@@ -64,11 +69,19 @@ def test_checkpoints_are_spaced_back_from_the_last_update(model, tmp_path):
     assert store.steps() == [1, 4, 7, 10]
 
 
-def test_a_checkpoint_off_the_grid_goes_when_the_next_is_safe(model, tmp_path):
+def test_an_extra_checkpoint_goes_when_the_next_is_safe(model, tmp_path):
     store = CheckpointStore(tmp_path)
-    store.save(model, 7)
+    store.save(model, 7, extra=True)
     fit(model, [CheckpointCallback(store, 4, total_steps=10)], 1, 3, start=7)
     assert store.steps() == [10]
+
+
+def test_the_checkpoints_of_a_shorter_run_stay(model, tmp_path):
+    store = CheckpointStore(tmp_path, keep=3)
+    fit(model, [CheckpointCallback(store, 3, total_steps=9)], 1, 9)
+    # It goes on to an update that is not on the grid of the first ones.
+    fit(model, [CheckpointCallback(store, 3, total_steps=10)], 1, 1, start=9)
+    assert store.steps() == [6, 9, 10]
 
 
 def test_the_last_update_of_an_epoch_is_saved_after_the_logs(model, tmp_path):
@@ -86,10 +99,9 @@ def kept_best(model, store, scores, monitor="val_bleu", **options):
     validation = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: logs.update({monitor: scores[epoch]})
     )
-    save = CheckpointCallback(
-        store, 2, total_steps=2 * len(scores), monitor=monitor, **options
-    )
-    fit(model, [validation, save], len(scores), 2)
+    best = BestCheckpointCallback(store, monitor, **options)
+    save = CheckpointCallback(store, 2, total_steps=2 * len(scores))
+    fit(model, [validation, best, save], len(scores), 2)
     best = store.best()
     return best and (best.step, best.metric, best.value)
 
@@ -116,8 +128,7 @@ def test_the_checkpoint_of_the_best_validation_stays(
 def test_without_a_value_there_is_no_best_checkpoint(model, tmp_path):
     store = CheckpointStore(tmp_path)
     assert kept_best(model, store, [np.nan, np.nan], "val_loss") is None
-    callback = CheckpointCallback(store, 1, total_steps=2, monitor="val_bleu")
-    fit(model, [callback], 1, 2)
+    fit(model, [BestCheckpointCallback(store, "val_bleu")], 1, 2)
     assert store.best() is None
 
 
@@ -127,7 +138,8 @@ def test_the_best_validation_may_lie_between_two_checkpoints(model, tmp_path):
         model,
         [
             Tokens([1.0, 2.0, 1.5]),
-            CheckpointCallback(store, 5, total_steps=10, monitor="val_bleu"),
+            BestCheckpointCallback(store, "val_bleu"),
+            CheckpointCallback(store, 5, total_steps=10),
         ],
         3,
         3,

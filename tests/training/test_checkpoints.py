@@ -1,9 +1,11 @@
 """What must be true of CheckpointStore.
 
 * training that goes on from a checkpoint gives the very same weights
-* only the last checkpoints are kept
+* only the last checkpoints are kept; an extra one takes the place of none and
+  goes with the next
 * a damaged one is passed over, a partial one never seen; if all are damaged
   there is nothing to go on from
+* what a killed process left half done is deleted
 * the best ones are kept beside them, and so are the best ones up to each of
   them, but no others
 * a full disk leaves the previous one and gives one line
@@ -89,6 +91,22 @@ def test_keeps_only_the_last(saved):
     assert store.steps() == [1, 2, 3]
     store.save(model, 5)
     assert store.steps() == [2, 3, 5]
+
+
+def test_an_extra_one_takes_the_place_of_none_and_goes_with_the_next(saved):
+    model, store = saved
+    for step in (4, 5):
+        store.save(model, step, extra=True)
+        assert store.steps() == [1, 2, 3, step] and store.latest() == step
+    store.save(model, 6)
+    assert store.steps() == [2, 3, 6]
+
+
+def test_one_whose_seal_is_damaged_is_no_extra_one(saved):
+    model, store = saved
+    (store.path(2) / "checkpoint.json").write_text("{")
+    store.save(model, 4)
+    assert store.steps() == [2, 3, 4]
 
 
 @pytest.mark.parametrize("file", ["model.weights.h5", "state.npz"])
@@ -202,6 +220,23 @@ def test_a_partial_checkpoint_is_never_seen(saved):
     _, store = saved
     (store.path(3) / "checkpoint.json").unlink()
     assert store.latest() == 2
+
+
+def test_what_a_killed_process_left_is_deleted(saved):
+    model, store = saved
+    store.save_best(model, 3, "val_bleu", 1.0)
+    for whole in list(store.directory.iterdir()):
+        half = whole.name.replace("0000000", "0000001")
+        shutil.copytree(whole, store.directory / f".{half}.partial")
+        deleted = shutil.copytree(whole, store.directory / half)
+        (deleted / "checkpoint.json").unlink()
+    own = store.directory / "step-notes"
+    own.mkdir()
+    store.delete_unfinished()
+    left = {path.name for path in store.directory.iterdir()}
+    kept = {f"step-{step:08d}" for step in (1, 2, 3)}
+    assert left == kept | {"best-00000003", "step-notes"}
+    CheckpointStore(store.directory / "none").delete_unfinished()
 
 
 def test_a_full_disk_leaves_the_previous_one(saved, monkeypatch):

@@ -4,7 +4,8 @@
 * it is saved, and acts in the compiled step, on two devices and on JAX
 * Nesterov walks the classic path, with a look ahead by the momentum
 * AdamW's decay spares vectors
-* Muon makes the updates of kernels orthogonal, and Adam's of other weights
+* Muon makes the updates of kernels orthogonal, and Adam's of other weights,
+  those of embedding layers and weight-normalized ones among them
 """
 
 import math
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from backend_program import BACKENDS, found_by
 
+from keras_deepnmt import create_model, layers, models
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import Constant, WarmUp
 
@@ -182,6 +184,41 @@ def test_muon_updates_other_weights_as_adam_does():
     adam = Adam(0.5, beta_2=0.75, epsilon=1e-9)
     for one, other in zip(found, updates(adam, Weights(shapes)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def orthogonally_updated(model):
+    """The paths of the weights for which Muon keeps no velocity of Adam."""
+    optimizer = Muon(0.5)
+    optimizer.build(model.trainable_variables)
+    return {
+        weight.path
+        for weight, velocity in zip(
+            model.trainable_variables, optimizer.adam_velocities, strict=True
+        )
+        if velocity is None
+    }
+
+
+def test_muon_reaches_the_linear_maps_of_blocks_and_no_embedding_layer():
+    model = models.Transformer(
+        *(11, 13, 8, 16, 2, 1, 1),
+        source_embedding_layer=layers.RoleInteraction(5),
+        target_embedding_layer=layers.RoleInteraction(5, bidirectional=False),
+    )
+    attention = {
+        f"attention/{part}" for part in ("query", "key", "value", "output")
+    }
+    block = attention | {"feed_forward/intermediate", "feed_forward/output"}
+    assert orthogonally_updated(model) == {
+        *(f"encoder_block_1/{part}/kernel" for part in block),
+        *(f"decoder_block_1/{part}/kernel" for part in block),
+        *(f"decoder_block_1/cross_{part}/kernel" for part in attention),
+    }
+
+
+def test_muon_reaches_no_weight_normalized_map():
+    model = create_model("conv_seq2seq_tiny", 11, 13)
+    assert orthogonally_updated(model) == set()
 
 
 def test_muon_decays_no_weights_unless_asked():

@@ -2,7 +2,8 @@
 
 * the rate is divided at each increase, or at each epoch after the first one
 * training stops when the rate falls under the minimum, not while it warms up
-* a restart at any epoch, with its history, goes on exactly
+* a restart at any epoch, with its history, goes on exactly, also in a run that
+  goes on after a shorter last epoch
 * without a history it goes on from the factor the optimizer has
 * it composes with a schedule, and refuses an optimizer without a factor
 """
@@ -87,6 +88,21 @@ def test_a_validation_made_twice_counts_once(model):
     rates(model, callback, [1.0, 2.0])
     callback.on_epoch_end(1, {"val_loss": 2.0})
     np.testing.assert_allclose(float(model.optimizer.learning_rate), 0.025)
+
+
+def test_a_shorter_last_epoch_and_the_one_it_grows_into_are_two(model):
+    """Both have the same number, and count in the process and after it."""
+    history = [
+        (0, {"val_loss": 3.0, "step": 100}),
+        (1, {"val_loss": 2.0, "step": 150}),
+        (1, {"val_loss": 2.5, "step": 200}),
+    ]
+    live = DivideOnPlateau(10, 0.0, history=history[:2])
+    live.set_model(model)
+    live.on_train_begin()
+    live.on_epoch_end(*history[2])
+    resumed = DivideOnPlateau(10, 0.0, history=history)
+    assert live.num_divisions == resumed.num_divisions == 1
 
 
 def test_fitting_again_goes_on_from_the_factor(model):

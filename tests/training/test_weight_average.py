@@ -3,7 +3,7 @@
 * it is the moving average of the weights after each update, on two devices and
   on JAX, and training is that of an optimizer without one, bit by bit
 * `fit` validates the average and goes on with the raw weights, also when it
-  was broken off, and a checkpoint holds both
+  was broken off, even amid an assignment, and a checkpoint holds both
 * before the first update, and without averages, nothing changes
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from backend_program import BACKENDS, found_by
 
+from keras_deepnmt.training import weight_average
 from keras_deepnmt.training.optimizers import Adam, Nesterov
 from keras_deepnmt.training.weight_average import (
     ValidateAverage,
@@ -64,6 +65,45 @@ def test_a_validation_that_is_broken_off_leaves_the_raw_weights(model):
         )
     assert np.any(before[0] != model.get_weights()[0])
     validate.on_train_end()
+    np.testing.assert_equal(model.get_weights(), before)
+
+
+def interrupt_assignment(monkeypatch, number):
+    """Ctrl-C when the assignment of this number is half done, once."""
+    assign, calls = weight_average._assign, []
+
+    def assign_half(model, values):
+        calls.append(values)
+        if len(calls) == number:
+            first, value = model.trainable_variables[0], values[0]
+            first.assign(keras.ops.convert_to_numpy(value))
+            raise KeyboardInterrupt
+        assign(model, values)
+
+    monkeypatch.setattr(weight_average, "_assign", assign_half)
+
+
+# The averages are assigned first, and then the raw weights.
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_assignment_that_is_broken_off_leaves_the_raw_weights(
+    model, number, monkeypatch
+):
+    fit(model)
+    fit(model)
+    before = model.get_weights()
+    with monkeypatch.context() as patch:
+        interrupt_assignment(patch, number)
+        with pytest.raises(KeyboardInterrupt), averaged_weights(model):
+            assert np.any(before[0] != model.get_weights()[0])
+    np.testing.assert_equal(model.get_weights(), before)
+    validate = ValidateAverage()
+    validate.set_model(model)
+    ones = np.ones((3, 2)), np.ones((3, 1))
+    with monkeypatch.context() as patch:
+        interrupt_assignment(patch, number)
+        with pytest.raises(KeyboardInterrupt):
+            model.evaluate(*ones, callbacks=[validate], verbose=0)
+        validate.on_train_end()
     np.testing.assert_equal(model.get_weights(), before)
 
 

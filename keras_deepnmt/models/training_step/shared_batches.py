@@ -39,6 +39,24 @@ def fill_rows(batch, multiple):
     return keras.tree.map_structure(fill, batch)
 
 
+def listed_batches(batches):
+    """Makes a dataset of a list of batches, which Keras takes for arrays.
+
+    Another iterable of known length is wrapped too; a dataset or a generator is
+    returned unchanged.
+
+    Example:
+    >>> ids = np.ones((2, 5), "int32")
+    >>> len(listed_batches([({"source_ids": ids, "target_ids": ids}, ids)] * 3))
+    3
+    """
+    is_dataset = isinstance(batches, keras.utils.PyDataset)
+    # As `tf.data.Dataset` and a Grain dataset have.
+    if is_dataset or hasattr(batches, "map") or not hasattr(batches, "__len__"):
+        return batches
+    return _ListedDataset(batches)
+
+
 def filled_batches(batches, multiple):
     """Adds rows of padding to each batch of a dataset, for `keras.Model.fit`.
 
@@ -103,6 +121,24 @@ class ArrayBatches(keras.utils.PyDataset):
             self._order = np.asarray(
                 keras.random.shuffle(self._order, seed=self._generator)
             )
+
+
+class _ListedDataset(keras.utils.PyDataset):
+    """A `PyDataset` of a list of batches, or of another iterable."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self._batches = batches
+        self._iterator = None
+
+    def __len__(self):
+        return len(self._batches)
+
+    def __getitem__(self, number):
+        # Keras reads the batches of an epoch in their order.
+        if number == 0:
+            self._iterator = iter(self._batches)
+        return next(self._iterator)
 
 
 class _FilledDataset(keras.utils.PyDataset):

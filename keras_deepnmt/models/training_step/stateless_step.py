@@ -16,6 +16,7 @@ from keras_deepnmt.models.training_step.keras_arguments import (
 from keras_deepnmt.models.training_step.shared_batches import (
     ArrayBatches,
     filled_batches,
+    listed_batches,
     num_devices,
 )
 from keras_deepnmt.models.training_step.training_state import NotedShapes
@@ -62,6 +63,8 @@ class StatelessStep:
         self, x, y, batch_size, steps, shuffle=False, is_training=False
     ):
         multiple = self._row_multiple()
+        if x is not None and y is None:
+            x = listed_batches(x)
         if x is None or multiple == 1:
             return x, y
         if y is None:

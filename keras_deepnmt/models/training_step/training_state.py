@@ -65,6 +65,28 @@ def update_count(model):
     return int(keras.ops.convert_to_numpy(count))
 
 
+def has_values(model):
+    """Returns whether the variables of a compiled model have values.
+
+    On JAX `fit` takes them out of the model to make an update; if it is
+    interrupted meanwhile, they may be lost.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> model.compile("adam")
+    >>> has_values(model)
+    True
+    """
+    try:
+        for variable in [*model.variables, *model.optimizer.variables]:
+            keras.ops.convert_to_numpy(variable)
+    except (TypeError, RuntimeError):
+        # Keras left the variable without a value, or JAX has used its memory
+        # for that of the next update.
+        return False
+    return True
+
+
 def count_batches(optimizer):
     """Adds a variable `batch_count` to a loss-scaling optimizer.
 

@@ -7,15 +7,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import keras
 
 import keras_deepnmt
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.objective_options import make_loss, make_terms
+from keras_deepnmt.zoo.registry import get_preset
 
 DOES_NOT_FIT = 77
 # Other processes may grow, and the peak may fall between two measurements.
@@ -36,6 +40,7 @@ def with_parts(recipe: Recipe, parts: int) -> Recipe:
     rows of a batch is a multiple of `parts`.
 
     Example:
+    >>> from keras_deepnmt.recipes import load_recipe
     >>> key = "training.effective_batch_tokens"
     >>> auto = {"training.batch_tokens": "auto", key: 9000}
     >>> recipe = load_recipe("transformer_tiny.multi30k_en_de", auto)
@@ -146,12 +151,17 @@ def find_batch(
     Returns:
         Dict of `batch_tokens` and `gradient_accumulation_steps`; `None` if
         the recipe gives a number of tokens.
+
+    Raises:
+        UserError: if the recipe names what only this process knows, or
+            `find_parts` raises it.
     """
     training = recipe.training
     if training.batch_tokens != "auto":
         return None
     if recorded is not None:
         return recorded["batch"]
+    _check_known(recipe)
     tokens = training.effective_batch_tokens
     longest = int(data.store("train").lengths.max())
     rows = tokens // longest // (training.replicas or 1)
@@ -162,6 +172,45 @@ def find_batch(
             recipe, data.directory, most, say
         ),
     }
+
+
+def _check_known(recipe):
+    """Refuses what was registered in this process: the trials are others."""
+    for key, name, found in _named_objects(recipe):
+        module = found.__module__
+        if module.split(".")[0] not in ("keras", "keras_deepnmt"):
+            raise UserError(
+                f"recipe {recipe.name}: `training.batch_tokens: auto` makes "
+                "trials in other processes, which know only what "
+                f"keras_deepnmt registers. Received: `{key}` with {name}, "
+                f"which {module} defines. Give the numbers "
+                "`training.batch_tokens` and "
+                "`training.gradient_accumulation_steps` instead."
+            )
+
+
+def _named_objects(recipe) -> Iterator[tuple[str, str, Any]]:
+    """Yields the key, the name and the class or function of what is named."""
+    training, preset = recipe.training, recipe.model.preset
+    yield "model.preset", preset, get_preset(preset)
+    for name in _strings(recipe.model.overrides):
+        found = keras.saving.get_registered_object(name)
+        if found is not None:
+            yield "model.overrides", name, found
+    yield "training.loss", training.loss, type(make_loss(recipe))
+    for name, term in zip(training.objective, make_terms(recipe), strict=True):
+        yield "training.objective", name, type(term)
+
+
+def _strings(value):
+    """Yields all keys and values that are strings, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _strings([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _strings(one)
 
 
 def run_trial(command: Sequence[str], limit: float) -> int | None:

@@ -72,6 +72,7 @@ def dry_run(
             strategy is `multi_worker`.
 
     Example:
+    >>> from keras_deepnmt.recipes import load_recipe
     >>> dry_run(load_recipe("my.yaml"), "runs/mine", quiet=True).steps
     20000
     """

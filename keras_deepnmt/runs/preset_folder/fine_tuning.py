@@ -43,6 +43,7 @@ def fine_tune(
             has another model, other tokenizers or other initial weights.
 
     Example:
+    >>> from keras_deepnmt.recipes import load_recipe
     >>> recipe = load_recipe("transformer_tiny.demo_de_en")
     >>> fine_tune(recipe, "runs/new", None, has_prepared=False) is recipe
     True

@@ -58,10 +58,13 @@ class CheckpointStore:
     checkpoints, since training may continue from there: if validations are not
     more frequent than checkpoints, at most `keep + keep_best` in all.
 
+    A run that is interrupted between two checkpoints saves an extra one. It
+    takes the place of no other and is deleted after the next one is saved.
+
     Args:
         directory: folder of the checkpoints; created if it is missing.
-        keep: number of checkpoints to keep; older ones are deleted. Defaults
-            to `None`, which keeps all.
+        keep: number of checkpoints to keep, without an extra one; older ones
+            are deleted. Defaults to `None`, which keeps all.
         keep_best: number of checkpoints of the best validations to keep.
             Defaults to 1.
 
@@ -100,12 +103,14 @@ class CheckpointStore:
         """Returns the folder of one checkpoint, which need not exist."""
         return self.directory / f"step-{step:08d}"
 
-    def save(self, model: keras.Model, step: int) -> Path:
+    def save(self, model: keras.Model, step: int, extra: bool = False) -> Path:
         """Writes one checkpoint, deletes the oldest ones, returns its folder.
 
         Args:
             model: a built model; its optimizer is saved with it.
             step: number of updates made.
+            extra: whether it is an extra one, which the next `save` deletes.
+                Defaults to `False`.
 
         Raises:
             UserError: if the disk is full or cannot be written, or the written
@@ -113,10 +118,14 @@ class CheckpointStore:
                 are then kept.
         """
         final = self.path(step)
-        self._write(final, model, step)
+        self._write(final, model, step, {"extra": True} if extra else None)
+        extras = [one for one in self.steps() if self._is_extra(one)]
+        old = [one for one in extras if one < step]
         if self.keep is not None:
-            for old in self.steps()[: -self.keep]:
-                self.delete(old)
+            regular = [one for one in self.steps() if one not in extras]
+            old += regular[: -self.keep]
+        for one in old:
+            self.delete(one)
         self._delete_surpassed()
         return final
 
@@ -181,11 +190,29 @@ class CheckpointStore:
             )
         return _best_first(found)
 
+    def delete_unfinished(self) -> None:
+        """Deletes folders that a killed process left half written or deleted.
+
+        Only for the process that writes the checkpoints.
+        """
+        for kind in ("step", "best"):
+            for partial in self.directory.glob(f".{kind}-[0-9]*.partial"):
+                shutil.rmtree(partial)
+            for folder in self.directory.glob(f"{kind}-[0-9]*"):
+                if not (folder / SEAL_FILE).is_file():
+                    shutil.rmtree(folder)
+
     def delete_best_after(self, step: int) -> None:
         """Deletes what validations after `step` left, which are made again."""
         for best in self.bests():
             if best.step > step:
                 _delete(best.path)
+
+    def _is_extra(self, step: int) -> bool:
+        try:
+            return read_json(self.path(step) / SEAL_FILE).get("extra", False)
+        except UserError:  # damaged
+            return False
 
     def _delete_surpassed(self) -> None:
         """Deletes the best ones that none of the checkpoints needs.

@@ -1,0 +1,138 @@
+"""What must be true of a run that Ctrl-C breaks off, at any time.
+
+* however often, the final model is the mean of as many checkpoints
+* a validation that was broken off is made, also that of a short last epoch
+* what a killed process left half written is deleted
+* half of a row of the log is not read
+"""
+
+import shutil
+
+import pytest
+from broken_runs import interrupt_after, interrupt_validation
+
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training import weight_average
+
+THREE = {
+    "training.steps": 9,
+    "training.checkpoint_every": 3,
+    "training.validate_every": 9,
+}
+
+
+@pytest.fixture(autouse=True)
+def no_search(without_search):
+    """No result here depends on a translation."""
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunFolder(tmp_path / "run")
+
+
+def validated_steps(run):
+    return [logs["step"] for _, logs in run.history()]
+
+
+def test_interrupts_cost_no_checkpoint_of_the_average(
+    train_in, run, monkeypatch
+):
+    for step, steps in ((7, [3, 6, 7]), (8, [3, 6, 8])):
+        with monkeypatch.context() as patch:
+            interrupt_after(patch, step)
+            with pytest.raises(KeyboardInterrupt, match=f"step {step} is"):
+                train_in(THREE)
+        assert run.checkpoints().steps() == steps
+    assert train_in(THREE)["averaged_steps"] == [6, 9]
+
+
+def test_a_checkpoint_that_is_due_is_none_of_an_interrupt(
+    train_in, run, monkeypatch
+):
+    # Before the checkpoint of this update is saved.
+    interrupt_after(monkeypatch, 6)
+    with pytest.raises(KeyboardInterrupt):
+        train_in(THREE)
+    assert train_in(THREE)["averaged_steps"] == [6, 9]
+
+
+def test_an_extended_run_keeps_the_checkpoints_that_it_has(train_in):
+    assert train_in(THREE)["averaged_steps"] == [6, 9]
+    longer = train_in({**THREE, "training.steps": 10})
+    assert longer["averaged_steps"] == [9, 10]
+
+
+def test_the_validation_of_a_short_last_epoch_is_made_up_for(
+    train_in, run, monkeypatch
+):
+    changes = {"training.steps": 4}
+    interrupt_validation(monkeypatch, 4)
+    with pytest.raises(KeyboardInterrupt):
+        train_in(changes)
+    assert validated_steps(run) == [3]
+    train_in(changes)
+    assert run.history()[-1][0] == 1
+    assert validated_steps(run) == [3, 4]
+    # An epoch of the same number, when the run goes on.
+    interrupt_validation(monkeypatch, 6)
+    with pytest.raises(KeyboardInterrupt):
+        train_in()
+    assert validated_steps(run) == [3, 4]
+    train_in()
+    assert validated_steps(run) == [3, 4, 6]
+
+
+def test_a_validation_that_begins_leaves_the_trained_weights(
+    train_in, run, tmp_path, monkeypatch
+):
+    changes = {
+        "training.optimizer.average_momentum": 0.5,
+        "training.average_checkpoints": 1,
+    }
+    assign, interrupts = weight_average._assign, [KeyboardInterrupt()]
+
+    def assign_half(model, values):
+        if len(values) and interrupts:
+            model.trainable_variables[0].assign(values[0])
+            raise interrupts.pop()
+        assign(model, values)
+
+    monkeypatch.setattr(weight_average, "_assign", assign_half)
+    with pytest.raises(KeyboardInterrupt):
+        train_in(changes)
+    interrupted = train_in(changes)
+    run.directory.rename(tmp_path / "interrupted")
+    assert interrupted["weights_sha256"] == train_in(changes)["weights_sha256"]
+
+
+def test_what_a_killed_process_left_goes_when_training_goes_on(train_in, run):
+    train_in({"training.steps": 3})
+    folder = run.directory / "checkpoints"
+    shutil.copytree(folder / "step-00000002", folder / ".step-00000009.partial")
+    (folder / "step-00000002" / "checkpoint.json").unlink()
+    (folder / ".best-00000009.partial").mkdir()
+    train_in()
+    names = {path.name for path in folder.iterdir()}
+    kept = {f"step-0000000{step}" for step in (4, 5, 6)}
+    assert kept == {name for name in names if "best" not in name}
+    assert ".best-00000009.partial" not in names
+
+
+@pytest.mark.parametrize("half", ["1", "1,4.0", "1,4.0,", "1,4.0,3"])
+def test_half_a_row_of_the_log_is_not_read(run, half):
+    run.directory.mkdir()
+    rows = "epoch,loss,step,val_loss\n0,5.0,30,4.5\n"
+    run.log_file.write_text(rows + half)
+    # Half of "30" is a smaller number.
+    run.truncate_log(30)
+    assert validated_steps(run) == [30]
+    run.truncate_log(20)
+    assert not run.log_file.exists()
+
+
+def test_a_log_with_half_a_header_has_no_rows(run):
+    run.directory.mkdir()
+    run.log_file.write_text("epoch,lo\n0,5.0\n")
+    run.truncate_log(30)
+    assert run.history() == []
