@@ -58,8 +58,9 @@ CORPORA_HEAD = """
 ## Known corpora
 
 A recipe names a corpus by `name`, as in `train: [{name: multi30k_en_de}]`, and
-so does `deepnmt prepare --corpus`. Each has a second name for the other
-direction (`multi30k_de_en`). Files are downloaded into the folder of Keras
+so does `deepnmt prepare --corpus`. Each translation corpus, whose name ends
+with two languages, has a second name for the other direction
+(`multi30k_de_en`). Files are downloaded into the folder of Keras
 (`KERAS_HOME`), or taken from a folder (`--data-dir`), as they are or as the
 archives that are named below. A download that broke off is continued.
 

@@ -15,15 +15,16 @@ def layer_lens(
     A block's output h at position t is projected to the vocabulary as if it
     were that of the last block (nostalgebraist, 2020, "logit lens"):
 
-        P_t = softmax(project(norm(h_t)))
+        P_t = softmax(project(f(h_t)))
 
-    with the norm behind the stack in pre-norm models. Layer aggregation and
-    surface fusion of the model are left out, so that the last block's numbers
-    differ from the model's where it has them.
+    where f is what the model has behind the stack: the norm of pre-norm
+    Transformers, the layer `decoder_output` of `models.ConvSeq2Seq`. Layer
+    aggregation and surface fusion of the model are left out, so that the last
+    block's numbers differ from the model's where it has them.
 
     Args:
-        model: `models.Transformer`, or `models.ConvSeq2Seq` whose blocks have
-            the width that its output reads.
+        model: `models.Transformer`, or `models.ConvSeq2Seq` whose decoder has
+            residual connections and blocks of one width.
         inputs: Dict of int arrays `{"source_ids", "target_ids"}`.
         labels: Int array `(B, T)`, 0 = padding.
 
@@ -33,7 +34,8 @@ def layer_lens(
         most probable token is the label.
 
     Raises:
-        ValueError: if the model has no decoder blocks.
+        ValueError: if the model has no decoder blocks, or blocks of another
+            width than the layer behind the stack reads.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 2)
@@ -43,13 +45,11 @@ def layer_lens(
     ['decoder_block_1', 'decoder_block_2']
     """
     outputs = record(model, "decoder_block_*/output")(inputs)
+    behind_stack = _behind_stack(model, outputs)
     real = np.asarray(labels) != 0
     lens = {}
     for name, states in outputs.items():
-        norm = getattr(model, "decoder_norm", None)
-        if norm is not None:
-            states = norm(states)
-        logits = ops.cast(model.project(states), "float32")
+        logits = ops.cast(model.project(behind_stack(states)), "float32")
         log_probs = ops.convert_to_numpy(ops.log_softmax(logits, axis=-1))
         of_labels = np.take_along_axis(
             log_probs, np.asarray(labels)[..., None], axis=-1
@@ -60,3 +60,24 @@ def layer_lens(
             "accuracy": float(right[real].mean()),
         }
     return lens
+
+
+def _behind_stack(model, outputs):
+    """What the model applies to the output of its last block."""
+    norm = getattr(model, "decoder_norm", None)
+    if norm is not None:
+        return norm
+    dense = getattr(model, "decoder_output", None)
+    if dense is None:
+        return lambda states: states
+    width = dense.kernel.shape[0]
+    for name, states in outputs.items():
+        if states.shape[-1] != width:
+            block = name.split("/")[0]
+            raise ValueError(
+                "`model` must have decoder blocks as wide as the states that "
+                "its layer `decoder_output` reads: residual connections and "
+                f"one `hidden_dim`. Received: {block} of width "
+                f"{states.shape[-1]}, and `decoder_output` reads {width}."
+            )
+    return dense

@@ -62,6 +62,9 @@ def run(options: Namespace) -> None:
             f"--what: unknown analysis {unknown[0]}."
             f"{did_you_mean(unknown[0], NAMES)} Known are: {', '.join(NAMES)}."
         )
+    # What would fail after the analyses, which may take long.
+    import matplotlib.figure  # noqa: F401
+
     console = Console(options.quiet)
     start_backend()
     from keras_deepnmt.figures import AnalyzedRun, analyze, save_figures

@@ -1,5 +1,6 @@
 """`deepnmt evaluate`: scores runs or translations, and compares them."""
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
@@ -12,7 +13,9 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
-    given_search_options,
+    given_decoding_options,
+    load_run,
+    option_name,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
@@ -35,6 +38,13 @@ deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
 """
 CONTINUE = "No score was written; run the same command again."
+# Options that --m2 has no use for, with their defaults.
+_NOT_WITH_M2 = {
+    **dict.fromkeys(("references", "source", "target", "prepared")),
+    **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
+    **dict.fromkeys(("rouge", "details", "ladder"), False),
+    **{"differences": None, "split": "test", "resamples": 1_000},
+}
 
 
 def add_options(parser: VerbParser) -> None:
@@ -55,8 +65,8 @@ def add_options(parser: VerbParser) -> None:
         "-o",
         type=str,
         metavar="FILE",
-        help="File to write the translations of one run to. Default: none is "
-        "written.",
+        help="File to write the translations of one run to, or with --m2 its "
+        "corrections. Default: none is written.",
     )
     add_decoding_options(parser)
     add_checkpoint(parser)
@@ -209,11 +219,12 @@ def _check(options):
     if bool(options.runs) == bool(options.hypotheses):
         raise UserError("needs either run folders or --hypotheses.")
     if options.m2 is not None:
-        for name in ("references", "source", "target"):
-            if getattr(options, name):
+        for name, default in _NOT_WITH_M2.items():
+            if options[name] != default:
                 raise UserError(
-                    f"--{name} cannot be given with --m2, whose file has the "
-                    "sentences and their corrections."
+                    f"{option_name(name)} cannot be given with --m2, which "
+                    "prints only precision, recall and F0.5 of corrections of "
+                    "its file's sentences."
                 )
     elif options.hypotheses and not options.references:
         raise UserError("--hypotheses needs --references.")
@@ -237,6 +248,9 @@ def _check(options):
         raise UserError("--output needs exactly one run.")
     if options.differences is not None and len(names) < 2:
         raise UserError("--differences needs at least two systems.")
+    if options.rouge:
+        # What would fail after the translation, which may take long.
+        import rouge_score.rouge_scorer  # noqa: F401
 
 
 def _given_scoring(options):
@@ -249,35 +263,51 @@ def _given_scoring(options):
 
 
 def _score_corrections(options):
-    search_options = given_search_options(options)
+    given = given_decoding_options(options)
     if options.runs:
         start_backend()
     else:
         import_backend()
     from keras_deepnmt.evaluation import read_m2
-    from keras_deepnmt.runs.scores.corrections import (
-        correct_by_runs,
-        read_corrections,
-    )
+    from keras_deepnmt.runs.scores.corrections import read_corrections
 
     gold = read_m2(options.m2)
     if options.hypotheses:
         systems = read_corrections(options.hypotheses, gold, options.m2)
     else:
-        with progress_bar("sentences", quiet=options.quiet) as advance:
-            systems = correct_by_runs(
-                options.runs,
-                gold,
-                on_progress=advance,
-                compiled=options.compile is not False,
-                **search_options,
-            )
+        sources = [" ".join(sentence.words) for sentence in gold]
+        given["compiled"] = options.compile is not False
+        with (
+            _written(options.output) as systems,
+            progress_bar("sentences", quiet=options.quiet) as advance,
+        ):
+            for run_dir in options.runs:
+                translator = load_run(run_dir, options.checkpoint, given)
+                systems[run_dir] = translator.translate(
+                    sources, on_progress=advance
+                )
     for row in score_tables.corrections(systems, gold):
         print("\t".join(row))
 
 
+@contextlib.contextmanager
+def _written(path):
+    """Yields a dictionary; writes the one text in it to `--output` at the end.
+
+    What cannot be written is refused at the beginning.
+    """
+    systems = {}
+    if path is None:
+        yield systems
+        return
+    with open_output(path) as output:
+        yield systems
+        (lines,) = systems.values()
+        output.writelines(f"{line}\n" for line in lines)
+
+
 def _translate(options) -> "TestTranslations":
-    search_options = given_search_options(options)
+    given = given_decoding_options(options)
     start_backend()
     from keras_deepnmt.runs.scores.test_translations import translate_runs
 
@@ -292,27 +322,27 @@ def _translate(options) -> "TestTranslations":
             )
 
     with (
+        _written(options.output) as systems,
         LineWarnings() as warnings,
         progress_bar("sentences", quiet=options.quiet) as advance,
     ):
-        return translate_runs(
+        text = translate_runs(
             options.runs,
             source_file=options.source,
             target_file=target_file,
             more_reference_files=more,
             split=options.split,
             prepared_dir=options.prepared,
-            batch_size=options.batch_size,
-            batch_tokens=options.batch_tokens,
-            **search_options,
+            **given,
             **_given_scoring(options),
             num_resamples=options.resamples,
-            output_file=options.output,
             checkpoint=options.checkpoint,
             compiled=options.compile is not False,
             on_truncated=warn,
             on_progress=advance,
         )
+        systems.update(text.systems)
+    return text
 
 
 def _print(text: "TestTranslations", options: Namespace) -> None:

@@ -15,6 +15,7 @@ from keras_deepnmt.commands.options.compilation import (
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
+from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -65,7 +66,6 @@ def run(options: Namespace) -> None:
     console = Console(options.quiet)
     start_backend()
     from keras_deepnmt.figures import report
-    from keras_deepnmt.files import write_text
 
     page = report(
         options.runs,
@@ -73,5 +73,6 @@ def run(options: Namespace) -> None:
         on_stage=console.print_stage,
         **analyzed_sentences(options),
     )
-    write_text(output, page)
+    with open_output(str(output)) as file:
+        file.write(page)
     print(output)

@@ -54,7 +54,8 @@ def corpus_scores(
             (the signature contains sacreBLEU's seed). With 1 there is no
             interval.
         more_references: Further references: for each set of them a list with
-            one for each hypothesis.
+            one for each hypothesis. An empty line is no reference, also in
+            `references`.
 
     Returns:
         One `Score` per metric, in the order of `metrics`.
@@ -71,13 +72,12 @@ def corpus_scores(
     """
     made = make_metrics(metrics, tokenize, lowercase)
     check_lengths(hypotheses=hypotheses, references=references)
-    for lines in more_references:
-        check_lengths(hypotheses=hypotheses, more_references=lines)
+    sets = reference_sets(references, more_references)
     scores = {}
     for name, metric in made.items():
         score = metric.corpus_score(
             list(hypotheses),
-            [list(lines) for lines in (references, *more_references)],
+            sets,
             n_bootstrap=num_resamples,
         )
         signature = metric.get_signature().format()
@@ -88,6 +88,27 @@ def corpus_scores(
             interval = float(json.loads(text).get("confidence_var", 0.0))
         scores[name] = Score(float(score.score), signature, interval)
     return scores
+
+
+def reference_sets(
+    references: Sequence[str], more_references: Sequence[Sequence[str]] = ()
+) -> list[list[str | None]]:
+    """Returns all sets of references, as sacreBLEU takes them.
+
+    An empty line is `None` there, no reference. A sentence that has no other
+    line keeps the empty one of the first set.
+
+    Example:
+    >>> reference_sets(["a", ""], [["", ""]])
+    [['a', ''], [None, None]]
+    """
+    for lines in more_references:
+        check_lengths(references=references, more_references=lines)
+    of_sentences = []
+    for lines in zip(references, *more_references, strict=True):
+        given = [line if line.strip() else None for line in lines]
+        of_sentences.append(given if any(given) else [lines[0], *given[1:]])
+    return [list(lines) for lines in zip(*of_sentences, strict=True)]
 
 
 def check_lengths(**lists: Sequence[str]) -> None:

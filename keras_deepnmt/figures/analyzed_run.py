@@ -216,7 +216,9 @@ class AnalyzedRun:
 
 def _read_labels(file, num_sentences):
     """The labels of each sentence's words, by their place."""
-    lines = file.read_text(encoding="utf-8").splitlines()
+    # Not `splitlines`: a label may have other line ends, such as U+2028.
+    with open(file, encoding="utf-8") as stream:
+        lines = list(stream)
     if len(lines) != num_sentences:
         raise UserError(
             f"{file} must have a line for each of the {num_sentences} "

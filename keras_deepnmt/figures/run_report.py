@@ -44,12 +44,16 @@ def report(
         The text of the page.
 
     Raises:
+        ImportError: if matplotlib is not installed.
         UserError: if a run is not finished, or the runs have different test
             sets.
 
     Example:
     >>> page = report(["runs/plain", "runs/hybrid"])
     """
+    # What would fail after the translation, which may take long.
+    import matplotlib.figure  # noqa: F401
+
     show = on_stage or (lambda stage: None)
     names = [str(run_dir) for run_dir in run_dirs]
     show("Translating the test set")
@@ -153,8 +157,11 @@ def _comparisons(text, num_resamples):
         Table(
             name="differences",
             title=f"Differences from {baseline}",
-            caption="sacreBLEU's paired tests; p is the probability of such a "
-            "difference between equally good systems.",
+            caption="sacreBLEU's paired tests. p of approximate randomization "
+            "is the probability of such a difference, in either direction, "
+            "between equally good systems; read it where the two disagree. p "
+            "of the bootstrap is about half of it for large differences, and "
+            "never above about 0.45.",
             header=[
                 *("system", "metric", "difference"),
                 *("p (bootstrap)", "p (approximate randomization)"),

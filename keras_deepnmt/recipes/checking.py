@@ -12,6 +12,7 @@ from keras_deepnmt.errors import UserError, UserErrors
 # section are checked too.
 _STAND_INS = {int: 1, float: 0.5, str: "-"}
 _WRONG = object()
+_UNIONS = (typing.Union, types.UnionType)
 
 
 def is_required(field: dataclasses.Field) -> bool:
@@ -148,24 +149,23 @@ class RecipeChecker:
             del values[name]
 
     def _convert(self, hint, value, path):
-        arguments = typing.get_args(hint)
-        if value is None and type(None) in arguments:
-            return None
-        for option in (hint, *arguments):
-            if dataclasses.is_dataclass(option) and isinstance(value, dict):
-                return self.check(option, value, path)
-        inner = next(
-            (a for a in arguments if dataclasses.is_dataclass(a)), None
-        )
         if dataclasses.is_dataclass(hint):
             return self.check(hint, value, path)
-        if inner is not None and isinstance(value, list):
-            items = [
-                self.check(inner, item, join(path, i))
-                for i, item in enumerate(value)
-            ]
-            items = [item for item in items if item is not _WRONG]
-            return tuple(items) if typing.get_origin(hint) is tuple else items
+        arguments, origin = typing.get_args(hint), typing.get_origin(hint)
+        if origin in _UNIONS:
+            if value is None and type(None) in arguments:
+                return None
+            for option in arguments:
+                if dataclasses.is_dataclass(option) and isinstance(value, dict):
+                    return self.check(option, value, path)
+        elif origin in (list, tuple) and isinstance(value, list):
+            inner, *_ = arguments
+            if dataclasses.is_dataclass(inner):
+                items = [
+                    self.check(inner, item, join(path, i))
+                    for i, item in enumerate(value)
+                ]
+                return origin(item for item in items if item is not _WRONG)
         return self._typed(hint, value, path)
 
     def _typed(self, hint, value, path):
@@ -216,10 +216,18 @@ def describe_type(hint) -> str:
     """
     if hint is type(None):
         return "null"
-    arguments = typing.get_args(hint)
-    if typing.get_origin(hint) is typing.Literal:
+    arguments, origin = typing.get_args(hint), typing.get_origin(hint)
+    if origin is typing.Literal:
         return " or ".join(map(repr, arguments))
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         return " or ".join(map(describe_type, arguments))
+    if origin in (list, tuple):
+        entry = describe_type(arguments[0])
+        return (
+            "a list, in brackets or with `- ` before each entry, where each "
+            f"entry is {entry}"
+        )
+    if origin is dict or dataclasses.is_dataclass(hint):
+        return "a mapping of keys to values"
     name = getattr(hint, "__name__", None)
     return name if name and not arguments else str(hint)

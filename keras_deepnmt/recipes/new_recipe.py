@@ -70,6 +70,7 @@ def new_recipe(preset: str = DEFAULT_PRESET) -> str:
     first line names the JSON Schema that editors complete keys from.
 
     Example:
+    >>> import yaml
     >>> yaml.safe_load(new_recipe("transformer_base"))["model"]
     {'preset': 'transformer_base'}
     """

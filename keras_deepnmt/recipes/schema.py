@@ -84,8 +84,9 @@ class Recipe:
             copy of the recipe; otherwise ignored.
 
     Example:
+    >>> from keras_deepnmt.recipes import load_recipe
     >>> load_recipe("transformer_tiny.multi30k_en_de").training.steps
-    8000
+    7500
     """
 
     name: str = field(metadata={"when_left_out": "the file's name"})

@@ -94,8 +94,9 @@ def read_golden(version_dir: str | Path) -> list[dict]:
     """
     file = Path(version_dir, GOLDEN_FILE)
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
+        # Not `splitlines`: a text may have other line ends, such as U+2028.
+        with open(file, encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines]
     except OSError as error:
         raise UserError(
             f"{file}: no golden sentences to read ({error.strerror})."

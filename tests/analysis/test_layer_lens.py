@@ -1,4 +1,9 @@
-"""What must be true of the lens: its last layer is the model itself."""
+"""What must be true of the lens.
+
+* its last layer is the model itself
+* a block that changes nothing predicts as the one below
+* blocks that the output layer cannot read are refused
+"""
 
 import keras
 import numpy as np
@@ -10,11 +15,10 @@ from keras_deepnmt.analysis import layer_lens
 V = 19
 
 
-def setting(**options):
+def setting(preset="transformer_tiny", **options):
     keras.utils.set_random_seed(5)
-    model = keras_deepnmt.create_model(
-        "transformer_tiny", V, V, num_encoder_layers=1, **options
-    )
+    options = {"num_encoder_layers": 1, **options}
+    model = keras_deepnmt.create_model(preset, V, V, **options)
     generator = np.random.default_rng(0)
     inputs = {
         "source_ids": generator.integers(4, V, (3, 5)),
@@ -25,11 +29,17 @@ def setting(**options):
     return model, inputs, labels
 
 
-@pytest.mark.parametrize("normalize_first", [False, True])
-def test_the_last_block_predicts_what_the_model_does(normalize_first):
-    model, inputs, labels = setting(
-        num_decoder_layers=3, normalize_first=normalize_first
-    )
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalize_first": False},
+        {"normalize_first": True},
+        {"preset": "conv_seq2seq_tiny"},
+        {"preset": "conv_seq2seq_tiny", "embedding_dim": 24},
+    ],
+)
+def test_the_last_block_predicts_what_the_model_does(options):
+    model, inputs, labels = setting(num_decoder_layers=3, **options)
     lens = layer_lens(model, inputs, labels)
     assert list(lens) == [f"decoder_block_{n}" for n in (1, 2, 3)]
     scores = model(inputs, training=False)
@@ -51,3 +61,25 @@ def test_a_block_that_changes_nothing_predicts_as_the_one_below():
     lens = layer_lens(model, inputs, labels)
     first, second = lens.values()
     assert first["log_prob"] == pytest.approx(second["log_prob"], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "received"),
+    [
+        (
+            # The input, and from each block its output and its attention's.
+            {"decoder_connection": "dense", "hidden_dim": 16, "growth_dim": 5},
+            "decoder_block_1 of width 5, and `decoder_output` reads 36",
+        ),
+        (
+            {"hidden_dim": [16, 24], "num_encoder_layers": 2},
+            "decoder_block_1 of width 16, and `decoder_output` reads 24",
+        ),
+    ],
+)
+def test_blocks_of_another_width_are_refused(options, received):
+    model, inputs, labels = setting(
+        "conv_seq2seq_tiny", num_decoder_layers=2, **options
+    )
+    with pytest.raises(ValueError, match=received):
+        layer_lens(model, inputs, labels)

@@ -10,8 +10,11 @@ import html.parser
 import json
 import re
 import shutil
+import sys
 
 import pytest
+
+from keras_deepnmt.translator import Translator
 
 
 class Page(html.parser.HTMLParser):
@@ -82,6 +85,20 @@ def test_what_cannot_be_analysed_is_refused(refused, runs):
     assert "given more than once" in refused("report", "first", "first")
     error = refused("report", "first", "--output", "missing/report.html")
     assert "existing folder" in error
+
+
+@pytest.mark.parametrize("verb", ["analyze", "report"])
+def test_a_missing_package_is_told_before_the_work(
+    refused, runs, monkeypatch, verb
+):
+    def fail(*args, **options):
+        raise AssertionError("The model must not be loaded.")
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(Translator, "load", fail)
+    error = refused(verb, "first")
+    assert "needs the package matplotlib" in error
+    assert 'pip install "keras_deepnmt[analysis]"' in error
 
 
 def test_a_report_is_one_page_with_everything(deepnmt, runs):

@@ -7,12 +7,15 @@
 """
 
 import json
+import os
 import shutil
+import sys
 
 import pytest
 from sacrebleu.metrics import BLEU
 
 from keras_deepnmt.evaluation import rouge_scores
+from keras_deepnmt.translator import Translator
 
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
 REFERENCES = ["a dog", "a cat is sleeping", "the house", "the bird sings loud"]
@@ -208,13 +211,20 @@ def test_a_run_is_scored_with_several_references(
     words = ["--metrics", "bleu", "--output", "translated", "--quiet"]
     words += ["--source", "source", "--references", "first"]
     ((one,),) = tables(deepnmt("evaluate", run_dir, *words))
-    ((two,),) = tables(deepnmt("evaluate", run_dir, *words, "second"))
+    reading, writing = os.pipe()
+    words += ["second", "--output", f"/dev/fd/{writing}"]
+    ((two,),) = tables(deepnmt("evaluate", run_dir, *words))
+    os.close(writing)
     translated = (tmp_path / "translated").read_text().splitlines()
+    # A pipe of the shell, as of `>(gzip > out.gz)`, is written to as well.
+    with open(reading) as pipe:
+        assert pipe.read().splitlines() == translated
     for row, names in ((one, ["first"]), (two, ["first", "second"])):
-        sets = [lines[name] for name in names]
+        # As sacreBLEU says that there is no reference.
+        sets = [[text or None for text in lines[name]] for name in names]
         expected = BLEU(tokenize="13a").corpus_score(translated, sets)
         assert row[1] == f"{expected.score:.2f}"
-    assert "nrefs:2" in two[3] or "nrefs:var" in two[3]
+    assert "nrefs:var" in two[3]
     first, second = json.loads((run_dir / "scores.json").read_text())[
         "evaluations"
     ][-2:]
@@ -239,8 +249,14 @@ def test_files_that_do_not_fit_each_other_are_refused(refused, files):
     (files / "gold.m2").write_text(M2)
     error = refused("evaluate", *words)
     assert "Received: 4 lines and 2 sentences" in error
-    error = refused("evaluate", *words, "--references", "reference")
-    assert "--references cannot be given with --m2" in error
+    for name, value in {
+        **{"--references": "reference", "--differences": "changed.tsv"},
+        **{"--tokenize": "none", "--split": "valid", "--resamples": "10"},
+    }.items():
+        error = refused("evaluate", *words, name, value)
+        assert f"{name} cannot be given with --m2" in error
+    error = refused("evaluate", *words, "--rouge")
+    assert "--rouge cannot be given with --m2" in error
     words = ["--hypotheses", "good", "--references", "reference"]
     error = refused("evaluate", *words, "bad", "--details")
     assert "--details needs a single file of --references" in error
@@ -257,3 +273,43 @@ def test_a_run_corrects_the_sentences_of_the_gold_file(
     ((_, row),) = tables(deepnmt("evaluate", run_dir, "--m2", "gold.m2"))
     assert row[0] == run_dir
     assert row[6] == "1"
+
+
+def test_corrections_are_those_of_translate_with_the_same_options(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    lines = (digits / "test.source").read_text().splitlines()
+    (tmp_path / "source").write_text("".join(f"{t}\n" for t in lines))
+    gold = [f"S {t}\nA -1 -1|||noop|||-NONE-|||R|||-NONE-|||0\n" for t in lines]
+    (tmp_path / "gold.m2").write_text("\n".join(gold))
+    sizes = []
+    constructor = Translator.__init__
+
+    def keep_sizes(self, *args, **options):
+        sizes.append((options["batch_size"], options["batch_tokens"]))
+        constructor(self, *args, **options)
+
+    monkeypatch.setattr(Translator, "__init__", keep_sizes)
+    words = [digits / "run", "--checkpoint", "200", "--num-beams", "1"]
+    words += ["--batch-size", "7", "--batch-tokens", "500", "--no-compile"]
+    done = deepnmt("evaluate", *words, "--m2", "gold.m2", "--output", "out")
+    assert done.code == 0, done.err
+    assert sizes == [(7, 500)]
+    done = deepnmt("translate", *words, "--input", "source")
+    corrected = (tmp_path / "out").read_text()
+    assert corrected == done.out
+    # The final model corrects otherwise.
+    done = deepnmt("translate", digits / "run", "--input", "source")
+    assert corrected != done.out
+
+
+def test_a_missing_package_is_told_before_the_translation(
+    refused, files, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "rouge_score", None)
+    words = ["--source", "source", "--target", "reference", "--rouge"]
+    # There is no such run, which would be told first.
+    error = refused("evaluate", "run", *words)
+    assert "needs the package rouge_score" in error
+    assert 'pip install "keras_deepnmt[rouge]"' in error

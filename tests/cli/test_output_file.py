@@ -1,5 +1,7 @@
 """What must be true of a file that a command writes its results to."""
 
+import os
+
 import pytest
 
 from keras_deepnmt.commands.terminal.output_file import open_output
@@ -22,3 +24,13 @@ def test_a_stopped_command_leaves_the_file_and_tells_how_it_was_stopped(
     assert info.type is stop
     assert file.read_text() == "before\n"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_pipe_of_the_shell_is_written_to():
+    """As of `>(gzip > out.gz)`; its name resolves to no file."""
+    reading, writing = os.pipe()
+    with open(reading, encoding="utf-8") as pipe:
+        with open_output(f"/dev/fd/{writing}") as output:
+            output.write("a dog\n")
+        os.close(writing)
+        assert pipe.read() == "a dog\n"

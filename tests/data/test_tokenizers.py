@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 import sentencepiece
 
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.masks import UNKNOWN_ID
 
 WORDS = (
     "der die das Hund Katze Vögel größer über Äpfel läuft schläft ﬁne".split()
@@ -129,6 +132,20 @@ def test_a_vocabulary_too_large_names_the_largest(tmp_path, model_type):
     largest = int(str(caught.value).rstrip(".").rsplit(" ", 1)[1])
     made = train_tokenizer(TEXTS, tmp_path / "m", largest, model_type)
     assert made.vocabulary_size == largest
+
+
+def test_the_lowest_character_coverage_leaves_out_rare_characters(tmp_path):
+    corpus = CorpusOptions("train.en", "train.de")
+    assert PrepareOptions(train=[corpus], character_coverage=0.98)
+    text = ["abcdefgh" * 5] * 50 + ["z"]
+    least, full = (
+        train_tokenizer(
+            *(text, tmp_path / "tokens.model", 20), character_coverage=coverage
+        )
+        for coverage in (0.98, 1.0)
+    )
+    assert UNKNOWN_ID in least.encode(["z"])[0]
+    assert UNKNOWN_ID not in full.encode(["z"])[0]
 
 
 def test_a_vocabulary_too_small_names_the_smallest(tmp_path):

@@ -38,6 +38,13 @@ def test_the_best_reference_counts_and_the_mean_over_summaries():
     assert scores["rouge1"] == pytest.approx((100 + 50) / 2)
 
 
+def test_an_empty_line_is_no_reference():
+    alone = rouge_scores(["a b", ""], [["x a"], ["c"]], stemming=False)
+    assert alone == rouge_scores(
+        ["a b", ""], [["", "x a"], ["c", ""]], stemming=False
+    )
+
+
 def test_wrong_references_and_a_missing_package_are_named(monkeypatch):
     with pytest.raises(ValueError, match="a list of one or more texts"):
         rouge_scores(["a"], ["a"])

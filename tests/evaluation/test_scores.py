@@ -1,6 +1,7 @@
 """What must be true of scores.
 
 * they are sacreBLEU's, and carry its signature
+* an empty line is no reference, in whichever set it stands
 * what cannot be scored is refused
 """
 
@@ -43,9 +44,36 @@ def test_tokenised_text_is_scored_in_silence(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_line_is_no_reference(empty):
+    # The empty line would be the reference of the closest length.
+    short, long = ["a b c d"], ["a b c d e f g h i j"]
+    alone = corpus_scores(short, long)
+    assert alone["bleu"].value == pytest.approx(22.31, abs=0.005)
+    assert corpus_scores(short, long, more_references=[[empty]]) == alone
+    assert corpus_scores(short, [empty], more_references=[long]) == alone
+    resampled = corpus_scores(
+        *(short * 3, long * 2 + [""]),
+        num_resamples=10,
+        more_references=[["", *long * 2]],
+    )
+    assert resampled["bleu"].value == pytest.approx(alone["bleu"].value)
+    assert "nrefs:var" in resampled["bleu"].signature
+    assert resampled["bleu"].interval == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_sentence_without_any_reference_has_an_empty_one():
+    scores = corpus_scores(
+        HYPOTHESES, [REFERENCES[0], ""], more_references=[["", ""]]
+    )
+    assert scores == corpus_scores(HYPOTHESES, [REFERENCES[0], ""])
+
+
 def test_refuses_what_cannot_be_scored():
     with pytest.raises(ValueError, match="2 hypotheses, 1 references"):
         corpus_scores(HYPOTHESES, REFERENCES[:1])
+    with pytest.raises(ValueError, match="2 references, 1 more_references"):
+        corpus_scores(HYPOTHESES, REFERENCES, more_references=[["a"]])
     with pytest.raises(ValueError, match="0 hypotheses, 0 references"):
         corpus_scores([], [])
     with pytest.raises(ValueError, match="bleu, chrf, ter.*'blue'"):

@@ -4,6 +4,8 @@
 * its p-value is that of Conover's textbook example
 * equal systems do not differ, and clearly different ones do, by both tests
 * a difference has the same size and p-value the other way round
+* the bootstrap's p-value is about half of the other one, and below 0.45
+* an empty line is no reference, in whichever set it stands
 """
 
 import random
@@ -107,6 +109,45 @@ def test_a_difference_is_the_same_the_other_way_round():
     assert one.randomization_p_value == pytest.approx(
         other.randomization_p_value
     )
+
+
+def test_the_bootstrap_p_value_is_about_that_of_one_direction():
+    """As the docstring says; otherwise it has to change with sacreBLEU."""
+    references = sentences(400, 5)
+    plain, equal, better = (
+        with_errors(references, rate, seed)
+        for rate, seed in ((0.2, 6), (0.2, 8), (0.18, 8))
+    )
+    options = {"metrics": ["bleu"], "num_trials": 2_000}
+    same, larger = (
+        compare_systems(system, plain, references, **options)["bleu"]
+        for system in (equal, better)
+    )
+    assert 0.01 < larger.randomization_p_value < 0.1
+    ratio = larger.bootstrap_p_value / larger.randomization_p_value
+    assert 0.3 < ratio < 0.7
+    assert same.randomization_p_value > 0.7
+    assert same.bootstrap_p_value < 0.45
+
+
+@pytest.mark.parametrize("test", [compare_systems, sign_test])
+def test_an_empty_line_is_no_reference(test):
+    options = {"num_resamples": 20, "num_trials": 20}
+    if test is sign_test:
+        options = {}
+    empty = [""] * len(REFERENCES)
+    # One of each sentence's two lines is empty, by turns.
+    sets = [
+        [(line, "")[(row + number) % 2] for row, line in enumerate(REFERENCES)]
+        for number in (0, 1)
+    ]
+    # So short that the empty line would be the one of the closest length.
+    short = [" ".join(line.split()[:2]) for line in GOOD]
+    alone = test(short, CLOSE, REFERENCES, **options)
+    for first, second in ((REFERENCES, empty), (empty, REFERENCES), sets):
+        assert alone == test(
+            *(short, CLOSE, first), **options, more_references=[second]
+        )
 
 
 @pytest.mark.parametrize("test", [compare_systems, sign_test])

@@ -121,6 +121,17 @@ def test_roles_are_compared_with_gold_labels(run_dirs, tmp_path):
     assert words == spaced.count("der") > 1
     assert 0 <= agreement <= 1 and 0 <= chance <= 1
     assert 1 <= roles <= words and 1 <= labels <= words
+    # A label with a line separator does not begin another line.
+    text = (folder / "test.roles.jsonl").read_text()
+    assert "masculine" in text
+    options["label_file"] = tmp_path / "other.jsonl"
+    options["label_file"].write_text(text.replace("masculine", "\u2028"))
+    other = open_run(run_dirs, "role_interaction_softmax_tiny", **options)
+    found = [list(of_text.values()) for of_text in other.labels_of_words]
+    assert found == [
+        [label.replace("masculine", "\u2028") for label in of_text.values()]
+        for of_text in run.labels_of_words
+    ]
     short = tmp_path / "short.jsonl"
     short.write_text("[]\n")
     with pytest.raises(UserError, match="must have a line for each of the 30"):

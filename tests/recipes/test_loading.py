@@ -104,6 +104,28 @@ def test_overrides_replace_the_files_values(written):
         ("overrides: {dropout: 0.2}", "overrides: 3", 5, "model.overrides"),
         ("  overrides: {", "  overrides: {{", 6, "not YAML"),
         ("  train:\n    - ", "  train:\n    ", None, "not YAML"),
+        (
+            "    - source: train.en\n      target: train.de\n"
+            "    - source: more.en\n      target: more.de\n      weight: 2\n",
+            "    {source: train.en, target: train.de}\n",
+            7,
+            "`data.train` must be a list, in brackets or with `- ` before each "
+            "entry, where each entry is a mapping of keys to values. Received: "
+            "{'source': 'train.en',",
+        ),
+        (
+            "seed: 5",
+            "evaluation: {metrics: bleu}",
+            1,
+            "before each entry, where each entry is str. Received: 'bleu'",
+        ),
+        (
+            "{source: valid.en, target: valid.de}",
+            "[{source: valid.en, target: valid.de}]",
+            13,
+            "`data.valid` must be a mapping of keys to values or null. "
+            "Received: [{'source': 'valid.en',",
+        ),
         ("seed: 5", "seeds: 5", 1, "`seeds` is unknown; did you"),
         ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` is given twice, first in"),
         ("seed: 5", "seed: {a: 5}", 1, "`seed` must be int"),

@@ -123,8 +123,11 @@ def constants(tree):
 def test_every_option_is_read_by_its_verb(verb):
     command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
     read = names_in(command)
-    if read & {"load_translator", "given_search_options"}:
+    reads_batches = read & {"load_translator", "given_decoding_options"}
+    if reads_batches or "given_search_options" in read:
         read |= set(SearchOptions.names())
+    if reads_batches:
+        read |= {"batch_size", "batch_tokens"}
     if "given_options" in read:
         read |= set(PrepareOptions.__dataclass_fields__)
     if verb == "prepare":  # their names are made of two loops

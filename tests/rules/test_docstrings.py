@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import functools
 import importlib
 import inspect
 import re
@@ -195,11 +196,22 @@ def test_every_example_runs(package, known_names, tmp_path, monkeypatch):
     refuse(offenders, "These examples fail; correct the docstring or the code.")
 
 
+@functools.cache
+def public_names():
+    """The names of all public objects, without their packages."""
+    return {
+        name
+        for package_name in public_packages()
+        for name in public_objects(package_name)
+    }
+
+
 def run_example(example):
     """Runs one example; returns what is wrong with it, or None.
 
     An example that needs its reader's files or variables stops at that line;
-    pytest shows which ones with `-rP`.
+    pytest shows which ones with `-rP`. A public name is no such variable: the
+    example has to import it, or nobody notices what is wrong after that line.
     """
     runner = doctest.DebugRunner(optionflags=doctest.ELLIPSIS)
     try:
@@ -208,6 +220,8 @@ def run_example(example):
         error = failure.exc_info[1]
         if not isinstance(error, NameError | OSError | UserError):
             return f"{failure.example.source}raised {error!r}"
+        if isinstance(error, NameError) and error.name in public_names():
+            return f"{failure.example.source}lacks an import of {error.name}"
         print(f"{example.name} needs what only its reader has: {error}")
     except doctest.DocTestFailure as failure:
         return (

@@ -8,7 +8,11 @@ import tensorflow as tf
 from tiny_translator import all_pairs
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.serving.golden import GOLDEN_FILE
+from keras_deepnmt.serving.golden import (
+    GOLDEN_FILE,
+    read_golden,
+    write_golden,
+)
 from keras_deepnmt.serving.standalone import _difference
 from keras_deepnmt.serving.verification import (
     translate_in_fresh_process,
@@ -60,6 +64,22 @@ def test_a_golden_sentence_that_changed_is_named(copy):
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     with pytest.raises(UserError, match="number 5, .*`score` was"):
         verify(copy)
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\n", "\r"])
+def test_golden_sentences_with_line_separators_read_back(tmp_path, separator):
+    record = {
+        "source": f"a{separator}b",
+        "text": f"c{separator}d",
+        "score": -1.5,
+        "nbest_text": [separator],
+        "nbest_score": [-1.5],
+        "target": "c",
+        "target_log_prob": -0.5,
+    }
+    (tmp_path / GOLDEN_FILE).parent.mkdir()
+    write_golden(tmp_path, [record, record])
+    assert read_golden(tmp_path) == [record, record]
 
 
 @pytest.mark.parametrize(

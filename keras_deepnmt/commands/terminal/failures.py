@@ -15,6 +15,7 @@ INTERNAL_ERROR = 1
 _EXTRAS = {
     "jax": "jax",
     "matplotlib": "analysis",
+    "rouge_score": "rouge",
     "shtab": "completion",
     "torch": "benchmark",
 }

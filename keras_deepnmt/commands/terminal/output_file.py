@@ -39,14 +39,16 @@ def open_output(path: str | None) -> Iterator[TextIO]:
     if path in (None, "-"):
         yield sys.stdout
         return
-    file = Path(path).resolve()
+    given = Path(path)
+    if given.exists() and not given.is_file() and not given.is_dir():
+        # By the name given: that of a shell's pipe resolves to none.
+        with open(given, "w", encoding="utf-8") as output:
+            yield output
+        return
+    file = given.resolve()
     if file.is_dir() or not file.parent.is_dir():
         kind = "is a folder" if file.is_dir() else f"no folder {file.parent}"
         raise UserError(f"{path}: cannot be written ({kind}).")
-    if file.exists() and not file.is_file():
-        with open(file, "w", encoding="utf-8") as output:
-            yield output
-        return
     try:
         with (
             atomic_file(file) as temporary,

@@ -35,7 +35,7 @@ class PrepareOptions:
         tokenizer_target: Path of the one for the target language. Without
             `joint`, give both tokenizers or none.
         character_coverage: Share of the characters of the training text that
-            get a piece.
+            get a piece, from 0.98 to 1.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
             train a tokenizer on. It bounds the memory of that training.
         min_length: Minimum number of words (between white space) of a side.
@@ -126,7 +126,7 @@ class PrepareOptions:
             "max_length": (1, 2**31 - 1),
             "max_tokens": (1, 65_534),
             "max_ratio": (1, float("inf")),
-            "character_coverage": (0.9, 1),
+            "character_coverage": (0.98, 1),  # as SentencePiece demands
             "seed": (0, 2**32 - 1),
             "shortlist_targets": (0, 1000),
         }

@@ -32,8 +32,8 @@ def train_tokenizer(
         vocabulary_size: Number of pieces, including the four special ones.
         model_type: `"bpe"` or `"unigram"`.
         character_coverage: Share of the characters of the text that get a
-            piece. Lower it (0.9995) for large noisy corpora and for scripts
-            with thousands of characters.
+            piece, from 0.98 to 1. Lower it (0.9995) for large noisy corpora and
+            for scripts with thousands of characters.
         max_sentences: Maximum number of sentences, drawn uniformly, that are
             kept in memory for training. It must be more than 100.
         seed: Seed of that draw.

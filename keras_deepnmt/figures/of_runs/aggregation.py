@@ -6,6 +6,15 @@ from keras_deepnmt.analysis import input_exploitation
 from keras_deepnmt.figures.analyzed_run import AnalyzedRun
 from keras_deepnmt.figures.figure import Figure, HeatMap
 
+# The inputs of a node of each strategy, in the order in which it reads them.
+_NODE_INPUTS = {
+    "linear": "all blocks, the lowest one first",
+    "iterative": "its block, then the node below, which for the lowest node is "
+    "block 1",
+    "hierarchical": "the lower one of its blocks, the upper one, then the node "
+    "below",
+}
+
 
 def aggregation_figures(run: AnalyzedRun) -> list[Figure]:
     """The share of each input in each aggregation node."""
@@ -25,8 +34,7 @@ def aggregation_figures(run: AnalyzedRun) -> list[Figure]:
                 caption="Share of each input in the absolute weights of the "
                 "node's first matrix (Dou et al., 2018, Eq. 11); each row "
                 "sums to 1. Inputs in the order in which the node reads them: "
-                "the lower block, the upper one, the node below; in attention "
-                "the nearest block first.",
+                f"{'; '.join(_node_inputs(run.model, side))}.",
                 values=values,
                 row_names=list(nodes),
                 column_names=[str(i) for i in range(1, width + 1)],
@@ -50,6 +58,19 @@ def _nodes(model, side):
         for shares in _shares(getattr(block, "attention", None)):
             nodes[f"attention of block {number}"] = shares
     return nodes
+
+
+def _node_inputs(model, side):
+    """Yields what the nodes of a stack read."""
+    aggregation = getattr(model, f"{side}_aggregation", None)
+    if _shares(aggregation):
+        strategy = aggregation.strategy
+        yield f"for aggregation {_NODE_INPUTS[strategy]}"
+        if strategy == "hierarchical" and aggregation.num_states % 2:
+            yield "for the last node the last block, then the node below"
+    blocks = getattr(model, f"{side}_blocks")
+    if any(_shares(getattr(block, "attention", None)) for block in blocks):
+        yield "for attention the nearest block first"
 
 
 def _shares(layer):
