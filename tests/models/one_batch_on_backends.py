@@ -1,4 +1,4 @@
-"""Trains, tests and predicts one batch; prints what came of it.
+"""Trains, tests and predicts one batch, and a list; prints what came of it.
 
 Run as a program, with a strategy as its argument (`one_device` or `mirrored`)
 and `KERAS_BACKEND` set, since devices and backend are fixed at the start. Rows
@@ -15,6 +15,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.models.training_step.training_state import (  # noqa: E402
+    update_count,
+)
 from keras_deepnmt.training import make_strategy  # noqa: E402
 
 ENTRY = catalog.MODELS[1]
@@ -72,6 +75,10 @@ def main(kind):
             tested[1],
         )
     ]
+    one.fit([BATCH] * 2, epochs=2, verbose=0)
+    for _ in range(4):
+        other.train_on_batch(*BATCH)
+    found["updates"] = [update_count(model) for model in (one, other)]
     found["weights"] = max(
         float(np.abs(mine - theirs).max())
         for mine, theirs in zip(

@@ -164,13 +164,17 @@ def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_one_batch_on_two_devices_is_that_of_fit(backend):
+@pytest.mark.parametrize(
+    "strategy, backend",
+    [("mirrored", "tensorflow"), ("mirrored", "jax"), ("one_device", "jax")],
+)
+def test_single_batches_and_lists_of_them_are_those_of_fit(strategy, backend):
     script = str(backend_program.FOLDER / "models" / "one_batch_on_backends.py")
-    found = backend_program.found_by(script, "mirrored", backend)
+    found = backend_program.found_by(script, strategy, backend)
     assert found["refused"] == 5
     assert found["predicted"] == [5, 5, 13]
     assert found["tokens"] == [19.0] * 4
     np.testing.assert_allclose(*found["losses"], rtol=1e-5)
     np.testing.assert_allclose(*found["plain losses"], rtol=1e-5)
+    assert found["updates"] == [5, 5]
     assert found["weights"] < 1e-6

@@ -2,14 +2,18 @@
 
 * however often, the final model is the mean of as many checkpoints
 * a validation that was broken off is made, also that of a short last epoch
+* on JAX also in the first update, whose weights are then lost
 * what a killed process left half written is deleted
 * half of a row of the log is not read
 """
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 from broken_runs import interrupt_after, interrupt_validation
+from digit_run import environment
 
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training import weight_average
@@ -136,3 +140,41 @@ def test_a_log_with_half_a_header_has_no_rows(run):
     run.log_file.write_text("epoch,lo\n0,5.0\n")
     run.truncate_log(30)
     assert run.history() == []
+
+
+# `deepnmt` with a step that Ctrl-C breaks off while it is compiled.
+INTERRUPTED = """
+import sys
+from keras_deepnmt.models.training_step.stateless_step import StatelessStep
+
+def interrupted(*arguments):
+    raise KeyboardInterrupt
+
+StatelessStep.train_step = interrupted
+sys.argv = ["deepnmt", *sys.argv[1:]]
+from keras_deepnmt.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.thorough
+def test_an_interrupt_of_the_first_update_on_jax_is_told_as_elsewhere(
+    recipe_file, tmp_path
+):
+    def train(steps, *start):
+        command = [sys.executable, *start, "train", recipe_file]
+        changes = ["--set", f"training.steps={steps}"]
+        return subprocess.run(
+            [*command, "--run-dir", tmp_path / "run", "--quiet", *changes],
+            env=environment(KERAS_BACKEND="jax"),
+            capture_output=True,
+            text=True,
+        )
+
+    for steps, saved in ((2, "no checkpoint was saved yet"), (4, "step 2 is")):
+        process = train(steps, "-c", INTERRUPTED)
+        assert process.returncode == 130, process.stderr
+        assert saved in process.stderr
+        assert "bug" not in process.stderr
+        process = train(steps, "-m", "keras_deepnmt")
+        assert process.returncode == 0, process.stderr
