@@ -84,7 +84,7 @@ def test_a_run_of_another_version_of_the_recipe_says_so():
         "the recipe of its commit, see “tried”; from “old”"
     )
     new["changes"] = "training.r_drop=1.0"
-    said = "`training.r_drop=1.0`, from “old”"
+    said = "`training.r_drop=1.0`; from “old”"
     assert changed_cell(new, by_note) == said
 
 
