@@ -221,6 +221,37 @@ def test_muon_reaches_no_weight_normalized_map():
     assert orthogonally_updated(model) == set()
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_muon_trains_matrices_of_one_column_and_of_one_row(jit_compile):
+    # The gates of a model that is not wider than `gate_reduction`.
+    keras.utils.set_random_seed(1)
+    attention = layers.HybridSelfAttention(2, window=1)
+    model = models.Transformer(
+        *(11, 13, 8, 16, 2, 1, 1), encoder_self_attention=attention
+    )
+    model.compile(Muon(0.5), jit_compile=jit_compile)
+    gates = [
+        weight
+        for weight in model.trainable_variables
+        if 1 in weight.shape and len(weight.shape) == 2
+    ]
+    assert {tuple(weight.shape) for weight in gates} == {(8, 1), (1, 8)}
+    before = [keras.ops.convert_to_numpy(weight).copy() for weight in gates]
+    random = np.random.default_rng(1)
+    source, target, labels = random.integers(4, 11, (3, 2, 5), "int32")
+    inputs = {"source_ids": source, "target_ids": target}
+    model.fit(inputs, labels, epochs=1, verbose=0)
+    size = 0.5 * 0.2 * math.sqrt(8)
+    trained = set()
+    for weight, old in zip(gates, before, strict=True):
+        change = np.linalg.norm(keras.ops.convert_to_numpy(weight) - old)
+        # A gate whose inner unit is negative for all tokens has no gradient.
+        if change:
+            trained.add(tuple(weight.shape))
+            assert 0.65 * size < change < 1.25 * size
+    assert trained == {(8, 1), (1, 8)}
+
+
 def test_muon_decays_no_weights_unless_asked():
     layer = Weights({"kernel": (6, 4), "bias": (4,)})
     before = layer.get_weights()

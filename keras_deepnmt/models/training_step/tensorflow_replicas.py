@@ -119,6 +119,10 @@ def apply_sum_of_gradients(optimizer, gradients, variables):
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync > 1:
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+    for gradient, variable in zip(gradients, variables, strict=True):
+        # A compiled function of batches of any shape leaves it open, and Muon
+        # decides by it which side of a matrix is longer.
+        gradient.set_shape(variable.shape)
     with _adding_up_nothing(optimizer):
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
     if hasattr(optimizer, "batch_count"):
