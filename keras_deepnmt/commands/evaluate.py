@@ -45,6 +45,11 @@ _NOT_WITH_M2 = {
     **dict.fromkeys(("rouge", "details", "ladder"), False),
     **{"differences": None, "split": "test", "resamples": 1_000},
 }
+# Options that --hypotheses has no use for, besides those of decoding.
+_NOT_WITH_HYPOTHESES = {
+    **dict.fromkeys(("target", "prepared", "checkpoint", "compile")),
+    "split": "test",
+}
 
 
 def add_options(parser: VerbParser) -> None:
@@ -219,19 +224,26 @@ def _check(options):
     if bool(options.runs) == bool(options.hypotheses):
         raise UserError("needs either run folders or --hypotheses.")
     if options.m2 is not None:
-        for name, default in _NOT_WITH_M2.items():
-            if options[name] != default:
-                raise UserError(
-                    f"{option_name(name)} cannot be given with --m2, which "
-                    "prints only precision, recall and F0.5 of corrections of "
-                    "its file's sentences."
-                )
+        for name in _given_among(_NOT_WITH_M2, options):
+            raise UserError(
+                f"{option_name(name)} cannot be given with --m2, which prints "
+                "only precision, recall and F0.5 of corrections of its file's "
+                "sentences."
+            )
     elif options.hypotheses and not options.references:
         raise UserError("--hypotheses needs --references.")
     elif options.references and not (options.hypotheses or options.source):
         raise UserError("--references needs --hypotheses or --source.")
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
+    if options.hypotheses:
+        others = given_decoding_options(options)
+        others |= _given_among(_NOT_WITH_HYPOTHESES, options)
+        for name in others:
+            raise UserError(
+                f"{option_name(name)} cannot be given with --hypotheses, which "
+                "are translations already."
+            )
     names = options.runs or options.hypotheses
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -251,6 +263,15 @@ def _check(options):
     if options.rouge:
         # What would fail after the translation, which may take long.
         import rouge_score.rouge_scorer  # noqa: F401
+
+
+def _given_among(defaults, options):
+    """Returns those of some options that have not their default."""
+    return {
+        name: options[name]
+        for name, default in defaults.items()
+        if options[name] != default
+    }
 
 
 def _given_scoring(options):
@@ -277,8 +298,9 @@ def _score_corrections(options):
     else:
         sources = [" ".join(sentence.words) for sentence in gold]
         given["compiled"] = options.compile is not False
+        systems = {}
         with (
-            _written(options.output) as systems,
+            _writing(options.output) as write,
             progress_bar("sentences", quiet=options.quiet) as advance,
         ):
             for run_dir in options.runs:
@@ -286,24 +308,29 @@ def _score_corrections(options):
                 systems[run_dir] = translator.translate(
                     sources, on_progress=advance
                 )
+                write(systems[run_dir])
     for row in score_tables.corrections(systems, gold):
         print("\t".join(row))
 
 
 @contextlib.contextmanager
-def _written(path):
-    """Yields a dictionary; writes the one text in it to `--output` at the end.
+def _writing(path):
+    """Yields a function that writes the lines of one run to `--output`.
 
-    What cannot be written is refused at the beginning.
+    When it returns the file is whole, whatever fails afterwards. What cannot be
+    written is refused at the beginning.
     """
-    systems = {}
     if path is None:
-        yield systems
+        yield lambda lines: None
         return
-    with open_output(path) as output:
-        yield systems
-        (lines,) = systems.values()
-        output.writelines(f"{line}\n" for line in lines)
+    with contextlib.ExitStack() as opened:
+        output = opened.enter_context(open_output(path))
+
+        def write(lines):
+            output.writelines(f"{line}\n" for line in lines)
+            opened.close()
+
+        yield write
 
 
 def _translate(options) -> "TestTranslations":
@@ -322,11 +349,11 @@ def _translate(options) -> "TestTranslations":
             )
 
     with (
-        _written(options.output) as systems,
+        _writing(options.output) as write,
         LineWarnings() as warnings,
         progress_bar("sentences", quiet=options.quiet) as advance,
     ):
-        text = translate_runs(
+        return translate_runs(
             options.runs,
             source_file=options.source,
             target_file=target_file,
@@ -338,11 +365,10 @@ def _translate(options) -> "TestTranslations":
             num_resamples=options.resamples,
             checkpoint=options.checkpoint,
             compiled=options.compile is not False,
+            on_translated=write,
             on_truncated=warn,
             on_progress=advance,
         )
-        systems.update(text.systems)
-    return text
 
 
 def _print(text: "TestTranslations", options: Namespace) -> None:

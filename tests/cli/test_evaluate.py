@@ -175,6 +175,39 @@ def test_mistakes_are_told_in_one_line(refused, files, words, said):
     assert said in refused("evaluate", *words)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["--num-beams", "5"], ["--batch-size", "8"], ["--no-compile"]),
+        *(["--checkpoint", "best"], ["--prepared", "x"], ["--split", "valid"]),
+    ],
+)
+def test_options_of_translating_are_refused_with_translations(
+    refused, files, words
+):
+    given = ["--hypotheses", "good", "--references", "reference", *words]
+    option = words[0].replace("--no-", "--")
+    message = f"{option} cannot be given with --hypotheses"
+    assert message in refused("evaluate", *given)
+
+
+def test_translations_are_written_before_they_are_scored(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    # A bootstrap of many samples takes long enough to be interrupted.
+    monkeypatch.setattr(
+        "keras_deepnmt.runs.evaluate.corpus_scores", interrupted
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines").write_text("1 2 3 4\n5 6 7 8\n")
+    words = ["--source", "lines", "--target", "lines", "--output", "out"]
+    assert deepnmt("evaluate", digits / "run", *words).code != 0
+    assert len((tmp_path / "out").read_text().splitlines()) == 2
+
+
 def test_several_references_are_those_of_sacrebleu(deepnmt, files):
     other = ["one dog", "a cat sleeps", "the home", "the bird sings loudly"]
     (files / "other").write_text("".join(f"{line}\n" for line in other))

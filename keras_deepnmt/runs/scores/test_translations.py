@@ -54,7 +54,10 @@ class TestTranslations:
 
 
 def translate_runs(
-    run_dirs: Sequence[str], prepared_dir: str | None = None, **options: Any
+    run_dirs: Sequence[str],
+    prepared_dir: str | None = None,
+    on_translated: Callable[[list[str]], None] | None = None,
+    **options: Any,
 ) -> TestTranslations:
     """Translates a test set with several runs; see `runs.evaluate`.
 
@@ -64,6 +67,8 @@ def translate_runs(
     Args:
         run_dirs: folders of runs.
         prepared_dir: the prepared folder, if it was moved after training.
+        on_translated: function that gets the translations of each run before
+            they are scored.
         **options: arguments of `runs.evaluate`.
 
     Returns:
@@ -78,6 +83,8 @@ def translate_runs(
     def keep(name, sources, hypotheses, references, *more):
         texts[name] = sources, references, more
         systems[name] = hypotheses
+        if on_translated is not None:
+            on_translated(hypotheses)
 
     for name in run_dirs:
         row = evaluate(
