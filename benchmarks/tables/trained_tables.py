@@ -264,7 +264,7 @@ def _p_values(rows):
     """The p-value, or the smallest and the largest one of several seeds."""
     values = sorted(float(row["p_value"]) for row in rows if row["p_value"])
     ends = dict.fromkeys(
-        f"{value:.3f}" for value in [*values[:1], *values[-1:]]
+        f"{value:.4f}" for value in [*values[:1], *values[-1:]]
     )
     return " to ".join(ends)
 

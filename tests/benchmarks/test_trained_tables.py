@@ -146,7 +146,7 @@ def test_only_an_interval_over_seeds_makes_a_model_better(results):
     plain = [row("transformer_tiny", seed, 40.0 + seed) for seed in (1, 2, 3)]
     results([*plain, row(GATED, 1, 49.0, p_value="0.0010")])
     blocks, (scores, _) = section("Multi30k")
-    assert scores[GATED][3] == "0.001"
+    assert scores[GATED][3] == "0.0010"
     assert " better " not in blocks[2]
     assert "No difference" in blocks[2]
     # 41, 42 and 43.
@@ -162,7 +162,7 @@ def test_only_an_interval_over_seeds_makes_a_model_better(results):
     conv = [row("conv_seq2seq_tiny", seed, 33.1 + seed) for seed in (1, 2)]
     results([*plain, *better, *unclear, *worse, *conv])
     blocks, (scores, _) = section("Multi30k")
-    assert scores[GATED][3] == "0.010 to 0.030"
+    assert scores[GATED][3] == "0.0100 to 0.0300"
     assert (
         f"`{GATED}` is better than `transformer_tiny` (+0.70 ± 0.25 over 3 "
         "seeds); `dense_nmt_1_tiny` is worse than `conv_seq2seq_tiny` (-3.1 "
