@@ -11,6 +11,10 @@ that passed. Medians over a few rounds, in which the ways alternate, are
 appended to `results/translation_start.csv`. `commands/options/compilation.py`
 says from how many tokens on `translate` compiles.
 
+Use an environment without rouge-score (the extras `rouge` and `dev`), as most
+users have: where it is installed keras-hub imports it at each start, with all
+of nltk.
+
 With `--old PATH`, another checkout of this repository translates the same lines
 in turns with this one, in the two compiled ways. The row then has the speed of
 this checkout relative to the other one, by the seconds that passed.
