@@ -1,6 +1,7 @@
 """Compiles a function of a model once for each set of input shapes."""
 
 import inspect
+import threading
 from dataclasses import fields, is_dataclass, replace
 
 import keras
@@ -41,6 +42,7 @@ class CompiledFunction:
         self._function = function
         self._jit_compile = jit_compile
         self._compiled = {}
+        self._lock = threading.Lock()
         self.on_compilation = None
 
     @property
@@ -76,10 +78,20 @@ class CompiledFunction:
             for n in numbers
         ]
         if key not in self._compiled:
-            if self._jit_compile and self.on_compilation is not None:
-                self.on_compilation(arrays[0].shape)
-            self._compiled[key] = self._compile(structure, arrays, options, key)
+            with self._lock:
+                # Another thread may have just compiled it.
+                if key not in self._compiled:
+                    self._compiled[key] = self._report_and_compile(
+                        structure, arrays, options, key
+                    )
         return self._compiled[key], arrays
+
+    def _report_and_compile(self, structure, arrays, options, key):
+        if self._jit_compile and self.on_compilation is not None:
+            self.on_compilation(arrays[0].shape)
+        return _CompiledByFirstCall(
+            self._compile(structure, arrays, options, key)
+        )
 
     def _compile(self, structure, arrays, options, key):
         num_arrays = len(_given(structure))
@@ -160,6 +172,24 @@ class CompiledFunction:
         if num_replicas(self._model) > 1:
             return shard_rows(self._model.distribution, search, whole)
         return search
+
+
+class _CompiledByFirstCall:
+    """A function whose first call, which compiles it, is made by one thread."""
+
+    def __init__(self, function):
+        self._function = function
+        self._lock = threading.Lock()
+        self._is_compiled = False
+
+    def __call__(self, *arrays):
+        if not self._is_compiled:
+            with self._lock:
+                if not self._is_compiled:
+                    result = self._function(*arrays)
+                    self._is_compiled = True
+                    return result
+        return self._function(*arrays)
 
 
 def _given(nests):

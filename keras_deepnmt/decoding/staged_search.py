@@ -5,7 +5,7 @@ import collections
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.compiled import compile_for, compiled_options
+from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.search_by_options import search, search_stages
 
@@ -73,8 +73,6 @@ class StagedSearch:
         self._whole = compile_for(model, search, compiled)
         self._first = compile_for(model, _run_first_stage, compiled)
         self._next = compile_for(model, _run_next_stage, compiled)
-        # Numbers of rows that were compiled, by everything else that counts.
-        self._compiled_rows = {}
         # Numbers of sentences that were searched, by shape of the sources.
         self._num_sentences = collections.Counter()
 
@@ -99,6 +97,7 @@ class StagedSearch:
         *,
         options,
         max_length,
+        stage_rows=None,
     ):
         """Translates a batch.
 
@@ -110,14 +109,17 @@ class StagedSearch:
             candidate_ids: int array `(W,)`, or `None`.
             options: `SearchOptions`.
             max_length: int.
+            stage_rows: what `count` has returned for the batch. Defaults to
+                counting it now.
 
         Returns:
             A dict of arrays, as `search`.
         """
         given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
-        halves = self._halves(source_ids)
+        if stage_rows is None:
+            stage_rows = self.count(source_ids)
         program, arrays, keywords = self._first_program(
-            source_ids, given, halves, options, max_length
+            source_ids, given, stage_rows, options, max_length
         )
         if program is self._whole:
             return program(*arrays, **keywords)
@@ -133,16 +135,10 @@ class StagedSearch:
                 keras.ops.convert_to_numpy, carried
             )
             length = next_stage(length, max_length)
-            key = (
-                source_ids.shape,
-                compiled_options(options=options, length=length),
-                np.shape(candidate_ids),
-            )
-            number = (
-                min(n for n in halves if n >= len(rows))
-                if halves
-                else self._num_rows(len(rows), len(taken), key)
-            )
+            half = -(-len(source_ids) // 2)
+            # Not fewer than half of them, which would need more programs.
+            numbers = stage_rows or [len(source_ids), half]
+            number = min(n for n in numbers if len(rows) <= n <= len(taken))
             places = _filled(rows, len(taken), number)
             carried = _take_sentences(carried, places, len(taken))
             taken = taken[places]
@@ -151,7 +147,7 @@ class StagedSearch:
                 source_ids[taken],
                 carried,
                 candidate_ids,
-                _largest_below(halves, number),
+                _largest_below(stage_rows, number),
                 options=options,
                 length=length,
             )
@@ -173,13 +169,15 @@ class StagedSearch:
             max_length: as in the search.
         """
         given = (None, None, None, candidate_ids)
-        halves = self._halves(np.zeros_like(source_ids))
+        stage_rows = self.count(np.zeros_like(source_ids))
         program, arrays, keywords = self._first_program(
-            source_ids, given, halves, options, max_length
+            source_ids, given, stage_rows, options, max_length
         )
         program.trace(*arrays, **keywords)
 
-    def _first_program(self, source_ids, given, halves, options, max_length):
+    def _first_program(
+        self, source_ids, given, stage_rows, options, max_length
+    ):
         """Returns the first program of a search, its arrays and options."""
         if self._model.max_length is not None:
             max_length = min(max_length, self._model.max_length)
@@ -187,14 +185,23 @@ class StagedSearch:
         length = first_stage(source_ids.shape[1], max_length)
         if not self._has_stages or length == max_length:
             return self._whole, (source_ids, *given), keywords
-        most_live = _largest_below(halves, len(source_ids))
+        most_live = _largest_below(stage_rows, len(source_ids))
         arrays = (source_ids, *given, most_live)
         return self._first, arrays, {**keywords, "length": length}
 
-    def _halves(self, source_ids):
-        """Returns the numbers of rows that stages have: all, half, a quarter.
+    def count(self, source_ids):
+        """Counts a batch; returns the numbers of rows that its stages have.
 
-        There are none before many sentences of this shape were searched.
+        These are all, half and a quarter of them, or none of these before many
+        sentences of this shape were counted. Batches that several threads
+        search must be counted in their order, by one thread: otherwise other
+        programs, with other rounding, would search them each time.
+
+        Args:
+            source_ids: int array `(B, S)`.
+
+        Returns:
+            A list of int, for `stage_rows` of a call.
         """
         rows, shape = len(source_ids), source_ids.shape
         if self._num_sentences[shape] < MANY_SENTENCES:
@@ -203,22 +210,6 @@ class StagedSearch:
             return []
         fewer = [n for n in (rows // 2, rows // 4) if n >= _LEAST_ROWS]
         return [rows, *fewer] if fewer else []
-
-    def _num_rows(self, number, largest, key):
-        """Chooses the number of rows of a stage: one that is compiled, if any.
-
-        `number` rows go on, of `largest`. `key` begins with the shape of the
-        sources.
-        """
-        compiled = self._compiled_rows.setdefault(key, set())
-        fitting = [n for n in compiled if number <= n <= largest]
-        if fitting:
-            return min(fitting)
-        # Not fewer than half of them, which would need more programs.
-        half = -(-key[0][0] // 2)
-        chosen = half if number <= half else largest
-        compiled.add(chosen)
-        return chosen
 
 
 def _run_first_stage(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import keras_deepnmt
+from keras_deepnmt.threads import num_cores
 
 _COMMIT_VARIABLE = "DEEPNMT_COMMIT"
 _PACKAGES = (
@@ -62,10 +63,9 @@ def device() -> dict[str, Any]:
     """Describes the machine: processor, usable cores and accelerators."""
     import keras
 
-    cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count()))
     return {
         "processor": _processor(),
-        "cores": len(cores(0)),
+        "cores": num_cores(),
         "accelerators": _accelerators(keras.config.backend()),
         "backend": keras.config.backend(),
     }

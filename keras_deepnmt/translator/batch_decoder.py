@@ -1,8 +1,9 @@
 """Runs the compiled searches and the scoring of a model on one batch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import keras
 import numpy as np
 
 from keras_deepnmt.data.shortlists import Shortlists
@@ -20,6 +21,7 @@ from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
+from keras_deepnmt.threads import num_cores
 from keras_deepnmt.translator.batch_limits import BatchLimits
 from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
 from keras_deepnmt.translator.candidate_tokens import CandidateTokens
@@ -27,6 +29,11 @@ from keras_deepnmt.translator.given_rows import GivenRows
 from keras_deepnmt.translator.invalid_numbers import no_probabilities
 from keras_deepnmt.translator.prepared_shapes import PreparedShapes
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
+
+# On two cores two searches of a small model at once take 0.7 of the time of one
+# after the other: the matrices of a step are too small to be shared by cores.
+# More searches would need memory for more caches.
+BATCHES_AT_ONCE = 2
 
 
 class BatchDecoder:
@@ -36,6 +43,8 @@ class BatchDecoder:
 
     Attributes:
         limits: the limits of a batch.
+        batches_at_once: number of batches to compute in parallel: 1, or 2 if
+            the model is compiled for the cores of one processor.
         num_compilations: number of shapes compiled so far.
     """
 
@@ -61,6 +70,12 @@ class BatchDecoder:
         self._chosen: Mapping[int, Shape] = {}
         self._shapes = PreparedShapes(self._has_few_shapes)
         self._score_targets = compile_for(model, score_targets, compiled)
+        is_on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
+        self.batches_at_once = (
+            min(BATCHES_AT_ONCE, num_cores())
+            if self._has_few_shapes and is_on_cpu
+            else 1
+        )
 
     def report_compilations(
         self, report: Callable[[tuple[int, int]], None]
@@ -123,12 +138,13 @@ class BatchDecoder:
         self,
         source_ids: np.ndarray,
         options: SearchOptions,
+        stage_rows: Sequence[int] | None = None,
         **given: np.ndarray | None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        `given` are the optional arrays of `decoding.search`. Returns what it
-        returns.
+        `stage_rows` is as in `StagedSearch`, and `given` are the optional
+        arrays of `decoding.search`. Returns what it returns.
         """
         max_length = longest_output(source_ids.shape[1], options)
         if "prefix_ids" in given:
@@ -138,7 +154,11 @@ class BatchDecoder:
             max_length = max(max_length, own)
         self._shapes.wait_for(source_ids.shape)
         return self._search(
-            source_ids, options=options, max_length=max_length, **given
+            source_ids,
+            options=options,
+            max_length=max_length,
+            stage_rows=stage_rows,
+            **given,
         )
 
     def prepare(
@@ -184,36 +204,43 @@ class BatchDecoder:
             max_length=longest_output(shape.length, options),
         )
 
-    def hypotheses(
+    def begin(
         self,
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
         num_hypotheses: int,
         given: GivenRows,
-    ) -> list[list[Hypothesis]]:
-        """Returns up to `num_hypotheses` translations of each source row.
+    ) -> Callable[[], list[list[Hypothesis]]]:
+        """Returns the search of source rows, which another thread may make.
 
-        They are sorted, best first, and have what is `given` for them.
-
-        Raises:
-            UserError: if the model computes NaN, or the options allow no
-                phrases.
+        The search returns up to `num_hypotheses` translations of each row,
+        sorted, best first. They have what is `given` for them. It raises a
+        `UserError` if the model computes NaN, or the options allow no phrases.
+        The searches must be begun in the order of their batches.
         """
         size, length = self._shape(rows, options, max(given.least_room()))
-        outputs = self.search(
-            padded_batch(rows, size, length),
+        source_ids = padded_batch(rows, size, length)
+        search = partial(
+            self.search,
+            source_ids,
             options,
+            stage_rows=self._search.count(source_ids),
             candidate_ids=self._candidates.of(rows, given.token_ids()),
             **given.arrays(size, self.model.max_length),
         )
-        return [
-            self._hypotheses_of(outputs, row, num_hypotheses)
-            for row in range(len(rows))
-        ]
+
+        def hypotheses():
+            outputs = search()
+            return [
+                self._hypotheses_of(outputs, row, num_hypotheses)
+                for row in range(len(rows))
+            ]
+
+        return hypotheses
 
     def target_scores(
         self, rows: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
-    ) -> Iterator[TargetScore]:
+    ) -> list[TargetScore]:
         """Scores a given target, which ends with the end id, for each row.
 
         Raises:
@@ -227,12 +254,16 @@ class BatchDecoder:
             self._padded(previous, size, self.model.max_length),
             self._padded(labels, size, self.model.max_length),
         )
-        for row, values in zip(labels, log_probs, strict=False):
-            values = tuple(values[: len(row)].tolist())
-            if np.isnan(values).any():
-                raise no_probabilities(self.model)
-            tokens = tuple(self.target_tokenizer.pieces(row))
-            yield TargetScore(tokens, values, sum(values))
+        return [
+            self._target_score(row, values[: len(row)].tolist())
+            for row, values in zip(labels, log_probs, strict=False)
+        ]
+
+    def _target_score(self, row, log_probs):
+        if np.isnan(log_probs).any():
+            raise no_probabilities(self.model)
+        tokens = tuple(self.target_tokenizer.pieces(row))
+        return TargetScore(tokens, tuple(log_probs), sum(log_probs))
 
     def _hypotheses_of(self, outputs, row, num_hypotheses):
         scores = outputs["scores"][row][:num_hypotheses]

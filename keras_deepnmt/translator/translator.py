@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -14,6 +15,7 @@ from keras_deepnmt.decoding.options import (
 )
 from keras_deepnmt.errors import refused_values
 from keras_deepnmt.masks import END_ID
+from keras_deepnmt.threads import results_in_order
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.batch_limits import (
     BatchLimitAttributes,
@@ -60,7 +62,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         batch_tokens: largest number of tokens computed together, counted as
             sentences times the padded length of their longer side; with
             several beams, each beam needs memory for as many. A sentence that
-            is longer is computed alone. Defaults to 256 times `batch_size`.
+            is longer is computed alone. Defaults to 256 times `batch_size`. On
+            a processor of several cores two batches are computed at once.
         max_source_length: maximum source length in tokens, end id included.
             Longer sources are truncated, see `on_truncated`. Defaults to the
             model's position range, or to 1,024 tokens if it has none.
@@ -390,11 +393,16 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self.target_tokenizer, targets, self.model.max_length
         )
         scores = [None] * len(sources)
-        for numbers in self._decoder.pair_batches(rows, labels):
-            batch = self._decoder.target_scores(
+        batches = self._decoder.pair_batches(rows, labels)
+        calls = (
+            partial(
+                self._decoder.target_scores,
                 [rows[number] for number in numbers],
                 [labels[number] for number in numbers],
             )
+            for numbers in batches
+        )
+        for numbers, batch in self._with_results(batches, calls):
             for number, score in zip(numbers, batch, strict=True):
                 scores[number] = score
             if on_progress is not None:
@@ -420,13 +428,16 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if given.is_empty:
             sources = [[rows[number] for number in batch] for batch in batches]
             self._decoder.prepare(sources, options)
-        for batch in batches:
-            translations = self._decoder.hypotheses(
+        searches = (
+            self._decoder.begin(
                 [rows[number] for number in batch],
                 options,
                 num_hypotheses,
                 given.of(batch),
             )
+            for batch in batches
+        )
+        for batch, translations in self._with_results(batches, searches):
             for number, hypotheses in zip(batch, translations, strict=True):
                 nbest[number] = hypotheses
             if on_progress is not None:
@@ -437,6 +448,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 for hypothesis in nbest[number]
             ]
         return nbest
+
+    def _with_results(self, batches, calls):
+        """Yields each batch and the result of its call, some made at once."""
+        at_once = min(self._decoder.batches_at_once, max(1, len(batches)))
+        return zip(batches, results_in_order(calls, at_once), strict=True)
 
     def _source_rows(self, texts):
         rows, truncated = source_rows(

@@ -9,6 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 FILES = (
+    "test_batches_at_once",
     "test_beam_search",
     "test_candidate_tokens",
     "test_required_phrases",
@@ -25,7 +26,7 @@ FILES = (
 )
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
-    "or all_positions or loops"
+    "or all_positions or loops or at_once"
 )
 
 

@@ -123,8 +123,8 @@ def test_only_sentences_that_go_on_are_computed(model):
 
 def test_another_length_penalty_uses_the_rows_that_are_compiled(model):
     staged, compilations = StagedSearch(model), []
-    # More than half of the sentences go on, then fewer.
-    for penalty, number in ((0.6, 9), (1.0, 1)):
+    # More than half of the sentences go on.
+    for penalty, number in ((0.6, 9), (1.0, 10)):
         staged(
             sources([12] * number + [2] * (16 - number)),
             options=OPTIONS.updated(length_penalty=penalty),
@@ -132,6 +132,23 @@ def test_another_length_penalty_uses_the_rows_that_are_compiled(model):
         )
         compilations.append(staged.num_compilations)
     assert compilations == [2, 2]
+
+
+def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(model):
+    """Other programs could round otherwise."""
+    many, few = (sources([12] * n + [2] * (16 - n)) for n in (9, 1))
+    found = []
+    for batches in ((few,), (many, few)):
+        staged, shapes = StagedSearch(model), []
+        for ids in batches:
+            outputs = staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
+        staged.report_compilations(shapes.append)
+        staged(few, options=OPTIONS, max_length=MAX_LENGTH)
+        # It has its own program of half of the rows.
+        assert shapes == []
+        found.append(outputs)
+    for name, values in found[0].items():
+        np.testing.assert_array_equal(values, found[1][name])
 
 
 @pytest.mark.parametrize(

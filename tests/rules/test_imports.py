@@ -18,7 +18,7 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses"},
-    {"masks", "files", "docstrings"},
+    {"masks", "files", "docstrings", "threads"},
     {"errors", "version"},
 ]
 # The command line is one program; its parts import each other.

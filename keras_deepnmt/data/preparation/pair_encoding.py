@@ -1,9 +1,7 @@
 """The second pass of `prepare`: from temporary files to shards of ids."""
 
-import collections
-import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
 from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.threads import num_cores, results_in_order
 
 # The writer keeps the index of a whole shard in memory, so shards are small.
 RECORDS_PER_SHARD = 32_768
@@ -35,16 +34,9 @@ def encode_blocks(
         return source_ids, target_ids, hashes
 
     # Threads suffice, since SentencePiece releases the GIL; processes would
-    # each import TensorFlow. A short queue bounds the memory.
-    workers = os.cpu_count() or 1
-    with ThreadPoolExecutor(workers) as pool:
-        pending = collections.deque()
-        for block in spool.blocks():
-            pending.append(pool.submit(encode, block))
-            if len(pending) > workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+    # each import TensorFlow.
+    calls = (partial(encode, block) for block in spool.blocks())
+    yield from results_in_order(calls, num_cores())
 
 
 class PairEncoder:

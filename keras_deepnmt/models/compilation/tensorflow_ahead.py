@@ -1,12 +1,13 @@
 """Compiles a program for the shapes to come while the first ones train."""
 
 import logging
-import os
 import queue
 import threading
 from pathlib import Path
 
 import tensorflow as tf
+
+from keras_deepnmt.threads import num_cores
 
 _logger = logging.getLogger(__name__)
 _GIBIBYTE = 2**30
@@ -108,20 +109,16 @@ def num_compilations_at_once(num_shapes, step_bytes):
     free_bytes = _free_bytes() - _GIBIBYTE
     at_once = min(
         num_shapes,
-        _num_cores(),
+        _num_usable_cores(),
         max(0, free_bytes) // (2 * step_bytes + _GIBIBYTE),
     )
     # One thread would compile what the step needs first, in its place.
     return at_once if at_once > 1 else 0
 
 
-def _num_cores():
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        cores = os.cpu_count() or 1
+def _num_usable_cores():
     allowed = tf.config.threading.get_intra_op_parallelism_threads()
-    return min(cores, allowed) if allowed else cores
+    return min(num_cores(), allowed) if allowed else num_cores()
 
 
 def _free_bytes():

@@ -1,0 +1,113 @@
+"""Batches computed at once give what they give one after another.
+
+* translations, scores and samples are the same, also by many threads
+* no program is compiled twice
+* progress is told by the caller's thread, in the order of the batches
+* only a compiled model on a processor of several cores computes some at once
+"""
+
+import threading
+
+import keras
+import numpy as np
+import pytest
+from toy_model import ToyModel
+
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.decoding import staged_search
+from keras_deepnmt.translator import Translator, batch_decoder
+
+WORDS = "a small dog runs across the green field and sees two old men".split()
+
+
+def make_texts(number):
+    generator = np.random.default_rng(4)
+    return [
+        " ".join(generator.choice(WORDS, length))
+        for length in generator.integers(1, 30, number)
+    ]
+
+
+TEXTS = make_texts(70)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    file = tmp_path_factory.mktemp("tokenizer") / "joint.model"
+    return train_tokenizer(TEXTS, file, 41)
+
+
+@pytest.fixture
+def make(tokenizer, monkeypatch):
+    """Makes translators that compute some batches at once."""
+    size = tokenizer.vocabulary_size
+    model = ToyModel(size, size, max_length=200, seed=1)
+
+    def make(at_once, **options):
+        options = {"num_beams": 3, "batch_size": 8, **options}
+        translator = Translator(model, tokenizer, tokenizer, **options)
+        # Whatever cores there are.
+        translator._decoder.batches_at_once = at_once
+        return translator
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"sampling": True, "sampling_seed": 5}, {"num_groups": 3}],
+    ids=str,
+)
+def test_results_at_once_are_those_one_after_another(
+    make, options, monkeypatch
+):
+    # Stages of half of the rows, too.
+    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    alone = make(1, **options)
+    expected = [alone.translate_nbest(TEXTS, 2) for _ in range(2)]
+    for at_once in (2, 4):
+        translator = make(at_once, **options)
+        found = [translator.translate_nbest(TEXTS, 2) for _ in range(2)]
+        assert found == expected
+        assert translator.num_compilations == alone.num_compilations
+
+
+def test_scores_at_once_are_those_one_after_another(make):
+    targets = TEXTS[::-1]
+    expected = make(1).score(TEXTS, targets)
+    assert make(3).score(TEXTS, targets) == expected
+
+
+def test_progress_at_once_is_told_by_the_caller_in_order(make):
+    told, threads = [], set()
+
+    def on_progress(number):
+        told.append(number)
+        threads.add(threading.current_thread())
+
+    make(1).translate(TEXTS, on_progress=on_progress)
+    expected = told.copy()
+    told.clear()
+    make(2).translate(TEXTS, on_progress=on_progress)
+    assert told == expected and len(told) > 5
+    assert threads == {threading.current_thread()}
+
+
+@pytest.mark.parametrize(
+    ("cores", "device", "compiled", "expected"),
+    [
+        (8, "cpu:0", True, 2),
+        (1, "cpu:0", True, 1),
+        (8, "gpu:0", True, 1),
+        (8, "cpu:0", False, 1),
+    ],
+)
+def test_two_at_once_on_several_cores(
+    tokenizer, monkeypatch, cores, device, compiled, expected
+):
+    monkeypatch.setattr(batch_decoder, "num_cores", lambda: cores)
+    monkeypatch.setattr(keras.distribution, "list_devices", lambda: [device])
+    size = tokenizer.vocabulary_size
+    model = ToyModel(size, size, max_length=40)
+    translator = Translator(model, tokenizer, tokenizer, compiled=compiled)
+    assert translator._decoder.batches_at_once == expected
