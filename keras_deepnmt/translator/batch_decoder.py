@@ -21,7 +21,7 @@ from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
-from keras_deepnmt.threads import num_cores
+from keras_deepnmt.threads import num_cores, results_in_order
 from keras_deepnmt.translator.batch_limits import BatchLimits
 from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
 from keras_deepnmt.translator.candidate_tokens import CandidateTokens
@@ -90,13 +90,76 @@ class BatchDecoder:
             self._search.num_compilations + self._score_targets.num_compilations
         )
 
-    def source_batches(
+    def translations_of(
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        num_hypotheses: int,
+        given: GivenRows,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Searches source rows in batches; returns the translations of each.
+
+        These are up to `num_hypotheses`, sorted, best first. `given` is what is
+        asked of them. `on_progress` gets the number of rows of each batch.
+
+        Raises:
+            UserError: if the model computes NaN, or the options allow no
+                phrases.
+        """
+        batches = self._source_batches(rows, options, given)
+        sources = [[rows[place] for place in places] for places in batches]
+        if given.is_empty:
+            self._prepare(sources, options)
+        searches = (
+            self._begin(batch, options, num_hypotheses, given.of(places))
+            for batch, places in zip(sources, batches, strict=True)
+        )
+        return self._in_order_of_rows(batches, searches, on_progress)
+
+    def scores_of(
+        self,
+        rows: Sequence[Sequence[int]],
+        labels: Sequence[Sequence[int]],
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[TargetScore]:
+        """Scores a given target for each source row, in batches.
+
+        `on_progress` gets the number of rows of each batch.
+
+        Raises:
+            UserError: if the model computes NaN.
+        """
+        batches = self._pair_batches(rows, labels)
+        calls = (
+            partial(
+                self._target_scores,
+                [rows[place] for place in places],
+                [labels[place] for place in places],
+            )
+            for places in batches
+        )
+        return self._in_order_of_rows(batches, calls, on_progress)
+
+    def _in_order_of_rows(self, batches, calls, on_progress):
+        """Calls a function for each batch; lists the results of its rows."""
+        results = [None] * sum(map(len, batches))
+        at_once = min(self.batches_at_once, max(1, len(batches)))
+        by_batch = results_in_order(calls, at_once)
+        for places, found in zip(batches, by_batch, strict=True):
+            for place, result in zip(places, found, strict=True):
+                results[place] = result
+            if on_progress is not None:
+                on_progress(len(places))
+        return results
+
+    def _source_batches(
         self,
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
         given: GivenRows,
     ) -> list[np.ndarray]:
-        """Groups source rows, given by number, for `hypotheses`.
+        """Groups source rows, given by number, for `_begin`.
 
         `given` is what is asked of their translations.
         """
@@ -124,10 +187,10 @@ class BatchDecoder:
         self._candidates.plan(by_batch)
         return batches
 
-    def pair_batches(
+    def _pair_batches(
         self, rows: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
     ) -> list[np.ndarray]:
-        """Groups pairs of rows, given by number, for `target_scores`."""
+        """Groups pairs of rows, given by number, for `_target_scores`."""
         return length_batches(
             list(map(max, map(len, rows), map(len, labels))),
             self.limits.batch_size,
@@ -161,7 +224,7 @@ class BatchDecoder:
             **given,
         )
 
-    def prepare(
+    def _prepare(
         self,
         batches: Sequence[Sequence[Sequence[int]]],
         options: SearchOptions,
@@ -204,7 +267,7 @@ class BatchDecoder:
             max_length=longest_output(shape.length, options),
         )
 
-    def begin(
+    def _begin(
         self,
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
@@ -238,7 +301,7 @@ class BatchDecoder:
 
         return hypotheses
 
-    def target_scores(
+    def _target_scores(
         self, rows: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
     ) -> list[TargetScore]:
         """Scores a given target, which ends with the end id, for each row.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -15,7 +14,6 @@ from keras_deepnmt.decoding.options import (
 )
 from keras_deepnmt.errors import refused_values
 from keras_deepnmt.masks import END_ID
-from keras_deepnmt.threads import results_in_order
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.batch_limits import (
     BatchLimitAttributes,
@@ -392,21 +390,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         labels = label_rows(
             self.target_tokenizer, targets, self.model.max_length
         )
-        scores = [None] * len(sources)
-        batches = self._decoder.pair_batches(rows, labels)
-        calls = (
-            partial(
-                self._decoder.target_scores,
-                [rows[number] for number in numbers],
-                [labels[number] for number in numbers],
-            )
-            for numbers in batches
-        )
-        for numbers, batch in self._with_results(batches, calls):
-            for number, score in zip(numbers, batch, strict=True):
-                scores[number] = score
-            if on_progress is not None:
-                on_progress(len(numbers))
+        scores = self._decoder.scores_of(rows, labels, on_progress)
         for number in truncated:
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
@@ -421,38 +405,21 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
         if on_progress is not None and len(numbers) < len(texts):
             on_progress(len(texts) - len(numbers))
-        batches = self._decoder.source_batches(
-            [rows[number] for number in numbers], options, given.of(numbers)
+        found = self._decoder.translations_of(
+            [rows[number] for number in numbers],
+            options,
+            num_hypotheses,
+            given.of(numbers),
+            on_progress,
         )
-        batches = [[numbers[place] for place in places] for places in batches]
-        if given.is_empty:
-            sources = [[rows[number] for number in batch] for batch in batches]
-            self._decoder.prepare(sources, options)
-        searches = (
-            self._decoder.begin(
-                [rows[number] for number in batch],
-                options,
-                num_hypotheses,
-                given.of(batch),
-            )
-            for batch in batches
-        )
-        for batch, translations in self._with_results(batches, searches):
-            for number, hypotheses in zip(batch, translations, strict=True):
-                nbest[number] = hypotheses
-            if on_progress is not None:
-                on_progress(len(batch))
+        for number, hypotheses in zip(numbers, found, strict=True):
+            nbest[number] = hypotheses
         for number in truncated:
             nbest[number] = [
                 replace(hypothesis, source_truncated=True)
                 for hypothesis in nbest[number]
             ]
         return nbest
-
-    def _with_results(self, batches, calls):
-        """Yields each batch and the result of its call, some made at once."""
-        at_once = min(self._decoder.batches_at_once, max(1, len(batches)))
-        return zip(batches, results_in_order(calls, at_once), strict=True)
 
     def _source_rows(self, texts):
         rows, truncated = source_rows(
