@@ -34,25 +34,18 @@ def trained_tables():
 def trained_summary():
     """Returns a table of the most telling models; none if there are no rows.
 
-    They are the plain models, the ones that most models are compared with
-    first, and then the models with the highest BLEU.
+    They are the plain models, the one that most models are compared with first,
+    and the models that gain most over their plain model. Each stands below that
+    one.
     """
     rows = read_rows(RESULTS / "table.csv")
     shown, lines = [], []
     for corpus, number in _SUMMARY_LINES.items():
         plain_of, models = presets_of(corpus), models_of(corpus, rows)
-        compared_with = Counter(plain_of.values())
-        best = sorted(
-            models,
-            key=lambda preset: (
-                plain_of[preset] is not None,
-                -compared_with[preset],
-                -_mean(models[preset], "bleu"),
-            ),
-        )
-        for preset in best[:number]:
+        for preset in _most_telling(models, plain_of, number):
+            plain = models.get(plain_of[preset])
             shown += models[preset]
-            lines.append(_summary_line(models[preset]))
+            lines.append(_summary_line(models[preset], plain))
     if not lines:
         return []
     headings = [
@@ -62,6 +55,8 @@ def trained_summary():
         "training time (minutes)",
         "test sentences",
         "BLEU",
+        "difference from its plain model",
+        "p-value",
     ]
     return [
         "Translation quality of bundled recipes, with 95 % intervals "
@@ -90,7 +85,36 @@ def models_of(corpus, rows):
     return models
 
 
-def _summary_line(rows):
+def _most_telling(models, plain_of, number):
+    """Chooses presets for the summary; see `trained_summary`."""
+    compared_with = Counter(plain_of.values())
+
+    def order_of_plain(preset):
+        return -compared_with[preset], -_mean(models[preset], "bleu")
+
+    plains = sorted(
+        (preset for preset in models if plain_of[preset] is None),
+        key=order_of_plain,
+    )
+    compared = sorted(
+        (preset for preset in models if plain_of[preset] in plains),
+        key=lambda preset: -_gain(models[preset], models[plain_of[preset]]),
+    )
+    chosen = [*plains, *compared][:number]
+    return [
+        preset
+        for plain in plains
+        for preset in chosen
+        if plain in (preset, plain_of[preset])
+    ]
+
+
+def _gain(rows, plain_rows):
+    """The mean BLEU of a model above that of its plain model."""
+    return _mean(rows, "bleu") - _mean(plain_rows, "bleu")
+
+
+def _summary_line(rows, plain_rows):
     return [
         f"`{rows[-1]['recipe']}`",
         millions(rows[-1]["parameters"]),
@@ -98,6 +122,8 @@ def _summary_line(rows):
         _minutes(rows),
         count(rows[-1]["sentences"]),
         _bleu(rows),
+        f"{_gain(rows, plain_rows):+.1f}" if plain_rows else "",
+        _p_values(rows),
     ]
 
 

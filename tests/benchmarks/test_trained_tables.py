@@ -223,16 +223,39 @@ def test_the_summary_has_at_most_six_lines(results):
         row("transformer_tiny", 1, 80.0, "demo"),
         row("everything_tiny", 1, 90.0, "demo"),
     ]
+    # Both convolutional models gain less than the last ones of the others.
     results([*rows, *demo, row("conv_seq2seq_tiny", 1, 45.0)])
     _, table = trained_summary()
-    shown = re.findall(r"`(.*?)`", table)
-    assert shown == [
+    assert re.findall(r"`(.*?)`", table) == [
         "transformer_tiny.multi30k_en_de",
-        "conv_seq2seq_tiny.multi30k_en_de",
-        "dense_nmt_2_tiny.multi30k_en_de",
-        "dense_nmt_1_tiny.multi30k_en_de",
         "everything_tiny.multi30k_en_de",
+        "role_interaction_onehot_tiny.multi30k_en_de",
+        "role_interaction_softmax_tiny.multi30k_en_de",
+        "conv_seq2seq_tiny.multi30k_en_de",
         "transformer_tiny.demo_de_en",
+    ]
+
+
+def test_the_summary_shows_the_largest_gains_below_their_plain_models(results):
+    results(
+        [
+            row("transformer_tiny", 1, 41.0),
+            row("conv_seq2seq_tiny", 1, 37.7),
+            row("everything_tiny", 1, 39.0, p_value=0.01),
+            row(GATED, 1, 40.6, p_value=0.467),
+            row("role_interaction_softmax_tiny", 1, 40.0, p_value=0.039),
+            row("dense_nmt_2_tiny", 1, 39.4, p_value=0.0001),
+        ]
+    )
+    _, table = trained_summary()
+    lines = [line.split(" | ") for line in table.splitlines()[2:]]
+    shown = [(x[0].split("`")[1].split(".")[0], *x[-2:]) for x in lines]
+    assert [(name, gain, p.rstrip(" |")) for name, gain, p in shown] == [
+        ("transformer_tiny", "", ""),
+        (GATED, "-0.4", "0.4670"),
+        ("role_interaction_softmax_tiny", "-1.0", "0.0390"),
+        ("conv_seq2seq_tiny", "", ""),
+        ("dense_nmt_2_tiny", "+1.7", "0.0001"),
     ]
 
 
