@@ -237,13 +237,7 @@ def _check(options):
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
     if options.hypotheses:
-        others = given_decoding_options(options)
-        others |= _given_among(_NOT_WITH_HYPOTHESES, options)
-        for name in others:
-            raise UserError(
-                f"{option_name(name)} cannot be given with --hypotheses, which "
-                "are translations already."
-            )
+        _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -265,13 +259,18 @@ def _check(options):
         import rouge_score.rouge_scorer  # noqa: F401
 
 
+def _refuse_options_of_translating(options):
+    others = _given_among(_NOT_WITH_HYPOTHESES, options)
+    for name in [*given_decoding_options(options), *others]:
+        raise UserError(
+            f"{option_name(name)} cannot be given with --hypotheses, which are "
+            "translations already."
+        )
+
+
 def _given_among(defaults, options):
-    """Returns those of some options that have not their default."""
-    return {
-        name: options[name]
-        for name, default in defaults.items()
-        if options[name] != default
-    }
+    """Lists the names of those options that do not have their default."""
+    return [name for name in defaults if options[name] != defaults[name]]
 
 
 def _given_scoring(options):

@@ -1,4 +1,4 @@
-"""Runs the compiled searches and the scoring of a model on one batch."""
+"""Searches and scores rows of token ids in batches, with a compiled model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -30,9 +30,10 @@ from keras_deepnmt.translator.invalid_numbers import no_probabilities
 from keras_deepnmt.translator.prepared_shapes import PreparedShapes
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 
-# On two cores two searches of a small model at once take 0.7 of the time of one
-# after the other: the matrices of a step are too small to be shared by cores.
-# More searches would need memory for more caches.
+# The matrices of a small model's step are too small to be shared by cores: with
+# two searches at once `deepnmt translate` of 1,000 sentences takes 9.6 s and not
+# 13.7 s on two cores (`benchmarks/speed/translation_start.py`). More searches
+# would need memory for more caches.
 BATCHES_AT_ONCE = 2
 
 
@@ -43,8 +44,8 @@ class BatchDecoder:
 
     Attributes:
         limits: the limits of a batch.
-        batches_at_once: number of batches to compute in parallel: 1, or 2 if
-            the model is compiled for the cores of one processor.
+        batches_at_once: number of batches to compute in parallel: 2 if the
+            model is compiled and runs on a processor of several cores, else 1.
         num_compilations: number of shapes compiled so far.
     """
 
