@@ -125,7 +125,7 @@ def test_cores_and_memory_limit_the_compilations_at_a_time(
     monkeypatch, cores, free_gibibytes, shapes, expected
 ):
     free_bytes = free_gibibytes * 2**30
-    monkeypatch.setattr(tensorflow_ahead, "_num_cores", lambda: cores)
+    monkeypatch.setattr(tensorflow_ahead, "num_cores", lambda: cores)
     monkeypatch.setattr(tensorflow_ahead, "_free_bytes", lambda: free_bytes)
     assert num_compilations_at_once(shapes, step_bytes=2**30) == expected
 
