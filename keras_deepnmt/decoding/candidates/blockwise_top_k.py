@@ -1,22 +1,20 @@
 """The largest values of long rows, found block by block."""
 
+import math
+
 from keras import ops
 
 from keras_deepnmt.decoding.hypotheses import IMPOSSIBLE
-
-BLOCK_SIZE = 128
-# A row that these blocks divide evenly needs no padding, which costs about as
-# much as the search for the maxima.
-_BLOCK_SIZES = range(64, 257)
 
 
 def blockwise_top_k(x, k):
     """Finds the `k` largest values of each row, as `ops.top_k`, but faster.
 
-    They are in the `k` blocks of about 128 values with the largest maxima: any
-    other block has only values that are at most as large as `k` others. So one
-    pass over the rows computes the maxima, and only `k` blocks of each row are
-    sorted. Of equal values the first one counts, as for `ops.top_k`.
+    They are in the `k` blocks with the largest maxima: any other block has only
+    values that are at most as large as `k` others. So one pass over the rows
+    computes the maxima, and of each row only these and `k` blocks are sorted:
+    with blocks of `sqrt(V / k)` values that is least, `2 sqrt(k V)`. Of equal
+    values the first one counts, as for `ops.top_k`.
 
     Args:
         x: float tensor `(R, V)`, V static.
@@ -31,7 +29,7 @@ def blockwise_top_k(x, k):
     ([[599.0, 598.0]], [[599, 598]])
     """
     size = x.shape[-1]
-    block_size = _block_size(size)
+    block_size = _block_size(size, k)
     num_blocks = -(-size // block_size)
     if num_blocks <= k:
         values, places = ops.top_k(x, k)
@@ -53,7 +51,13 @@ def blockwise_top_k(x, k):
     return values, block * block_size + places % block_size
 
 
-def _block_size(size):
-    """Returns the block size nearest to 128 that divides a row, if any does."""
-    sizes = sorted(_BLOCK_SIZES, key=lambda n: abs(n - BLOCK_SIZE))
-    return next((n for n in sizes if size % n == 0), BLOCK_SIZE)
+def _block_size(size, k):
+    """Returns the block size for rows of a size.
+
+    A size that divides the row is better: padding costs about as much as the
+    search for the maxima.
+    """
+    best = max(1, round(math.sqrt(size / k)))
+    near = range(best // 2 + 1, 2 * best)
+    sizes = sorted(near, key=lambda n: abs(n - best))
+    return next((n for n in sizes if size % n == 0), best)
