@@ -65,8 +65,8 @@ class CompiledFunction:
 
     def _traced(self, arrays, options):
         """Returns what was traced for a call, and the arrays that it takes."""
-        structure = arrays
-        arrays = [np.asarray(array) for array in _given(arrays)]
+        structure = keras.tree.map_structure(_as_array, arrays)
+        arrays = _given(structure)
         numbers = _tensor_values(options)
         key = (
             str(keras.tree.map_structure(_shape_and_type, structure)),
@@ -197,8 +197,16 @@ def _given(nests):
     return [x for x in keras.tree.flatten(nests) if x is not None]
 
 
+def _as_array(x):
+    """Returns what has a shape; a tensor stays where it is."""
+    is_kept = x is None or keras.ops.is_tensor(x)
+    return x if is_kept else np.asarray(x)
+
+
 def _shape_and_type(x):
-    return None if x is None else (np.shape(x), str(np.asarray(x).dtype))
+    if x is None:
+        return None
+    return tuple(x.shape), keras.backend.standardize_dtype(x.dtype)
 
 
 def _tensor_values(options):
@@ -266,9 +274,9 @@ def compile_for(model, function, jit_compile=True):
             exported model, and JAX compiles nothing.
 
     Returns:
-        A `CompiledFunction`. It takes nests of NumPy arrays, or `None` in
-        place of an array, and the options, and returns NumPy arrays in the
-        structure that `function` returns.
+        A `CompiledFunction`. It takes nests of arrays or tensors, or `None` in
+        place of one, and the options, and returns NumPy arrays in the structure
+        that `function` returns.
 
     Example:
     >>> from keras_deepnmt.decoding import beam_search

@@ -108,6 +108,7 @@ class _RestrictedSearch:
     def __init__(self, stages, candidate_ids):
         self._stages = stages
         self._candidate_ids = ops.cast(candidate_ids, "int32")
+        self.take = stages.take
         self.advance = stages.advance
         self.is_live = stages.is_live
 

@@ -130,21 +130,18 @@ class StagedSearch:
         taken = np.arange(len(source_ids))
         # Only if the model computes NaN do sentences go on at the end. A stage
         # may also end before its length.
-        while len(rows) and carried["state"]["step"] < max_length:
-            carried = keras.tree.map_structure(
-                keras.ops.convert_to_numpy, carried
-            )
+        while len(rows) and int(carried["state"]["step"]) < max_length:
             length = next_stage(length, max_length)
             half = -(-len(source_ids) // 2)
             # Not fewer than half of them, which would need more programs.
             numbers = stage_rows or [len(source_ids), half]
             number = min(n for n in numbers if len(rows) <= n <= len(taken))
             places = _filled(rows, len(taken), number)
-            carried = _take_sentences(carried, places, len(taken))
             taken = taken[places]
             # Only the shape of the sources is used, for the report.
             outputs, is_live, carried = self._next.tensors(
                 source_ids[taken],
+                places.astype("int32"),
                 carried,
                 candidate_ids,
                 _largest_below(stage_rows, number),
@@ -239,9 +236,18 @@ def _run_first_stage(
 
 
 def _run_next_stage(
-    model, source_ids, carried, candidate_ids, most_live, *, options, length
+    model,
+    source_ids,
+    places,
+    carried,
+    candidate_ids,
+    most_live,
+    *,
+    options,
+    length,
 ):
     stages = search_stages(model, options, candidate_ids)
+    carried = stages.take(carried, places)
     carried = stages.advance(carried, length, most_live)
     return stages.outputs(carried), stages.is_live(carried), carried
 
@@ -255,23 +261,6 @@ def _filled(rows, num_rows, number):
     """Adds rows that are over until there are `number`."""
     others = np.setdiff1d(np.arange(num_rows), rows)
     return np.concatenate([rows, others[: number - len(rows)]])
-
-
-def _take_sentences(carried, places, num_sentences):
-    """Takes sentences of nests of arrays whose first axis is theirs.
-
-    Each sentence has the same number of rows, one after another.
-    """
-
-    def take(x):
-        if not x.ndim:
-            return x
-        # No -1 as a length, which an array without elements leaves open.
-        rows = len(x) // num_sentences
-        by_sentence = x.reshape(num_sentences, rows, *x.shape[1:])
-        return by_sentence[places].reshape(len(places) * rows, *x.shape[1:])
-
-    return keras.tree.map_structure(take, carried)
 
 
 def _with_length(outputs, length):

@@ -11,9 +11,9 @@ from keras_deepnmt.decoding import (
     staged_search,
 )
 from keras_deepnmt.decoding.caches import make_longer
+from keras_deepnmt.decoding.search_by_options import search_stages
 from keras_deepnmt.decoding.staged_search import (
     StagedSearch,
-    _take_sentences,
     first_stage,
     next_stage,
 )
@@ -196,11 +196,35 @@ def test_a_model_of_nan_comes_to_an_end(num_beams):
     assert not np.isfinite(found["scores"][found["ids"].any(-1)]).any()
 
 
-def test_sentences_are_taken_from_arrays_without_elements():
-    carried = {"ids": np.arange(12).reshape(6, 2), "none": np.zeros((6, 0, 2))}
-    taken = _take_sentences(carried, np.array([2, 0]), 3)
+def test_sentences_are_taken_from_arrays_without_elements(model):
+    carried = {
+        "limits": np.array([7, 8, 9]),
+        "state": {"step": np.array(5), "none": np.zeros((6, 0, 2))},
+        "ids": np.arange(12).reshape(6, 2),
+    }
+    carried = keras.tree.map_structure(keras.ops.convert_to_tensor, carried)
+    stages = search_stages(model, OPTIONS.updated(num_beams=2))
+    taken = stages.take(carried, np.array([2, 0]))
+    taken = keras.tree.map_structure(keras.ops.convert_to_numpy, taken)
+    assert taken["limits"].tolist() == [9, 7]
+    assert taken["state"]["step"] == 5
     assert taken["ids"].tolist() == [[8, 9], [10, 11], [0, 1], [2, 3]]
-    assert taken["none"].shape == (4, 0, 2)
+    assert taken["state"]["none"].shape == (4, 0, 2)
+
+
+def test_only_results_leave_the_device(model, monkeypatch):
+    sizes, convert = [], keras.ops.convert_to_numpy
+
+    def record(x):
+        sizes.append(np.size(convert(x)))
+        return convert(x)
+
+    monkeypatch.setattr(keras.ops, "convert_to_numpy", record)
+    staged = StagedSearch(model)
+    found = staged(sources(), options=OPTIONS, max_length=MAX_LENGTH)
+    assert staged.num_compilations == 2
+    # Not the caches, which are many times as large.
+    assert max(sizes) <= found["ids"].size
 
 
 def test_stages_end_at_the_maximum_length():

@@ -1,5 +1,6 @@
 """What all searches share: their start, their steps, their end."""
 
+import keras
 from keras import ops
 
 from keras_deepnmt.decoding.caches import (
@@ -136,6 +137,30 @@ class SearchStages:
                 self._model.target_vocabulary_size,
             )
         return carried
+
+    def take(self, carried, places):
+        """Takes some sentences, in another order.
+
+        Args:
+            carried: what `begin` or `advance` returned.
+            places: int tensor `(B',)`, the numbers of the sentences.
+
+        Returns:
+            What is carried of them.
+        """
+        num_sentences = carried["limits"].shape[0] // self._num_limits
+
+        def take(x):
+            if not len(x.shape):
+                return x
+            rows, *others = x.shape
+            # No -1 as a length, which an array without elements leaves open.
+            each = rows // num_sentences
+            by_sentence = ops.reshape(x, (num_sentences, each, *others))
+            taken = ops.take(by_sentence, places, axis=0)
+            return ops.reshape(taken, (places.shape[0] * each, *others))
+
+        return keras.tree.map_structure(take, carried)
 
     def advance(self, carried, length=None, most_live=0):
         """Goes on until few sentences go on, or there is no more room.
