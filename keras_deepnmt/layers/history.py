@@ -1,9 +1,10 @@
 """Histories: caches with a slot for each position of each hypothesis.
 
-The K hypotheses of a sentence share a history `(B, N, M K, H)`. Slot `m K + k`
-holds position m of the hypothesis that was number k at that step. What is
-written stays where it is, also when a search keeps other hypotheses than those
-that were there: it only has to remember the slots of each hypothesis.
+The K hypotheses of a sentence share a history, whose axis 2 has M K slots. Slot
+`m K + k` holds position m of the hypothesis that was number k at that step.
+What is written stays where it is, also when a search keeps other hypotheses
+than those that were there: it only has to remember the slots of each
+hypothesis.
 """
 
 import contextlib
@@ -29,8 +30,8 @@ def write_history(history, new, position):
     """Writes the K slots of a position.
 
     Args:
-        history: float tensor `(B, N, M*K, H)`.
-        new: float tensor `(B, N, K, H)`.
+        history: float tensor `(B, N, M*K, ...)`.
+        new: float tensor `(B, N, K, ...)`.
         position: int scalar tensor.
 
     Returns:
@@ -40,15 +41,18 @@ def write_history(history, new, position):
     if _writes_slices():
         # In place in a compiled loop.
         first = ops.cast(position, "int32") * num_beams
-        return ops.slice_update(history, (0, 0, first, 0), new)
+        places = (0, 0, first, *(0 for _ in history.shape[3:]))
+        return ops.slice_update(history, places, new)
     # A plain TensorFlow graph, as of an exported model, has no such operation.
-    batch_size, num_heads, num_slots, width = ops.shape(history)
-    first_rows = ops.arange(batch_size * num_heads, dtype="int32") * num_slots
+    batch_size, width, num_slots, *others = ops.shape(history)
+    first_rows = ops.arange(batch_size * width, dtype="int32") * num_slots
     slots = ops.cast(position, "int32") * num_beams
     slots = slots + ops.arange(num_beams, dtype="int32")
     rows = ops.reshape(first_rows[:, None] + slots, (-1, 1))
     written = ops.scatter_update(
-        ops.reshape(history, (-1, width)), rows, ops.reshape(new, (-1, width))
+        ops.reshape(history, (-1, *others)),
+        rows,
+        ops.reshape(new, (-1, *others)),
     )
     return ops.reshape(written, ops.shape(history))
 

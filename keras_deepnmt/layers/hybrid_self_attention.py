@@ -196,9 +196,9 @@ class HybridSelfAttention(MultiHeadAttention):
         }
         return [mask for branch in self.branches for mask in masks[branch]]
 
-    def _attend(self, queries, keys, values, allowed, training):
-        logits = self._compute_logits(queries, keys)  # (B, N, T, S)
-        weights = [self._softmax(logits, mask) for mask in allowed]  # Eq. 8, 10
+    def _attend(self, logits, values, allowed, training):
+        # logits (B, N, T, S), Eq. 8, 10
+        weights = [self._softmax(logits, mask) for mask in allowed]
         dropped = [self.dropout_layer(a, training=training) for a in weights]
         if self.fusion == "sum":
             # One product with V for all: sum_i (A_i V) = (sum_i A_i) V.

@@ -72,9 +72,9 @@ class MultiHeadAttention(keras.layers.Layer):
             may attend. `None` allows all positions. With `cache_index`:
             `(B, K, M*K)`, and `None` allows each hypothesis its own slots.
         use_causal_mask: bool. Whether position t attends only to s <= t.
-        cache: dict `{"key", "value"}`. With `cache_index`: `(B, N, M*K, H)`
-            tensors from `init_cache`, into which this step is written. Without
-            `cache_index`: `(B, N, S, H)` tensors from `static_cache`.
+        cache: dict `{"key", "value"}`. With `cache_index`: tensors from
+            `init_cache`, into which this step is written. Without
+            `cache_index`: tensors from `static_cache`.
         cache_index: int scalar tensor. Position of this decoding step.
         return_attention_scores: bool. Whether to return the weights as well.
         training: bool. Whether dropout is active.
@@ -194,13 +194,13 @@ class MultiHeadAttention(keras.layers.Layer):
             allowed = self._make_mask(
                 attention_mask, use_causal_mask, distances
             )
-            context, scores = self._attend(
-                queries, keys, values, allowed, training
-            )
+            logits = self._compute_logits(queries, keys)
+            context, scores = self._attend(logits, values, allowed, training)
         elif cache_index is None:
             allowed = self._make_mask(attention_mask, False, None)
+            logits = self._compute_cached_logits(queries, cache["key"])
             context, scores = self._attend(
-                queries, cache["key"], cache["value"], allowed, training
+                logits, cache["value"], allowed, training
             )
         else:
             cache = self._write_cache(cache, key, value, cache_index)
@@ -229,15 +229,17 @@ class MultiHeadAttention(keras.layers.Layer):
                 sentence.
 
         Returns:
-            Dict of zeros `{"key", "value"}`, each `(B, N, M*K, H)`.
+            Dict of zeros: `"key"` `(B, N H, M*K)`, `"value"` `(B, N, M*K, H)`.
         """
         num_slots = max_length * num_beams
-        shape = (batch_size, self.num_heads, num_slots, self.head_dim)
-        # Not one tensor for both: TensorFlow would name its copies at random,
-        # and what was compiled before would not be found again.
+        width = self.num_heads * self.head_dim
+        shapes = {
+            "key": (batch_size, width, num_slots),
+            "value": (batch_size, self.num_heads, num_slots, self.head_dim),
+        }
         return {
             name: ops.zeros(shape, dtype=self.compute_dtype)
-            for name in ("key", "value")
+            for name, shape in shapes.items()
         }
 
     def static_cache(self, value, key=None):
@@ -248,24 +250,29 @@ class MultiHeadAttention(keras.layers.Layer):
             key: float tensor `(B, S, D)`. Defaults to `value`.
 
         Returns:
-            Dict `{"key", "value"}`, each `(B, N, S, H)`.
+            Dict: `"key"` `(B, N H, S)`, `"value"` `(B, N, S, H)`.
         """
-        key = value if key is None else key
+        return self._cached(value if key is None else key, value)
+
+    def _cached(self, key, value):
+        """Projects what a cache keeps: `(B, N H, S)` and `(B, N, S, H)`.
+
+        A product with the keys of a step's few queries is faster with the
+        positions of a head's keys side by side: a step of a model of width 128
+        takes about a tenth less time.
+        """
+        keys = apply_to_rows(self.key_projection, key)
         return {
-            "key": self._project(self.key_projection, key),
+            "key": ops.transpose(keys, (0, 2, 1)),
             "value": self._project(self.value_projection, value),
         }
 
     def _write_cache(self, cache, key, value, cache_index):
         key = _beams_as_queries(key, cache["key"])  # (B, K, D)
         value = _beams_as_queries(value, cache["value"])
-        new = {
-            "key": self._project(self.key_projection, key),  # (B, N, K, H)
-            "value": self._project(self.value_projection, value),
-        }
         return {
             name: write_history(cache[name], x, cache_index)
-            for name, x in new.items()
+            for name, x in self._cached(key, value).items()
         }
 
     def _attend_to_history(
@@ -294,7 +301,8 @@ class MultiHeadAttention(keras.layers.Layer):
         num_slots = ops.shape(keys)[2]
         distances = history_distances(num_beams, num_slots, cache_index)
         allowed = self._make_mask(mask, True, distances)
-        context, scores = self._attend(queries, keys, values, allowed, training)
+        logits = self._compute_cached_logits(queries, keys)
+        context, scores = self._attend(logits, values, allowed, training)
         if needs_scores:
             # Zeros for the empty slots, which nothing attends to.
             empty = ops.shape(cache["key"])[2] - num_slots
@@ -308,8 +316,8 @@ class MultiHeadAttention(keras.layers.Layer):
             attention_mask = merge_attention_masks(attention_mask, causal)
         return None if attention_mask is None else attention_mask[:, None]
 
-    def _attend(self, queries, keys, values, allowed, training):
-        weights = self._softmax(self._compute_logits(queries, keys), allowed)
+    def _attend(self, logits, values, allowed, training):
+        weights = self._softmax(logits, allowed)
         record(self, "weights", weights)  # (B, N, T, S)
         dropped = self.dropout_layer(weights, training=training)
         return self._apply_weights(dropped, values), weights
@@ -317,6 +325,14 @@ class MultiHeadAttention(keras.layers.Layer):
     def _compute_logits(self, queries, keys):
         scale = self.head_dim**-0.5
         logits = ops.einsum("bnth,bnsh->bnts", queries * scale, keys)
+        return ops.cast(logits, "float32")
+
+    def _compute_cached_logits(self, queries, keys):
+        """The same, for keys `(B, N H, S)` of a cache."""
+        num_keys = ops.shape(keys)[2]
+        shape = (-1, self.num_heads, self.head_dim, num_keys)
+        scaled = queries * self.head_dim**-0.5
+        logits = ops.matmul(scaled, ops.reshape(keys, shape))
         return ops.cast(logits, "float32")
 
     def _softmax(self, logits, allowed):

@@ -143,7 +143,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
             memory: float tensor `(B, S, D)`.
 
         Returns:
-            Dict `{"key", "value"}`, each `(B, N, S, H)`.
+            As `MultiHeadAttention.static_cache`.
         """
         return self.cross_attention.static_cache(memory)
 
