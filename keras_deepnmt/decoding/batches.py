@@ -33,16 +33,17 @@ def padded_length(length: int, largest: int | None = None) -> int:
 def padded_rows(rows: int, largest: int) -> int:
     """Rounds a number of rows up to one of a few, at most `largest`.
 
-    These are 1, 4, 16, 64 and so on, and `largest`.
+    These are 1, 4, 16, 64 and so on, `largest`, and its half, rounded up.
 
     Example:
-    >>> [padded_rows(rows, 32) for rows in (1, 2, 5, 17, 32)]
-    [1, 4, 16, 32, 32]
+    >>> [padded_rows(rows, 100) for rows in (1, 2, 5, 17, 51, 65)]
+    [1, 4, 16, 50, 64, 100]
     """
     padded = 1
     while padded < rows:
         padded *= 4
-    return min(padded, largest)
+    half = -(-largest // 2)
+    return min(n for n in (padded, half, largest) if n >= rows)
 
 
 def most_rows(tokens_of_row: int, batch_size: int, batch_tokens: int) -> int:

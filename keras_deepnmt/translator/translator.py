@@ -46,10 +46,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     """Translates and scores text with a model.
 
     Sentences are sorted by length and computed in batches of few sizes and
-    lengths, since each shape is compiled once: 1, 4, 16, ... rows or a full
-    batch. Another length penalty or offset needs no compilation. Results are in
-    the order of the input. Weights are read at each call: a translator made
-    before training translates with the weights that training has reached.
+    lengths, since each shape is compiled once: 1, 4, 16, ... rows, a half or a
+    full batch. Another length penalty or offset needs no compilation. Results
+    are in the order of the input. Weights are read at each call: a translator
+    made before training translates with the weights that training has reached.
 
     Args:
         model: a model of this package.

@@ -4,6 +4,7 @@
 * no program is compiled twice
 * progress is told by the caller's thread, in the order of the batches
 * only a compiled model on a processor of several cores computes some at once
+* a single batch of a small model is divided among the cores
 """
 
 import threading
@@ -29,6 +30,8 @@ def make_texts(number):
 
 
 TEXTS = make_texts(70)
+# Of one padded length: they are one batch.
+SHORT_TEXTS = [" ".join(text.split()[:2]) for text in TEXTS]
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +115,36 @@ def test_two_at_once_on_several_cores(
     model = ToyModel(size, size, max_length=40)
     translator = Translator(model, tokenizer, tokenizer, compiled=compiled)
     assert translator._decoder.batches_at_once == expected
+
+
+@pytest.mark.parametrize("number", [1, 2, 9, 31, 32])
+def test_a_single_batch_is_divided_among_the_cores(make, monkeypatch, number):
+    def batches(cores, few_weights=1_000_000):
+        monkeypatch.setattr(batch_decoder, "num_cores", lambda: cores)
+        monkeypatch.setattr(batch_decoder, "_FEW_WEIGHTS", few_weights)
+        told = []
+        found = make(2, batch_size=32).translate_nbest(
+            SHORT_TEXTS[:number], 2, on_progress=told.append
+        )
+        return found, told
+
+    whole, told = batches(cores=1)
+    assert told == [number]
+    # The matrices of a large model are large enough for several cores.
+    assert batches(cores=8, few_weights=0) == (whole, told)
+    parts, told = batches(cores=8)
+    for found, expected in zip(parts, whole, strict=True):
+        # Rows of another number may be rounded differently.
+        assert [x.ids for x in found] == [x.ids for x in expected]
+        scores = pytest.approx([x.score for x in expected], rel=1e-5)
+        assert [x.score for x in found] == scores
+    assert sum(told) == number
+    assert len(told) == min(number, 2)
+    assert max(told) <= 16
+
+
+def test_sentences_of_two_batches_are_not_divided_further(make, monkeypatch):
+    monkeypatch.setattr(batch_decoder, "num_cores", lambda: 8)
+    told = []
+    make(2, batch_size=32).translate(SHORT_TEXTS[:40], on_progress=told.append)
+    assert told == [32, 8]
