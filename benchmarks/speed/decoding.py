@@ -8,7 +8,8 @@ r"""Speed of translation, compared with CTranslate2, Hugging Face and JoeyNMT.
     python benchmarks/speed/decoding.py --engines ENGINES/bin/python --latency
 
 The engines are timed in turns, each in its own process on all cores. Ours is
-the search compiled by XLA; CTranslate2 computes in float32 and in int8; Hugging
+the translator, compiled by XLA, which turns text into tokens and back in that
+time, the others not; CTranslate2 computes in float32 and in int8; Hugging
 Face is `generate` of the Marian model. With `--old PATH`, another checkout of
 this repository takes part.
 
@@ -20,8 +21,7 @@ ordinary token.
 Second command: a trained run of a plain Transformer and its real lengths. The
 sentences of FILE are sorted by length and translated in batches, with 4 beams.
 All engines stop a sentence as soon as 4 hypotheses have finished, and divide
-its sum of log-probabilities by its length to the power of 0.6. Ours also turns
-text into tokens and back in that time.
+its sum of log-probabilities by its length to the power of 0.6.
 
 Third command: our search alone, with different numbers of steps. The time of a
 step should grow by that of attention alone. Fourth command: seconds from the

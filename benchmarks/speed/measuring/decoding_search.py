@@ -77,100 +77,77 @@ def read_run(folder, run, text):
     (folder / "text.json").write_text(json.dumps(found))
 
 
+class WordTokenizer:
+    """Turns text whose words are numbers into these numbers, and back."""
+
+    def __init__(self, vocabulary_size):
+        self.vocabulary_size = vocabulary_size
+
+    def encode(self, texts):
+        return [np.array(text.split(), "int32") for text in texts]
+
+    def decode(self, ids):
+        return [" ".join(map(str, _without_end(row))) for row in ids]
+
+
+def random_translator(folder, is_compiled):
+    """Returns the translator of a random model, whose words are numbers."""
+    from keras_deepnmt.translator.translator import Translator
+
+    model = _transformer(json.loads((folder / "model.json").read_text()))
+    model.load_weights(folder / "model.weights.h5")
+    tokenizer = WordTokenizer(model.target_vocabulary_size)
+    return Translator(model, tokenizer, tokenizer, compiled=is_compiled)
+
+
+def trained_translator(folder, is_compiled):
+    """Returns the translator of a run."""
+    from keras_deepnmt.translator.translator import Translator
+
+    text = json.loads((folder / "text.json").read_text())
+    return Translator.load(text["run"], compiled=is_compiled)
+
+
 class Search:
-    """The search for translations of a fixed length."""
+    """The translator of a model."""
 
-    def __init__(self, folder, is_compiled):
-        self.model = _transformer(
-            json.loads((folder / "model.json").read_text())
-        )
-        self.model.load_weights(folder / "model.weights.h5")
-        self.is_compiled = is_compiled
+    def __init__(self, translator):
+        self.translator = translator
+        self.model = translator.model
 
     def prepare(self, case):
         """Sets the case that `translate` translates."""
-        from keras_deepnmt.decoding import (
-            SearchOptions,
-            beam_search,
-            compile_for,
-            greedy_search,
-        )
-
-        # The end token is the last of the steps.
-        self.options = SearchOptions(
-            num_beams=case["num_beams"],
-            length_penalty=0.0,
-            min_length=case["steps"] - 1,
-            max_length_ratio=0.0,
-            max_extra_tokens=case["steps"],
-        )
-        self.search = compile_for(
-            self.model,
-            beam_search if case["num_beams"] > 1 else greedy_search,
-            self.is_compiled,
-        )
-        sources, size = case["sources"], case["batch_size"]
-        self.batches = [
-            np.array(sources[start : start + size], "int32")
-            for start in range(0, len(sources), size)
-        ]
-        self.steps = case["steps"]
-
-    def translate(self):
-        """Translates; returns hypotheses and sums of log-probabilities."""
-        hypotheses, log_probs = [], []
-        for source_ids in self.batches:
-            found = self.search(
-                source_ids, max_length=self.steps, options=self.options
-            )
-            ids, values = found["ids"], found["log_probs"]
-            if ids.ndim == 2:  # greedy search
-                ids, values = ids[:, None], values[:, None]
-            hypotheses += [
-                [_without_end(row) for row in rows] for rows in ids.tolist()
-            ]
-            log_probs += values[:, 0].tolist()
-        return {
-            "ids": [rows[0] for rows in hypotheses],
-            "hypotheses": hypotheses,
-            "log_probs": log_probs,
-        }
-
-
-class RunSearch:
-    """The translator of a run."""
-
-    def __init__(self, folder, is_compiled):
-        from keras_deepnmt.translator.translator import Translator
-
-        text = json.loads((folder / "text.json").read_text())
-        self.translator = Translator.load(text["run"], compiled=is_compiled)
-        self.model = self.translator.model
-
-    def prepare(self, case):
-        """Sets the case that `translate` translates."""
-        # What the other engines do: see `decoding_engines.py`.
-        for name, value in {
+        self.num_hypotheses = 1
+        options = {
             "num_beams": case["num_beams"],
             "length_penalty": case["length_penalty"],
-            "length_offset": 0.0,
-            "patience": 1.0,
             "batch_size": case["batch_size"],
-        }.items():
+        }
+        if case["steps"]:
+            self.num_hypotheses = case["num_beams"]
+            # The end token is the last of the steps.
+            options |= {
+                "min_length": case["steps"] - 1,
+                "max_length_ratio": 0.0,
+                "max_extra_tokens": case["steps"],
+            }
+        else:
+            # What the other engines do: see `decoding_engines.py`.
+            options |= {"length_offset": 0.0, "patience": 1.0}
+        for name, value in options.items():
             setattr(self.translator, name, value)
-        self.lines = case["lines"]
+        self.lines = case.get("lines") or [
+            " ".join(map(str, _without_end(row))) for row in case["sources"]
+        ]
 
     def translate(self):
         """Translates; returns hypotheses and sums of log-probabilities."""
-        found = [
-            hypotheses[0]
-            for hypotheses in self.translator.translate_nbest(self.lines, 1)
-        ]
-        rows = [_without_end(each.ids) for each in found]
+        found = self.translator.translate_nbest(self.lines, self.num_hypotheses)
+        rows = [[_without_end(one.ids) for one in nbest] for nbest in found]
         return {
-            "ids": rows,
-            "hypotheses": [[row] for row in rows],
-            "log_probs": [each.log_prob for each in found],
+            "ids": [each[0] for each in rows],
+            "hypotheses": rows,
+            "log_probs": [nbest[0].log_prob for nbest in found],
         }
 
 
@@ -245,8 +222,9 @@ def main(folder, task, *arguments):
     if task == "read":
         read_run(folder, *arguments)
         return
-    kind = RunSearch if (folder / "text.json").exists() else Search
-    search = kind(folder, WAYS[task])
+    is_trained = (folder / "text.json").exists()
+    translator = trained_translator if is_trained else random_translator
+    search = Search(translator(folder, WAYS[task]))
     if arguments:
         search.prepare(json.loads(*arguments))
         search.translate()
