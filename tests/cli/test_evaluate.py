@@ -219,12 +219,22 @@ def test_several_references_are_those_of_sacrebleu(deepnmt, files):
         "reference",
         "other",
     ]
-    words += ["--metrics", "bleu", "--resamples", "10", "--rouge"]
-    scores, _, _, rouge = tables(deepnmt("evaluate", *words))
+    words += ["--metrics", "bleu", "--resamples", "10"]
+    scores, *_ = tables(deepnmt("evaluate", *words))
     for row, lines in zip(scores, (BAD, GOOD), strict=True):
         expected = BLEU().corpus_score(lines, [REFERENCES, other])
         assert row[2] == f"{expected.score:.2f}"
         assert "nrefs:2" in row[4]
+
+
+def test_rouge_is_that_of_the_best_reference(deepnmt, files):
+    pytest.importorskip("rouge_score", reason="needs the extra [rouge]")
+    other = ["one dog", "a cat sleeps", "the home", "the bird sings loudly"]
+    (files / "other").write_text("".join(f"{line}\n" for line in other))
+    words = ["--hypotheses", "bad", "good"]
+    words += ["--references", "reference", "other", "--metrics", "bleu"]
+    words += ["--resamples", "10", "--rouge"]
+    *_, rouge = tables(deepnmt("evaluate", *words))
     found = rouge_scores(GOOD, list(zip(REFERENCES, other, strict=True)))
     assert rouge[0] == ["system", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
     assert rouge[2] == ["good", *(f"{value:.2f}" for value in found.values())]
