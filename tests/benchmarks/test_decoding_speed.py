@@ -13,7 +13,11 @@ from benchmarks.shared.worker_process import worker_environment
 from benchmarks.speed import decoding
 from benchmarks.speed.measuring import decoding_rows
 from benchmarks.speed.measuring.decoding_cases import random_case
-from benchmarks.speed.measuring.decoding_search import Search, score
+from benchmarks.speed.measuring.decoding_search import (
+    Search,
+    random_translator,
+    score,
+)
 from benchmarks.speed.measuring.decoding_weights import (
     MAX_LENGTH,
     plain_sizes,
@@ -34,7 +38,13 @@ SIZES = {
     "num_decoder_layers": 1,
 }
 SOURCES = [[5, 9, 7, 3], [11, 6, 8, 3], [21, 4, 5, 3]]
-CASE = {"sources": SOURCES, "batch_size": 2, "num_beams": 2, "steps": 4}
+CASE = {
+    "sources": SOURCES,
+    "batch_size": 2,
+    "num_beams": 2,
+    "steps": 4,
+    "length_penalty": 0.0,
+}
 
 
 def tiny_model(**changes):
@@ -56,7 +66,7 @@ def folder(tmp_path_factory, model):
 
 @pytest.fixture(scope="module")
 def search(folder):
-    search = Search(folder, is_compiled=False)
+    search = Search(random_translator(folder, is_compiled=False))
     search.prepare(CASE)
     return search
 
@@ -123,7 +133,7 @@ def test_our_translations_have_the_steps_of_the_case(translated):
 
 
 def test_greedy_search_takes_part_too(folder):
-    search = Search(folder, is_compiled=False)
+    search = Search(random_translator(folder, is_compiled=False))
     search.prepare({**CASE, "num_beams": 1})
     found = search.translate()
     assert [len(rows) for rows in found["hypotheses"]] == [1] * 3
