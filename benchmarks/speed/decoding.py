@@ -8,10 +8,10 @@ r"""Speed of translation, compared with CTranslate2, Hugging Face and JoeyNMT.
     python benchmarks/speed/decoding.py --engines ENGINES/bin/python --latency
 
 The engines are timed in turns, each in its own process on all cores. Ours is
-the translator, compiled by XLA, which turns text into tokens and back in that
-time, the others not; CTranslate2 computes in float32 and in int8; Hugging
-Face is `generate` of the Marian model. With `--old PATH`, another checkout of
-this repository takes part.
+the translator, compiled by XLA; it also turns text into tokens and back in that
+time, which the others do not. CTranslate2 computes in float32 and in int8,
+Hugging Face is `generate` of the Marian model. With `--old PATH`, another
+checkout of this repository takes part.
 
 First command: a Transformer with random weights, after random sources of 24
 tokens and the end token. All engines do equal work: every translation has the
@@ -23,8 +23,8 @@ sentences of FILE are sorted by length and translated in batches, with 4 beams.
 All engines stop a sentence as soon as 4 hypotheses have finished, and divide
 its sum of log-probabilities by its length to the power of 0.6.
 
-Third command: our search alone, with different numbers of steps. The time of a
-step should grow by that of attention alone. Fourth command: seconds from the
+Third command: our translator alone, with different numbers of steps. The time
+of a step should grow by that of attention alone. Fourth command: seconds from the
 start of a process to the end of its first translation, one sentence with 4
 beams, with what it imports, loads and compiles. The first round is not counted,
 since it reads the files into memory.

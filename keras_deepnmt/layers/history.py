@@ -30,8 +30,8 @@ def write_history(history, new, position):
     """Writes the K slots of a position.
 
     Args:
-        history: float tensor `(B, N, M*K, ...)`.
-        new: float tensor `(B, N, K, ...)`.
+        history: float tensor `(B, N, M*K, H)` or `(B, D, M*K)`.
+        new: float tensor `(B, N, K, H)` or `(B, D, K)`.
         position: int scalar tensor.
 
     Returns:

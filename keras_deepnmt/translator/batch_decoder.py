@@ -37,8 +37,7 @@ from keras_deepnmt.translator.results import Hypothesis, TargetScore
 # would need memory for more caches.
 BATCHES_AT_ONCE = 2
 # A model of fewer weights translates a single batch faster in two parts at
-# once: 32 sentences 1.4 times as fast with 1.6 million weights, 1.2 times with
-# 7 million, but 0.95 times with 37 million.
+# once: the tiny one of `benchmarks/speed/decoding.py` does, the base one not.
 _FEW_WEIGHTS = 20_000_000
 
 
