@@ -24,10 +24,11 @@ All engines stop a sentence as soon as 4 hypotheses have finished, and divide
 its sum of log-probabilities by its length to the power of 0.6.
 
 Third command: our translator alone, with different numbers of steps. The time
-of a step should grow by that of attention alone. Fourth command: seconds from the
-start of a process to the end of its first translation, one sentence with 4
-beams, with what it imports, loads and compiles. The first round is not counted,
-since it reads the files into memory.
+of a step should grow by that of attention alone.
+
+Fourth command: seconds from the start of a process to the end of its first
+translation, one sentence with 4 beams, with what it imports, loads and
+compiles. The first round is not counted, since it reads the files into memory.
 
 CTranslate2 and Marian get our weights. Before anything is timed, they score our
 best translations; the script stops if the sums of log-probabilities differ from
