@@ -7,6 +7,7 @@ from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.searches.beam import BeamSearch
 from keras_deepnmt.decoding.searches.greedy import GreedySearch
 from keras_deepnmt.decoding.searches.sampling import SampleSearch
+from keras_deepnmt.models.projected_model import prepare_projection
 from keras_deepnmt.models.restricted_vocabulary import restrict_vocabulary
 
 
@@ -58,7 +59,7 @@ def search(
     TensorShape([3, 1, 9])
     """
     options = (options or SearchOptions()).updated(**search_options)
-    chosen = search_stages(model, options, candidate_ids)
+    chosen = search_stages(model, options, candidate_ids, source_ids.shape[0])
     max_length = loop_length(model, max_length)
     carried = chosen.begin(
         source_ids,
@@ -70,19 +71,22 @@ def search(
     return chosen.outputs(chosen.advance(carried))
 
 
-def search_stages(model, options, candidate_ids=None):
+def search_stages(model, options, candidate_ids=None, num_sentences=None):
     """Returns the stages of the search that options ask for.
 
     Args:
         model: a model of this package.
         options: `SearchOptions`.
         candidate_ids: as in `search`.
+        num_sentences: int. The sentences of a batch, or `None` if their number
+            is not known.
 
     Returns:
         `SearchStages`.
     """
     if candidate_ids is None:
-        return _stages(model, options)
+        num_states = num_sentences and num_sentences * options.num_beams
+        return _stages(prepare_projection(model, num_states), options)
     restricted = restrict_vocabulary(model, candidate_ids)
     stages = _stages(restricted, options, candidate_ids)
     return _RestrictedSearch(stages, candidate_ids)

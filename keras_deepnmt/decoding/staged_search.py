@@ -222,7 +222,8 @@ def _run_first_stage(
     length,
     max_length,
 ):
-    stages = search_stages(model, options, candidate_ids)
+    num_sentences = source_ids.shape[0]
+    stages = search_stages(model, options, candidate_ids, num_sentences)
     begun = stages.begin(
         source_ids,
         max_length,
@@ -246,7 +247,8 @@ def _run_next_stage(
     options,
     length,
 ):
-    stages = search_stages(model, options, candidate_ids)
+    num_sentences = places.shape[0]
+    stages = search_stages(model, options, candidate_ids, num_sentences)
     carried = stages.take(carried, places)
     carried = stages.advance(carried, length, most_live)
     return stages.outputs(carried), stages.is_live(carried), carried

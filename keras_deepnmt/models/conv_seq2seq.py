@@ -218,15 +218,19 @@ class ConvSeq2Seq(Seq2Seq):
         """Projects the decoder's output `(..., E)` to logits `(..., V)`."""
         return self.output_projection(self.output_dropout(states))
 
+    def repeated_projection(self, num_states):
+        # The kernel is normalized here, and not by each call.
+        layer = self.output_projection
+        bias = layer.bias if layer.use_bias else None
+        return _projection(layer.kernel, bias, layer.compute_dtype)
+
     def projection_to(self, target_ids):
         layer = self.output_projection
         kernel = keras.ops.take(layer.kernel, target_ids, axis=1)
-        kernel = keras.ops.cast(kernel, layer.compute_dtype)  # (E, W)
-        if not layer.use_bias:
-            return lambda states: keras.ops.matmul(states, kernel)
-        bias = keras.ops.take(layer.bias, target_ids)
-        bias = keras.ops.cast(bias, layer.compute_dtype)
-        return lambda states: keras.ops.matmul(states, kernel) + bias
+        bias = (
+            keras.ops.take(layer.bias, target_ids) if layer.use_bias else None
+        )
+        return _projection(kernel, bias, layer.compute_dtype)
 
     def _add_positions(self, side, words, index):
         projection = getattr(self, f"{side}_projection")
@@ -241,3 +245,12 @@ class ConvSeq2Seq(Seq2Seq):
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}
+
+
+def _projection(kernel, bias, dtype):
+    """Returns the function that projects states with a kernel `(E, W)`."""
+    kernel = keras.ops.cast(kernel, dtype)
+    if bias is None:
+        return lambda states: keras.ops.matmul(states, kernel)
+    bias = keras.ops.cast(bias, dtype)
+    return lambda states: keras.ops.matmul(states, kernel) + bias

@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_deepnmt.models.ensemble import Ensemble
+from keras_deepnmt.models.projected_model import ProjectedModel
 
 
 def restrict_vocabulary(model, target_ids):
@@ -43,27 +44,15 @@ def restrict_vocabulary(model, target_ids):
     return _Restricted(model, target_ids)
 
 
-class _Restricted:
+class _Restricted(ProjectedModel):
     """A single model with a part of the target vocabulary."""
 
     def __init__(self, model, target_ids):
-        self._model = model
         self._target_ids = ops.cast(target_ids, "int32")
         # Once for all steps of a search.
-        self._project = model.projection_to(self._target_ids)
-        self.source_vocabulary_size = model.source_vocabulary_size
+        super().__init__(model, model.projection_to(self._target_ids))
         self.target_vocabulary_size = target_ids.shape[0]
-        self.max_length = model.max_length
-        self.encode = model.encode
-        self.log_probs = model.log_probs
-
-    def init_cache(self, memory, max_length, num_beams=1):
-        return self._model.init_cache(
-            memory, max_length, num_beams, project=self._project
-        )
 
     def decode(self, target_ids, memory, cache=None, index=None):
         ids = ops.take(self._target_ids, target_ids, axis=0)
-        return self._model.decode(
-            ids, memory, cache, index, project=self._project
-        )
+        return super().decode(ids, memory, cache, index)

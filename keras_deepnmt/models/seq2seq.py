@@ -136,6 +136,21 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """
         raise NotImplementedError
 
+    def repeated_projection(self, num_states):
+        """Prepares the projection to logits for many calls.
+
+        What does not depend on the states is computed now, once.
+
+        Args:
+            num_states: int. The number of states of each call, or `None` if it
+                is not known.
+
+        Returns:
+            Function from decoder states `(..., D)` to logits `(..., V)`, for
+            `project` of `decode`, or `None` if the model's own is as good.
+        """
+        return None
+
     def log_probs(self, scores):
         """Converts scores to float32 natural log-probabilities.
 

@@ -38,7 +38,7 @@ from keras_deepnmt.translator.results import Hypothesis, TargetScore
 BATCHES_AT_ONCE = 2
 # A model of fewer weights translates a single batch faster in two parts at
 # once: the tiny one of `benchmarks/speed/decoding.py` does, the base one not.
-_FEW_WEIGHTS = 20_000_000
+FEW_WEIGHTS = 20_000_000
 
 
 class BatchDecoder:
@@ -84,7 +84,7 @@ class BatchDecoder:
         )
         num_weights = sum(math.prod(x.shape) for x in model.variables)
         self._num_parts = (
-            self.batches_at_once if num_weights < _FEW_WEIGHTS else 1
+            self.batches_at_once if num_weights < FEW_WEIGHTS else 1
         )
 
     def report_compilations(

@@ -121,7 +121,7 @@ def test_two_at_once_on_several_cores(
 def test_a_single_batch_is_divided_among_the_cores(make, monkeypatch, number):
     def batches(cores, few_weights=1_000_000):
         monkeypatch.setattr(batch_decoder, "num_cores", lambda: cores)
-        monkeypatch.setattr(batch_decoder, "_FEW_WEIGHTS", few_weights)
+        monkeypatch.setattr(batch_decoder, "FEW_WEIGHTS", few_weights)
         told = []
         found = make(2, batch_size=32).translate_nbest(
             SHORT_TEXTS[:number], 2, on_progress=told.append

@@ -21,12 +21,13 @@ FILES = (
     "test_own_max_lengths",
     "test_patience",
     "test_prefixes",
+    "test_prepared_projection",
     "test_sampling",
     "test_scoring_memory",
 )
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
-    "or all_positions or loops or at_once"
+    "or all_positions or loops or at_once or own_projection"
 )
 
 

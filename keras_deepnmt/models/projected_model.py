@@ -1,0 +1,57 @@
+"""A model that prepares its projection to logits for the steps of a search."""
+
+from keras_deepnmt.models.ensemble import Ensemble
+from keras_deepnmt.models.seq2seq import Seq2Seq
+
+
+def prepare_projection(model, num_states):
+    """Computes now what would be alike at each step of a search.
+
+    Args:
+        model: a model of this package, or an ensemble of them.
+        num_states: int. The number of states that each step projects, or `None`
+            if it is not known.
+
+    Returns:
+        What searches use of a model, with the same probabilities.
+
+    Example:
+    >>> prepared = prepare_projection(model, num_states=4)
+    >>> prepared.target_vocabulary_size == model.target_vocabulary_size
+    True
+    """
+    if isinstance(model, Ensemble):
+        members = [prepare_projection(m, num_states) for m in model.models]
+        return Ensemble(members, model.weights_of_models, model.mean)
+    if not isinstance(model, Seq2Seq):
+        return model
+    project = model.repeated_projection(num_states)
+    return model if project is None else ProjectedModel(model, project)
+
+
+class ProjectedModel:
+    """What searches use of a model, with another projection to logits.
+
+    Args:
+        model: a model of this package.
+        project: function from decoder states `(..., D)` to logits.
+    """
+
+    def __init__(self, model, project):
+        self._model = model
+        self._project = project
+        self.source_vocabulary_size = model.source_vocabulary_size
+        self.target_vocabulary_size = model.target_vocabulary_size
+        self.max_length = model.max_length
+        self.encode = model.encode
+        self.log_probs = model.log_probs
+
+    def init_cache(self, memory, max_length, num_beams=1):
+        return self._model.init_cache(
+            memory, max_length, num_beams, project=self._project
+        )
+
+    def decode(self, target_ids, memory, cache=None, index=None):
+        return self._model.decode(
+            target_ids, memory, cache, index, project=self._project
+        )
