@@ -9,9 +9,11 @@ from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.search_by_options import search, search_stages
 
-# For so many sentences in batches of one shape, what is saved by searches for
-# half of the rows, and for a quarter, is more than the time to compile them.
+# For so many sentences in batches of one shape, what is saved by other programs
+# is more than the time to compile them.
 MANY_SENTENCES = 1_000
+# The steps for which there is room at the beginning of a search of many.
+SHORT_LENGTH = 16
 # The time of a step hardly depends on fewer rows.
 _LEAST_ROWS = 8
 
@@ -50,8 +52,9 @@ class StagedSearch:
     The caches of its first stage have room for translations of common length.
     The sentences whose search is not over then go on without the others, with
     more room. Each stage is compiled for few numbers of rows. After
-    `MANY_SENTENCES` in batches of one shape, a stage also ends when half of its
-    sentences are over. The result is that of `search`.
+    `MANY_SENTENCES` in batches of one shape, a stage also ends when only a
+    quarter of its sentences go on, and the first one begins with room for
+    `SHORT_LENGTH` steps. The result is that of `search`.
 
     Without compilation, and under a strategy with several replicas, there is
     one stage.
@@ -123,15 +126,42 @@ class StagedSearch:
         )
         if program is self._whole:
             return program(*arrays, **keywords)
-        found, is_live, carried = program.tensors(*arrays, **keywords)
-        length, max_length = keywords["length"], keywords["max_length"]
+        return self._finish(
+            source_ids,
+            candidate_ids,
+            program.tensors(*arrays, **keywords),
+            stage_rows,
+            options=options,
+            length=keywords["lengths"][-1],
+            max_length=keywords["max_length"],
+        )
+
+    def _finish(
+        self,
+        source_ids,
+        candidate_ids,
+        first,
+        stage_rows,
+        *,
+        options,
+        length,
+        max_length,
+    ):
+        """Searches what is left after the first stage.
+
+        `first` is its result, and `length` the number of steps that there is
+        room for. The other arguments and the result are those of a call.
+        """
+        found, is_live, carried = first
         found = _with_length(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
-        # Only if the model computes NaN do sentences go on at the end. A stage
-        # may also end before its length.
-        while len(rows) and int(carried["state"]["step"]) < max_length:
-            length = next_stage(length, max_length)
+        step = int(carried["state"]["step"])
+        # Only if the model computes NaN do sentences go on at the end.
+        while len(rows) and step < max_length:
+            # A stage may also end because few sentences go on.
+            if step >= length:
+                length = next_stage(length, max_length)
             half = -(-len(source_ids) // 2)
             # Not fewer than half of them, which would need more programs.
             numbers = stage_rows or [len(source_ids), half]
@@ -148,6 +178,7 @@ class StagedSearch:
                 options=options,
                 length=length,
             )
+            step = int(carried["state"]["step"])
             outputs = _with_length(outputs, max_length)
             for name, values in outputs.items():
                 found[name][taken[: len(rows)]] = values[: len(rows)]
@@ -184,12 +215,16 @@ class StagedSearch:
             return self._whole, (source_ids, *given), keywords
         most_live = _largest_below(stage_rows, len(source_ids))
         arrays = (source_ids, *given, most_live)
-        return self._first, arrays, {**keywords, "length": length}
+        short = _at_most(SHORT_LENGTH, length)
+        lengths = (
+            (short, length) if stage_rows and short < length else (length,)
+        )
+        return self._first, arrays, {**keywords, "lengths": lengths}
 
     def count(self, source_ids):
         """Counts a batch; returns the numbers of rows that its stages have.
 
-        These are all, half and a quarter of them, or none of these before many
+        These are all and a quarter of them, or none of these before many
         sentences of this shape were counted. Batches that several threads
         search must be counted in their order, by one thread: otherwise other
         programs, with other rounding, would search them each time.
@@ -205,8 +240,8 @@ class StagedSearch:
             # Rows of padding are searched only to have a program compiled.
             self._num_sentences[shape] += int(source_ids.any(axis=1).sum())
             return []
-        fewer = [n for n in (rows // 2, rows // 4) if n >= _LEAST_ROWS]
-        return [rows, *fewer] if fewer else []
+        fewer = max(rows // 4, _LEAST_ROWS)
+        return [rows, fewer] if fewer < rows else []
 
 
 def _run_first_stage(
@@ -219,7 +254,7 @@ def _run_first_stage(
     most_live,
     *,
     options,
-    length,
+    lengths,
     max_length,
 ):
     num_sentences = source_ids.shape[0]
@@ -227,12 +262,14 @@ def _run_first_stage(
     begun = stages.begin(
         source_ids,
         max_length,
-        length,
+        lengths[0],
         prefix_ids=prefix_ids,
         constraint_ids=constraint_ids,
         max_lengths=max_lengths,
     )
-    carried = stages.advance(begun, most_live=most_live)
+    carried = begun
+    for length in lengths:
+        carried = stages.advance(carried, length, most_live)
     return stages.outputs(carried), stages.is_live(carried), carried
 
 

@@ -64,7 +64,7 @@ def make(tokenizer):
 def test_results_at_once_are_those_one_after_another(
     make, options, monkeypatch
 ):
-    # Stages of half of the rows, too.
+    # Stages of fewer rows, too.
     monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
     alone = make(1, **options)
     expected = [alone.translate_nbest(TEXTS, 2) for _ in range(2)]

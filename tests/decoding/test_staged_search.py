@@ -12,6 +12,7 @@ from keras_deepnmt.decoding import (
 )
 from keras_deepnmt.decoding.caches import make_longer
 from keras_deepnmt.decoding.search_by_options import search_stages
+from keras_deepnmt.decoding.searches.search_stages import SearchStages
 from keras_deepnmt.decoding.staged_search import (
     StagedSearch,
     first_stage,
@@ -152,7 +153,7 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(model):
 @pytest.mark.parametrize(
     "changes", [{}, {"num_beams": 1}, {"num_groups": 2}], ids=str
 )
-def test_after_many_sentences_stages_end_when_half_of_their_rows_are_over(
+def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
     model, changes, monkeypatch
 ):
     monkeypatch.setattr(staged_search, "MANY_SENTENCES", 32)
@@ -166,10 +167,35 @@ def test_after_many_sentences_stages_end_when_half_of_their_rows_are_over(
     staged(0 * ids, options=options, max_length=MAX_LENGTH)
     staged(ids, options=options, max_length=MAX_LENGTH)
     assert [rows for rows, _ in shapes] == [32, 16]
-    # Now half of the rows go on after 15 steps, a quarter after 25.
+    # Now a quarter of the rows goes on after 25 steps, where there is still
+    # room for one more.
     found = staged(ids, options=options, max_length=MAX_LENGTH)
-    assert [rows for rows, _ in shapes] == [32, 16, 8]
+    assert [rows for rows, _ in shapes] == [32, 16, 32, 8, 8]
     whole = compile_for(model, search)
+    assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
+
+
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_after_many_sentences_there_is_little_room_at_first(
+    model, num_beams, monkeypatch
+):
+    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    options = OPTIONS.updated(num_beams=num_beams)
+    staged, whole = StagedSearch(model), compile_for(model, search)
+    rooms, advance = [], SearchStages.advance
+
+    def record(self, carried, length=None, most_live=0):
+        rooms.append(length)
+        return advance(self, carried, length, most_live)
+
+    monkeypatch.setattr(SearchStages, "advance", record)
+    # Their limits are 10 to 60 tokens, and the first stage has 26 steps.
+    ids = sources([2] * 4 + [9] * 8 + [12] * 4)
+    staged(ids, options=options, max_length=MAX_LENGTH)
+    assert rooms[0] == 26
+    rooms.clear()
+    found = staged(ids, options=options, max_length=MAX_LENGTH)
+    assert rooms[:2] == [16, 26]
     assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
 
 
