@@ -37,7 +37,7 @@ from keras_deepnmt.translator.results import Hypothesis, TargetScore
 # would need memory for more caches.
 BATCHES_AT_ONCE = 2
 # A model of fewer weights translates a single batch faster in two parts at
-# once: the tiny one of `benchmarks/speed/decoding.py` does, the base one not.
+# once, a larger one does not (`benchmarks/speed/small_batches.py`).
 FEW_WEIGHTS = 20_000_000
 
 
