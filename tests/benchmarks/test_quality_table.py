@@ -275,6 +275,13 @@ def test_a_row_says_in_what_its_recipe_is_not_the_plain_models(work_folder):
     )
 
 
+def test_a_row_says_that_its_model_has_other_dimensions(work_folder):
+    row = TableRow("demo", "multi_layer_attention_k2_tiny", "transformer_tiny", 1)
+    settings = RowFolder(row, work_folder, "full")._other_settings()
+    layers = [f"model.overrides.num_{x}_layers" for x in ("encoder", "decoder")]
+    assert sorted(settings.split("; ")) == sorted(layers)
+
+
 def test_a_row_without_a_recipe_is_only_listed(work_folder):
     folder = folder_of(work_folder, "no_such_preset")
     failed, rows = measure(work_folder, [folder], Deepnmt())

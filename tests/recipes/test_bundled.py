@@ -3,11 +3,13 @@
 * every one loads, under its own name, with a known preset
 * the recipe of a plain model can be used with each preset compared with it
 * a recipe of a preset trains it exactly as the plain model is trained
+* the temperature of one-hot roles comes to its minimum before the end
 * every recipe's model can be built, and is not the plain one by mistake
 """
 
 import dataclasses
 import functools
+import re
 
 import pytest
 
@@ -16,6 +18,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes import list_recipes, load_recipe
 from keras_deepnmt.recipes.bundled import bundled_text, plain_presets
 from keras_deepnmt.recipes.reference import schema_file
+from keras_deepnmt.training import TemperatureDecay
 from keras_deepnmt.zoo import create_model, list_models
 from keras_deepnmt.zoo.registry import get_preset
 
@@ -42,8 +45,28 @@ def test_other_recipes_change_the_preset_alone():
         assert f"{plain}.{corpus}" in FILES
         text = f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
         if "_onehot_" in preset:
-            text += "training:\n  temperature: {}\n"
-        assert bundled_text(name) == text
+            text += "training:\n  temperature: "
+        found = bundled_text(name)
+        assert found.startswith(text)
+        rest = found.removeprefix(text)
+        assert re.fullmatch(r"{(factor: 0\.\d{4})?}\n", rest) or not rest
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in list_recipes() if "_onehot_tiny" in name],
+)
+def test_the_temperature_of_onehot_roles_falls_to_its_minimum(name):
+    training = load_recipe_once(name).training
+    decay = TemperatureDecay(
+        training.temperature.start,
+        training.temperature.factor,
+        training.temperature.minimum,
+    )
+    assert decay.temperature(0) > 2 * decay.temperature(training.steps)
+    assert decay.temperature(round(0.85 * training.steps)) == pytest.approx(
+        training.temperature.minimum
+    )
 
 
 def test_all_rows_of_multi30k_are_trained_as_their_plain_model():

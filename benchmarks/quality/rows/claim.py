@@ -4,8 +4,12 @@ import contextlib
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
+
+# Seconds after which a claim is that of another process.
+_WAIT = 1.0
 
 
 @contextlib.contextmanager
@@ -22,9 +26,7 @@ def claimed(file: Path) -> Iterator[int | None]:
     # network file system, that of a folder is not.
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _is_locked(descriptor):
             yield None
             return
         owner = f"process {os.getpid()} on {socket.gethostname()}"
@@ -49,3 +51,20 @@ def claim_owner(file: Path) -> str | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def _is_locked(descriptor):
+    """Locks a file; returns `False` if another process has it for itself.
+
+    `claim_owner` shares it for a moment.
+    """
+    end = time.monotonic() + _WAIT
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(_WAIT / 20)
+        else:
+            return True

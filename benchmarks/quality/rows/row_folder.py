@@ -243,8 +243,7 @@ class RowFolder:
             key
             for key in {**own, **others}
             if own.get(key) != others.get(key)
-            and key not in ("name", "seed")
-            and not key.startswith("model.")
+            and key not in ("name", "seed", "model.preset")
         ]
         return "; ".join(keys)
 
