@@ -225,7 +225,9 @@ def _joeynmt():
 
 
 def _padding():
-    rows = newest_rows(read_rows(RESULTS / "padding.csv"), "recipe", "shapes")
+    rows = newest_rows(
+        read_rows(RESULTS / "padding.csv"), "recipe", "batch_tokens", "shapes"
+    )
 
     def percent(column):
         return lambda row: f"{100 * float(row[column]):.1f}%"
@@ -235,6 +237,7 @@ def _padding():
         rows,
         {
             "recipe": lambda row: f"`{row['recipe']}`",
+            "target tokens of a batch": lambda row: count(row["batch_tokens"]),
             "batch shapes": lambda row: row["shapes"],
             "batches per epoch": lambda row: count(row["batches"]),
             "padding": percent("padding"),

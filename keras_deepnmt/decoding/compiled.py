@@ -236,7 +236,6 @@ def compiled_options(**options):
 
     Example:
     >>> from keras_deepnmt.decoding import SearchOptions
-    >>> from keras_deepnmt.decoding import SearchOptions
     >>> long, short = (SearchOptions(length_penalty=x) for x in (1.0, 0.2))
     >>> compiled_options(options=long) == compiled_options(options=short)
     True

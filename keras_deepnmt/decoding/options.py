@@ -48,8 +48,9 @@ class SearchOptions:
             over the tokens of the translation. 0 adds nothing.
         patience: If above 0, the search of a sentence stops as soon as
             `patience * num_beams` hypotheses have finished (Kasai et al.,
-            2022); 1 is what other toolkits call early stopping. 0 searches
-            until no unfinished hypothesis can become better than those kept.
+            2022), of each group those of its own beams; 1 is what other
+            toolkits call early stopping. 0 searches until no unfinished
+            hypothesis can become better than those kept.
         min_length: Minimum number of tokens of a translation, the end token
             not included, at least 0. If it is greater than the maximum length
             of a translation, only that length is possible. A translation that

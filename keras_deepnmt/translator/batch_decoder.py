@@ -31,10 +31,9 @@ from keras_deepnmt.translator.invalid_numbers import no_probabilities
 from keras_deepnmt.translator.prepared_shapes import PreparedShapes
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 
-# The matrices of a small model's step are too small to be shared by cores: with
-# two searches at once `deepnmt translate` of 1,000 sentences takes 9.6 s, not
-# 13.7 s, on two cores (`benchmarks/speed/translation_start.py`). More of them
-# would need memory for more caches.
+# The matrices of a small model's step are too small to be shared by cores
+# (`benchmarks/speed/small_batches.py`). More searches at once would need memory
+# for more caches.
 BATCHES_AT_ONCE = 2
 # A model of fewer weights translates a single batch faster in two parts at
 # once, a larger one does not (`benchmarks/speed/small_batches.py`).

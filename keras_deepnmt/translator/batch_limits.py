@@ -4,7 +4,7 @@ from numbers import Real
 
 # Tokens per sentence of a full batch. Only longer sentences make it smaller.
 TOKENS_PER_SENTENCE = 256
-# In each call it costs less than a tenth of the time of a compilation.
+# Searching so much padding takes less time than a compilation.
 COMPILATION_PADDING = 2_048
 
 

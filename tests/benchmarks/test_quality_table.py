@@ -276,7 +276,9 @@ def test_a_row_says_in_what_its_recipe_is_not_the_plain_models(work_folder):
 
 
 def test_a_row_says_that_its_model_has_other_dimensions(work_folder):
-    row = TableRow("demo", "multi_layer_attention_k2_tiny", "transformer_tiny", 1)
+    row = TableRow(
+        "demo", "multi_layer_attention_k2_tiny", "transformer_tiny", 1
+    )
     settings = RowFolder(row, work_folder, "full")._other_settings()
     layers = [f"model.overrides.num_{x}_layers" for x in ("encoder", "decoder")]
     assert sorted(settings.split("; ")) == sorted(layers)

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 # graphs took less than compiling.
 FEW_TOKENS = 500
 # Padding that takes less time to search than a shape takes to compile. With it,
-# 1,000 sentences of Multi30k need 3 programs and not 6: the command ends 1.15
-# times as soon, together with other changes (see `translation_start.py`), while
-# a search with everything compiled is slower.
+# fewer programs are compiled for a first text; a search with everything
+# compiled is slower.
 COMPILATION_PADDING_OF_FIRST_TEXTS = 16_384
 
 
