@@ -7,6 +7,10 @@ of that version:
 * a prepared folder is read, and a finished run in it translates as it did
 * checkpoints of a finished run are averaged to its own final weights
 * an interrupted run resumes and ends with the weights of an uninterrupted one
+
+`exported_by_0.1.0.tar.xz` holds an export of that run, by the same code:
+
+* it is verified, and translates as the run did
 """
 
 import tarfile
@@ -24,16 +28,21 @@ from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
+from keras_deepnmt.serving import translate_in_fresh_process, verify
 from keras_deepnmt.translator.trained_run import read_run
 
-ARCHIVE = Path(__file__).with_name("saved_by_0.1.0.tar.xz")
+ARCHIVES = [
+    Path(__file__).with_name(f"{name}_by_0.1.0.tar.xz")
+    for name in ("saved", "exported")
+]
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
-    with tarfile.open(ARCHIVE) as tar:
-        tar.extractall(folder, filter="data")
+    for archive in ARCHIVES:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
     return folder
 
 
@@ -108,3 +117,15 @@ def test_an_interrupted_run_resumes(saved, monkeypatch):
     for one, other in zip(expected, received, strict=True):
         # Another processor rounds differently.
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_an_export_is_verified(saved):
+    golden = saved / "export" / "1" / "assets.extra" / "golden.jsonl"
+    number = len(golden.read_text().splitlines())
+    assert verify(saved / "export").num_sentences == number > 3
+
+
+def test_an_export_translates_as_the_run_did(saved):
+    expected = (saved / "translations.txt").read_text().splitlines()
+    found = translate_in_fresh_process(saved / "export", SENTENCES)
+    assert found == expected

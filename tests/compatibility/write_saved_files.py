@@ -23,6 +23,7 @@ from keras_deepnmt.layers import (
     RoleInteraction,
     SurfaceFusion,
 )
+from keras_deepnmt.serving import export
 from keras_deepnmt.training import CheckpointStore
 
 # In full, since this script also runs with the code of older versions.
@@ -159,6 +160,7 @@ def main():
     write_corpus()
     write_models()
     write_runs(train, prepare_corpus, load_recipe)
+    export(keras_deepnmt.Translator.load("run"), "export")
     names = sorted(os.listdir())
     archive = f"saved_by_{keras_deepnmt.__version__}.tar.xz"
     with tarfile.open(archive, "w:xz") as tar:
