@@ -1,10 +1,11 @@
 """What must be true of diverse beam search.
 
 * it finds what a search with groups, written with loops, finds
-* without a penalty each group is a search by itself
+* without a penalty each group is a search by itself, whatever else is asked for
 * groups of one beam begin with different words if the penalty is high
 """
 
+import keras
 import numpy as np
 import pytest
 from toy_model import ToyModel
@@ -18,9 +19,15 @@ SOURCES = np.array(
 LONGEST = 5
 
 
-def run(model, **options):
+def run(model, given=(), **options):
+    """Searches with those of `GIVEN` that are named."""
     search = compile_for(model, beam_search, jit_compile=False)
-    return search(SOURCES, options=SearchOptions(**options), max_length=LONGEST)
+    return search(
+        SOURCES,
+        *(GIVEN[name] if name in given else None for name in GIVEN),
+        options=SearchOptions(**options),
+        max_length=LONGEST,
+    )
 
 
 def tokens(ids):
@@ -31,21 +38,40 @@ def score(log_prob, length):
     return log_prob / ((5 + length) / 6) ** 0.6
 
 
-def search_with_loops(model, source, num_groups, group_size, penalty):
+def search_with_loops(
+    model,
+    source,
+    num_groups,
+    group_size,
+    penalty,
+    min_length=0,
+    no_repeat_ngram_size=0,
+):
     """Diverse beam search of one sentence, without arrays."""
+
+    def is_permitted(ids):
+        before, token = ids[:-1], ids[-1]
+        if len(ids) == LONGEST:
+            return token == 3
+        if token == 3:
+            return len(before) >= min_length
+        size = no_repeat_ngram_size
+        ngrams = [ids[n : n + size] for n in range(len(before) - size + 1)]
+        return not size or ids[len(ids) - size :] not in ngrams
+
     words = [1, *range(4, model.target_vocabulary_size)]
     live = [[((), 0.0)] for _ in range(num_groups)]
     finished = [[] for _ in range(num_groups)]
     for length in range(1, LONGEST + 1):
-        following = [3] if length == LONGEST else [3, *words]
         chosen = []
         for group in range(num_groups):
             grown = sorted(
                 (
                     (total - penalty * chosen.count(token), total, ids)
                     for before, _ in live[group]
-                    for token in following
+                    for token in [3, *words]
                     for ids in [(*before, token)]
+                    if is_permitted(ids)
                     for total in [model.reference_log_prob(source, ids)]
                 ),
                 reverse=True,
@@ -64,17 +90,37 @@ def search_with_loops(model, source, num_groups, group_size, penalty):
 
 @pytest.mark.parametrize("penalty", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize(("groups", "size"), [(2, 1), (3, 1), (2, 2)])
-def test_it_finds_what_loops_find(penalty, groups, size):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_length": 3},
+        {"no_repeat_ngram_size": 1},
+        {"no_repeat_ngram_size": 2, "min_length": 2},
+    ],
+    ids=str,
+)
+def test_it_finds_what_loops_find(penalty, groups, size, options):
+    model = ToyModel()
+    # JAX would trace it anew for each call.
+    is_on_jax = keras.backend.backend() == "jax"
+    search = compile_for(model, beam_search, jit_compile=is_on_jax)
     for seed in range(6):
-        model = ToyModel(seed=seed, scale=1.0)
-        found = run(
-            model,
-            num_beams=groups * size,
-            num_groups=groups,
-            diversity_penalty=penalty,
+        model.draw_weights(seed, scale=1.0)
+        found = search(
+            SOURCES,
+            options=SearchOptions(
+                num_beams=groups * size,
+                num_groups=groups,
+                diversity_penalty=penalty,
+                **options,
+            ),
+            max_length=LONGEST,
         )
         for row, source in enumerate(SOURCES):
-            expected = search_with_loops(model, source, groups, size, penalty)
+            expected = search_with_loops(
+                model, source, groups, size, penalty, **options
+            )
             number = len(expected)
             np.testing.assert_allclose(
                 found["scores"][row, :number], [s for s, _ in expected], 1e-4
@@ -89,13 +135,38 @@ def test_it_finds_what_loops_find(penalty, groups, size):
                 )
 
 
-def test_without_a_penalty_groups_are_searches_by_themselves():
+GIVEN = {
+    "prefixes": np.array([[4, 0], [5, 6], [0, 0]], "int32"),
+    "phrases": np.array([[[6, 7]], [[4, 0]], [[0, 0]]], "int32"),
+    "limits": np.array([2, 0, 4], "int32"),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ((), {}),
+        ((), {"no_repeat_ngram_size": 1}),
+        ((), {"min_length": 3}),
+        ((), {"patience": 0.5}),
+        ((), {"patience": 1.0}),
+        (("prefixes",), {}),
+        (("prefixes",), {"min_length": 3}),
+        (("phrases",), {}),
+        (("phrases",), {"no_repeat_ngram_size": 2}),
+        (("limits",), {}),
+        (("prefixes", "phrases", "limits"), {"patience": 1.0}),
+    ],
+    ids=str,
+)
+def test_without_a_penalty_groups_are_searches_by_themselves(given, options):
     model = ToyModel(vocabulary_size=9, seed=2)
-    plain = run(model, num_beams=2)
-    grouped = run(model, num_beams=6, num_groups=3, diversity_penalty=0.0)
+    plain = run(model, given, num_beams=2, **options)
+    options |= {"num_groups": 3, "diversity_penalty": 0.0}
+    grouped = run(model, given, num_beams=6, **options)
     for name in plain:
         thrice = np.repeat(plain[name], 3, axis=1)
-        np.testing.assert_array_equal(grouped[name], thrice)
+        np.testing.assert_allclose(grouped[name], thrice, rtol=1e-6)
 
 
 def test_a_high_penalty_makes_first_words_differ():

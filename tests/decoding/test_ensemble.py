@@ -13,9 +13,11 @@ from toy_model import ToyModel
 
 from keras_deepnmt import create_model
 from keras_deepnmt.decoding import (
+    SearchOptions,
     beam_search,
     compile_for,
     score_targets,
+    search,
 )
 from keras_deepnmt.models import Ensemble
 
@@ -27,8 +29,8 @@ WEIGHTS = [1, 3, 2]
 
 
 def run(model, **options):
-    search = compile_for(model, beam_search, jit_compile=False)
-    return search(SOURCES, max_length=LONGEST, **options)
+    compiled = compile_for(model, beam_search, jit_compile=False)
+    return compiled(SOURCES, max_length=LONGEST, **options)
 
 
 def tokens(ids):
@@ -88,6 +90,42 @@ def test_equal_models_are_one_model(mean, number):
     model = ToyModel(seed=5)
     alone = run(model)
     together = run(Ensemble([model] * number, range(1, number + 1), mean))
+    np.testing.assert_array_equal(together["ids"], alone["ids"])
+    np.testing.assert_allclose(together["scores"], alone["scores"], 1e-4, 1e-5)
+
+
+GIVEN = {
+    "prefixes": np.array([[4, 0], [5, 6], [0, 0]], "int32"),
+    "phrases": np.array([[[6, 7]], [[4, 0]], [[0, 0]]], "int32"),
+    "limits": np.array([2, 0, 4], "int32"),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        (("prefixes",), {"num_beams": 3}),
+        (("phrases",), {"num_beams": 4}),
+        (("limits",), {"num_beams": 1}),
+        (("prefixes", "phrases", "limits"), {"num_beams": 4, "min_length": 2}),
+        ((), {"num_beams": 4, "num_groups": 2, "diversity_penalty": 0.4}),
+        (("prefixes",), {"num_beams": 3, "sampling": True}),
+        ((), {"num_beams": 2, "no_repeat_ngram_size": 1, "patience": 1.0}),
+    ],
+    ids=str,
+)
+def test_equal_models_do_what_one_does_whatever_is_asked_for(given, options):
+    model = ToyModel(vocabulary_size=9, seed=5)
+    options = SearchOptions(**options)
+    alone, together = (
+        compile_for(one, search, jit_compile=False)(
+            SOURCES,
+            *(GIVEN[name] if name in given else None for name in GIVEN),
+            options=options,
+            max_length=LONGEST,
+        )
+        for one in (model, Ensemble([model] * 2))
+    )
     np.testing.assert_array_equal(together["ids"], alone["ids"])
     np.testing.assert_allclose(together["scores"], alone["scores"], 1e-4, 1e-5)
 

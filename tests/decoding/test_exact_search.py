@@ -10,6 +10,7 @@ each of some searches; everything else is drawn anew for each model.
 
 import functools
 
+import keras
 import numpy as np
 import pytest
 from attentive_toy_model import AttentiveToyModel
@@ -21,7 +22,9 @@ LONGEST = 4
 # There are 40 translations of at most 4 tokens.
 NUM_BEAMS = 41
 WORDS = (1, 4, 5)
-SEEDS = 1000
+# On JAX, which compiles each search, a few for each of them.
+IS_ON_JAX = keras.backend.backend() == "jax"
+SEEDS = 260 if IS_ON_JAX else 1000
 SEARCHES = (
     {},
     {"no_repeat_ngram_size": 1, "min_length": 2},
@@ -172,7 +175,7 @@ def test_it_finds_what_brute_force_finds(number):
     has_phrases = structure.pop("phrases", False)
     has_limits = structure.pop("own_limits", False)
     model = AttentiveToyModel()
-    search = compile_for(model, beam_search, jit_compile=False)
+    search = compile_for(model, beam_search, jit_compile=IS_ON_JAX)
     for seed in range(number, SEEDS, len(SEARCHES)):
         draw = np.random.default_rng(seed)
         model.draw_weights(seed, scale=draw.uniform(0.5, 3.0))

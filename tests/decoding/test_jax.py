@@ -24,23 +24,32 @@ FILES = (
     "test_prepared_projection",
     "test_sampling",
     "test_scoring_memory",
+    "test_staged_search",
 )
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
-    "or all_positions or loops or at_once or own_projection"
+    "or all_positions or loops or at_once or own_projection "
+    "or little_room"
 )
 
 
-def test_core_of_the_searches_on_jax():
+def run_on_jax(*arguments):
     pytest.importorskip("jax")
     finished = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-k", CORE),
-            *(str(FOLDER / f"{name}.py") for name in FILES),
-        ],
+        [sys.executable, "-m", "pytest", "-q", *arguments],
         env={**os.environ, "KERAS_BACKEND": "jax"},
         capture_output=True,
         text=True,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert " passed" in finished.stdout
+
+
+def test_core_of_the_searches_on_jax():
+    files = (str(FOLDER / f"{name}.py") for name in FILES)
+    run_on_jax("-k", CORE, *files)
+
+
+@pytest.mark.thorough
+def test_exact_searches_on_jax():
+    run_on_jax("-m", "thorough", str(FOLDER / "test_exact_search.py"))
