@@ -21,6 +21,8 @@ _SPECIAL_IDS = {
     "bos_id": BEGIN_ID,
     "eos_id": END_ID,
 }
+# Starting a thread takes as long as decoding more sentences than these.
+_FEW_INPUTS = 100
 
 
 class Tokenizer:
@@ -78,9 +80,7 @@ class Tokenizer:
             raise ValueError(
                 f"`texts` must be a list of strings. Received: texts={texts!r}"
             )
-        # One thread: SentencePiece starts new threads at every call, and it
-        # releases the GIL, so callers with much text use threads themselves.
-        rows = self._processor.encode(list(texts), num_threads=1)
+        rows = _together_or_singly(self._processor.encode, list(texts))
         return [np.array(row, "int32") for row in rows]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
@@ -99,8 +99,7 @@ class Tokenizer:
         rows = [
             self._without_special_ids(np.asarray(row, "int64")) for row in ids
         ]
-        # SentencePiece would take an empty list for one empty row.
-        return self._processor.decode(rows, num_threads=1) if rows else []
+        return _together_or_singly(self._processor.decode, rows)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Returns the piece of each id, including special ones.
@@ -181,6 +180,17 @@ class Tokenizer:
                 f"0..{self.vocabulary_size - 1}. "
                 f"Received: {ids.min()}..{ids.max()}"
             )
+
+
+def _together_or_singly(function, inputs):
+    """Calls a function of SentencePiece for a list of inputs.
+
+    For a list it starts a new thread, and releases the GIL: callers with much
+    text use threads themselves.
+    """
+    if len(inputs) > _FEW_INPUTS:
+        return function(inputs, num_threads=1)
+    return [function(one) for one in inputs]
 
 
 def reorder_special_ids(proto: bytes, origin: str | Path) -> bytes:

@@ -68,6 +68,35 @@ def test_text_comes_back(tokenizer):
     assert tokenizer.decode(rows) == expected
 
 
+def test_few_sentences_and_many_are_segmented_alike(tokenizer, monkeypatch):
+    texts = ["ab ba", "", "b", " a  b "] * 60
+    rows = tokenizer.encode(texts)
+    few = [row for text in texts for row in tokenizer.encode([text])]
+    assert [row.tolist() for row in rows] == [row.tolist() for row in few]
+    decoded = tokenizer.decode(rows)
+    assert decoded == [tokenizer.decode([row])[0] for row in rows]
+    assert decoded[:3] == ["ab ba", "", "b"]
+    # A thread for each sentence would take more time than its translation.
+    monkeypatch.setattr(tokenizer, "_processor", SingleCalls(tokenizer))
+    assert tokenizer.decode(rows[:32]) == decoded[:32]
+    tokenizer.encode(texts[:32])
+
+
+class SingleCalls:
+    """A SentencePiece model that refuses lists."""
+
+    def __init__(self, tokenizer):
+        self._processor = tokenizer._processor
+
+    def encode(self, text):
+        assert isinstance(text, str)
+        return self._processor.encode(text)
+
+    def decode(self, ids):
+        assert not ids or isinstance(ids[0], int)
+        return self._processor.decode(ids)
+
+
 def test_decoding_ends_at_the_first_end_and_drops_special_ids(tokenizer):
     (hund,) = tokenizer.encode(["Hund"])
     row = [2, *hund, 0, 3, *hund, 0]
