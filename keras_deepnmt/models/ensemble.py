@@ -134,9 +134,12 @@ class Ensemble:
 
 def _by_part(caches):
     """Turns caches by model into a cache by part, with one entry a model."""
-    parts = next(iter(caches.values()))
+    # A model may lack a part.
+    parts = {part: None for cache in caches.values() for part in cache}
     return {
-        part: {name: cache[part] for name, cache in caches.items()}
+        part: {
+            name: cache[part] for name, cache in caches.items() if part in cache
+        }
         for part in parts
     }
 

@@ -150,6 +150,16 @@ def test_a_search_reports_what_teacher_forcing_gives(mean):
     assert ensemble.count_params() == sum(parameters)
 
 
+def test_models_without_histories_may_come_first_or_last():
+    keras.utils.set_random_seed(3)
+    toy = ToyModel(vocabulary_size=9, seed=5)
+    real = create_model("transformer_tiny", 17, 9)
+    orders = [toy, real], [real, toy]
+    found = [run(Ensemble(models), num_beams=3) for models in orders]
+    np.testing.assert_array_equal(found[0]["ids"], found[1]["ids"])
+    np.testing.assert_allclose(found[0]["scores"], found[1]["scores"], 1e-4)
+
+
 def test_the_shortest_position_range_counts():
     lengths = (None, 9, 7)
     models = [ToyModel(max_length=length) for length in lengths]
