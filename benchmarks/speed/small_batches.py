@@ -79,16 +79,11 @@ def translate_function(model, values, num_sentences):
             stack.enter_context(mock.patch(CONSTANTS[way], value))
         search = Search(Translator(model, tokenizer, tokenizer, compiled=True))
         search.prepare(
-            random_case("tiny", DIVIDED_SENTENCES, NUM_BEAMS, STEPS)
-            | {"sources": _sources(num_sentences)}
+            random_case("tiny", num_sentences, NUM_BEAMS, STEPS)
+            | {"batch_size": DIVIDED_SENTENCES}
         )
         search.translate()
     return search.translate
-
-
-def _sources(number):
-    case = random_case("tiny", number, NUM_BEAMS, STEPS)
-    return case["sources"]
 
 
 def measure(model, way, num_sentences, rounds, repetitions):

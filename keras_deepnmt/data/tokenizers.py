@@ -21,7 +21,7 @@ _SPECIAL_IDS = {
     "bos_id": BEGIN_ID,
     "eos_id": END_ID,
 }
-# Starting a thread takes as long as decoding more sentences than these.
+# For so many, starting a thread takes longer than the work itself.
 _FEW_INPUTS = 100
 
 

@@ -5,7 +5,7 @@ from keras_deepnmt.models.seq2seq import Seq2Seq
 
 
 def prepare_projection(model, num_states):
-    """Computes now what would be alike at each step of a search.
+    """Prepares the projection to logits once for all steps of a search.
 
     Args:
         model: a model of this package, or an ensemble of them.
@@ -47,11 +47,13 @@ class ProjectedModel:
         self.log_probs = model.log_probs
 
     def init_cache(self, memory, max_length, num_beams=1):
+        """Makes the cache, as `Seq2Seq.init_cache`."""
         return self._model.init_cache(
             memory, max_length, num_beams, project=self._project
         )
 
     def decode(self, target_ids, memory, cache=None, index=None):
+        """Scores the next tokens, as `Seq2Seq.decode`."""
         return self._model.decode(
             target_ids, memory, cache, index, project=self._project
         )

@@ -4,11 +4,13 @@ A stand-in for `deepnmt` writes the files of a run; the claims are those of real
 processes.
 """
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -372,6 +374,16 @@ def test_a_row_is_claimed_until_all_its_processes_have_ended(tmp_path):
         if claim_owner(file) is None:
             break
         time.sleep(0.05)
+    with claimed(file) as claim:
+        assert claim is not None
+
+
+def test_a_listing_does_not_take_a_row_from_a_worker(tmp_path):
+    file = tmp_path / "claim"
+    file.touch()
+    descriptor = os.open(file, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    threading.Timer(0.2, os.close, [descriptor]).start()
     with claimed(file) as claim:
         assert claim is not None
 

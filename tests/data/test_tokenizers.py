@@ -76,7 +76,7 @@ def test_few_sentences_and_many_are_segmented_alike(tokenizer, monkeypatch):
     decoded = tokenizer.decode(rows)
     assert decoded == [tokenizer.decode([row])[0] for row in rows]
     assert decoded[:3] == ["ab ba", "", "b"]
-    # A thread for each sentence would take more time than its translation.
+    # No thread is started for few sentences.
     monkeypatch.setattr(tokenizer, "_processor", SingleCalls(tokenizer))
     assert tokenizer.decode(rows[:32]) == decoded[:32]
     tokenizer.encode(texts[:32])

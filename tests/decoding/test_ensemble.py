@@ -9,6 +9,7 @@
 import keras
 import numpy as np
 import pytest
+from given_arrays import given_arrays
 from toy_model import ToyModel
 
 from keras_deepnmt import create_model
@@ -94,13 +95,6 @@ def test_equal_models_are_one_model(mean, number):
     np.testing.assert_allclose(together["scores"], alone["scores"], 1e-4, 1e-5)
 
 
-GIVEN = {
-    "prefixes": np.array([[4, 0], [5, 6], [0, 0]], "int32"),
-    "phrases": np.array([[[6, 7]], [[4, 0]], [[0, 0]]], "int32"),
-    "limits": np.array([2, 0, 4], "int32"),
-}
-
-
 @pytest.mark.parametrize(
     ("given", "options"),
     [
@@ -120,7 +114,7 @@ def test_equal_models_do_what_one_does_whatever_is_asked_for(given, options):
     alone, together = (
         compile_for(one, search, jit_compile=False)(
             SOURCES,
-            *(GIVEN[name] if name in given else None for name in GIVEN),
+            *given_arrays(given),
             options=options,
             max_length=LONGEST,
         )

@@ -26,7 +26,7 @@ def claimed(file: Path) -> Iterator[int | None]:
     # network file system, that of a folder is not.
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        if not _is_locked(descriptor):
+        if not _lock(descriptor):
             yield None
             return
         owner = f"process {os.getpid()} on {socket.gethostname()}"
@@ -53,10 +53,10 @@ def claim_owner(file: Path) -> str | None:
         os.close(descriptor)
 
 
-def _is_locked(descriptor):
-    """Locks a file; returns `False` if another process has it for itself.
+def _lock(descriptor):
+    """Locks a file; returns whether no other process keeps it.
 
-    `claim_owner` shares it for a moment.
+    `claim_owner` locks it too, but only for a moment.
     """
     end = time.monotonic() + _WAIT
     while True:
