@@ -22,6 +22,7 @@ def profile_tables():
             "pass.",
             "step_ms_median",
         ),
+        *_parts_of_updates(),
         *_profile(
             "decoding_profile.csv",
             "Where the time of a search goes",
@@ -76,4 +77,43 @@ def _profile(file, heading, shares_of, milliseconds):
         f"### {heading}",
         markdown_table(headings, cells),
         f"{shares_of} {'; '.join(limits)}. {measured_when_and_where(rows)}",
+    ]
+
+
+def _parts_of_updates():
+    """The time of the optimizer and of Python beside that of the gradients."""
+    rows = newest_rows(
+        read_rows(RESULTS / "update_parts.csv"),
+        *("model", "batch_size", "optimizer"),
+    )
+    if not rows:
+        return []
+    parts = ("gradients_ms", "optimizer_ms", "empty_ms")
+    cells = []
+    for row in rows:
+        milliseconds = [float(row[part]) for part in parts]
+        cells.append(
+            [
+                dimensions(row),
+                f"{int(row['batch_size']) * int(row['length']):,}",
+                row["optimizer"],
+                *(
+                    f"{value:.1f} ({100 * value / sum(milliseconds):.1f} %)"
+                    for value in milliseconds
+                ),
+                f"{float(row['update_ms']):.1f}",
+            ]
+        )
+    headings = [
+        *("Transformer", "target tokens of a batch", "optimizer"),
+        "forward and backward pass (ms, share)",
+        "change of the weights (ms, share)",
+        "Python between updates (ms, share)",
+        "both passes and the change in one call (ms)",
+    ]
+    return [
+        "### What an update takes beside its gradients",
+        markdown_table(headings, cells),
+        "Shares are of the sum of the three. Medians of "
+        f"{rows[0]['rounds']} rounds. {measured_when_and_where(rows)}",
     ]
