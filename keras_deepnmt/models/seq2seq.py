@@ -14,6 +14,7 @@ from keras_deepnmt.models.training_step.keras_arguments import (
     check_arrays,
     check_compiled,
     make_token_loss,
+    quiet_at_the_end_of_data,
     refuse_metrics,
     refuse_weights,
     split_validation,
@@ -310,9 +311,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         check_compiled(self, "evaluate")
         refuse_weights(sample_weight=kwargs.pop("sample_weight", None))
         check_arrays(x, y)
-        x, y = self._batches(x, y, batch_size, kwargs.get("steps"))
+        steps = kwargs.get("steps")
+        x, y = self._batches(x, y, batch_size, steps)
         batch_size = None if y is None else batch_size
-        with self._devices():
+        with self._devices(), quiet_at_the_end_of_data(steps):
             return super().evaluate(x, y, batch_size=batch_size, **kwargs)
 
     def train_on_batch(

@@ -5,6 +5,7 @@ processes.
 """
 
 import fcntl
+import importlib.metadata
 import json
 import os
 import signal
@@ -665,3 +666,23 @@ def test_a_killed_table_is_finished_by_the_same_command(tmp_path):
     assert "seed 1: BLEU" in done.stdout
     (card,) = tmp_path.glob("rows/*/*/transformer_tiny.demo_de_en/README.md")
     assert Translator.load(card.parent).translate(["Wir lachen."]) != []
+
+
+@pytest.mark.slow
+def test_a_row_says_on_which_backend_it_was_trained(tmp_path):
+    done = subprocess.run(
+        [
+            *(sys.executable, "benchmarks/quality/table.py"),
+            *("--scale", "smoke", "--backend", "jax", "--corpus", "demo"),
+            *("--presets", "transformer_tiny", "--folder", tmp_path),
+        ],
+        cwd=REPOSITORY,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    (row,) = read_rows(tmp_path / "table.csv")
+    assert (row["backend"], row["updates"]) == ("jax", "4")
+    assert row["backend_version"] == importlib.metadata.version("jax")

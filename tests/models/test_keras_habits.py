@@ -150,8 +150,6 @@ def test_a_model_that_is_not_compiled_says_so():
         ENTRY.make().fit(*BATCH)
 
 
-# Keras says so of every dataset whose length it does not know.
-@pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
     unknown = dataset_of(BATCH, BATCH).filter(lambda *batch: True)
     compiled(model)
@@ -159,8 +157,20 @@ def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
         model.fit(unknown, verbose=0)
     model.fit(unknown.repeat(), steps_per_epoch=3, verbose=0)
     assert int(model.optimizer.iterations) == 3
+    # Without a warning; but too few batches are told of.
     tokens = model.evaluate(unknown, verbose=0)[1]
     assert tokens == 2 * np.count_nonzero(LABELS)
+    with pytest.warns(UserWarning, match="Your input ran out of data"):
+        model.evaluate(unknown, steps=3, verbose=0)
+
+
+def test_keras_has_no_fused_attention_on_tensorflow():
+    # When this fails, `MultiHeadAttention` could use it on GPUs.
+    states = np.ones((2, 4, 2, 8), "float32")
+    with pytest.raises(ValueError, match="not supported in tensorflow"):
+        keras.ops.dot_product_attention(
+            states, states, states, flash_attention=True
+        )
 
 
 @pytest.mark.thorough

@@ -47,6 +47,7 @@ def start(recipe_file, run_dir, *changes, **variables):
 def finish(process):
     error = process.communicate()[1]
     assert process.returncode == 0, error
+    return error
 
 
 def start_workers(recipe_file, run_dir):
@@ -138,7 +139,8 @@ def test_a_run_on_jax_interrupted_on_two_devices_ends_bit_identical(
     recipe_file, tmp_path
 ):
     jax = {"KERAS_BACKEND": "jax"}
-    finish(start(recipe_file, tmp_path / "whole", *TWO, *STATEFUL, **jax))
+    whole = start(recipe_file, tmp_path / "whole", *TWO, *STATEFUL, **jax)
+    assert "warning" not in finish(whole)
     run_dir = tmp_path / "interrupted"
     process = start(recipe_file, run_dir, *TWO, *STATEFUL, **jax)
     wait_for_a_checkpoint(run_dir, process)

@@ -1,5 +1,7 @@
 """What arguments of Keras' methods mean here; the others are refused."""
 
+import contextlib
+import warnings
 from collections.abc import Mapping
 
 import keras
@@ -241,3 +243,21 @@ def unpack_validation(data):
     x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
     refuse_weights(sample_weight=weights)
     return x, y
+
+
+@contextlib.contextmanager
+def quiet_at_the_end_of_data(steps):
+    """Silences Keras at the end of data that is evaluated without `steps`.
+
+    Keras does not know the length of a Grain dataset or of a generator, and
+    warns at their end that training was interrupted.
+
+    Example:
+    >>> import warnings
+    >>> with quiet_at_the_end_of_data(steps=None):
+    ...     warnings.warn("Your input ran out of data; interrupting training.")
+    """
+    with warnings.catch_warnings():
+        if steps is None:
+            warnings.filterwarnings("ignore", "Your input ran out of data")
+        yield
