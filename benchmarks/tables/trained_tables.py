@@ -21,7 +21,7 @@ from benchmarks.tables.markdown import (
 QUALITY = Path(__file__).parents[1] / "quality"
 RESULTS = QUALITY / "results"
 # Numbers of lines in the project's README.
-_SUMMARY_LINES = {"multi30k": 5, "demo": 1}
+_SUMMARY_LINES = {"multi30k": 4, "demo": 2}
 NOT_RUN = "not run"
 
 
@@ -34,9 +34,10 @@ def trained_tables():
 def trained_summary():
     """Returns a table of the most telling models; none if there are no rows.
 
-    They are the plain models, the one that most models are compared with first,
-    and the models that gain most over their plain model. Each stands below that
-    one.
+    They are the plain model that most models are compared with, and the models
+    that gain most over their plain model: first those whose gain is supported
+    by an interval over seeds. Each stands below its plain model. Models of
+    other dimensions than their plain model are left out.
     """
     rows = read_rows(RESULTS / "table.csv")
     shown, lines = [], []
@@ -55,6 +56,7 @@ def trained_summary():
         "training time (minutes)",
         "test sentences",
         "BLEU",
+        "seeds",
         "difference from its plain model",
         "p-value",
     ]
@@ -86,26 +88,44 @@ def models_of(corpus, rows):
 
 
 def _most_telling(models, plain_of, number):
-    """Chooses presets for the summary; see `trained_summary`."""
+    """Chooses presets for the summary; see `trained_summary`.
+
+    `models` maps presets to their rows, and `plain_of` to their plain models.
+    """
     compared_with = Counter(plain_of.values())
 
     def order_of_plain(preset):
         return -compared_with[preset], -_mean(models[preset], "bleu")
+
+    def order_of_compared(preset):
+        rows, plain_rows = models[preset], models[plain_of[preset]]
+        supported = _supported_difference(rows, plain_rows)
+        is_better = supported is not None and supported[0] > 0
+        return not is_better, -_gain(rows, plain_rows)
 
     plains = sorted(
         (preset for preset in models if plain_of[preset] is None),
         key=order_of_plain,
     )
     compared = sorted(
-        (preset for preset in models if plain_of[preset] in plains),
-        key=lambda preset: -_gain(models[preset], models[plain_of[preset]]),
+        (
+            preset
+            for preset in models
+            if plain_of[preset] in plains
+            and "model.overrides" not in models[preset][-1]["other_settings"]
+        ),
+        key=order_of_compared,
     )
-    chosen = [*plains, *compared][:number]
+    chosen = plains[:1]
+    for preset in [*compared, *plains]:
+        needed = {preset, plain_of[preset] or preset}.difference(chosen)
+        if len(chosen) + len(needed) <= number:
+            chosen += needed
     return [
         preset
         for plain in plains
-        for preset in chosen
-        if plain in (preset, plain_of[preset])
+        for preset in [plain, *compared]
+        if preset in chosen and plain in (preset, plain_of[preset])
     ]
 
 
@@ -122,9 +142,19 @@ def _summary_line(rows, plain_rows):
         _minutes(rows),
         count(rows[-1]["sentences"]),
         _bleu(rows),
-        f"{_gain(rows, plain_rows):+.1f}" if plain_rows else "",
+        str(len(rows)),
+        _difference(rows, plain_rows) if plain_rows else "",
         _p_values(rows),
     ]
+
+
+def _difference(rows, plain_rows):
+    """The difference from the plain model, with its interval over seeds."""
+    differences = _paired(rows, plain_rows)
+    if len(differences) < 2:
+        return f"{_gain(rows, plain_rows):+.1f}"
+    mean, interval = mean_and_interval(differences)
+    return f"{'+' if mean > 0 else ''}{with_interval(mean, interval)}"
 
 
 def _measured(rows):
@@ -238,17 +268,17 @@ def _differences(corpus, models):
     """Names the differences that an interval over seeds supports."""
     supported = []
     for preset, plain in presets_of(corpus).items():
-        differences = _paired(models.get(preset, []), models.get(plain, []))
-        if len(differences) < 2:
-            continue
-        mean, interval = mean_and_interval(differences)
-        if abs(mean) > interval:
+        difference = _supported_difference(
+            models.get(preset, []), models.get(plain, [])
+        )
+        if difference is not None:
+            mean, interval, num_seeds = difference
             word = "better" if mean > 0 else "worse"
             text = with_interval(mean, interval)
             sign = "+" if mean > 0 else ""
             supported.append(
                 f"{_name(preset)} is {word} than {_name(plain)} ({sign}{text} "
-                f"over {len(differences)} seeds)"
+                f"over {num_seeds} seeds)"
             )
     if not supported:
         return (
@@ -259,6 +289,18 @@ def _differences(corpus, models):
         f"{'; '.join(supported)}. No other difference is supported by an "
         "interval over several seeds."
     )
+
+
+def _supported_difference(rows, plain_rows):
+    """The mean difference, its interval and the number of seeds.
+
+    `None` if the interval over seeds contains zero, or without several seeds.
+    """
+    differences = _paired(rows, plain_rows)
+    if len(differences) < 2:
+        return None
+    mean, interval = mean_and_interval(differences)
+    return (mean, interval, len(differences)) if abs(mean) > interval else None
 
 
 def _paired(rows, plain_rows):
