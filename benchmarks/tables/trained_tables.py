@@ -130,7 +130,10 @@ def _most_telling(models, plain_of, number):
 
 
 def _gain(rows, plain_rows):
-    """The mean BLEU of a model above that of its plain model."""
+    """The mean BLEU above that of the plain model, of the same seeds if any."""
+    differences = _paired(rows, plain_rows)
+    if differences:
+        return fmean(differences)
     return _mean(rows, "bleu") - _mean(plain_rows, "bleu")
 
 

@@ -292,6 +292,13 @@ def test_the_summary_prefers_gains_that_an_interval_over_seeds_supports(
     assert lines[1][6:8] == ["3", "+3.00 ± 0.25"]
 
 
+def test_the_summary_compares_models_of_the_same_seed(results):
+    plain = [row("transformer_tiny", 1, 41.0), row("transformer_tiny", 2, 39.0)]
+    results([*plain, row(GATED, 1, 40.6)])
+    _, table = trained_summary()
+    assert table.splitlines()[-1].strip("| ").split(" | ")[-2:] == ["1", "-0.4"]
+
+
 def test_without_rows_there_is_no_summary_and_all_is_not_run(
     tmp_path, monkeypatch
 ):
