@@ -290,6 +290,11 @@ def test_the_summary_prefers_gains_that_an_interval_over_seeds_supports(
         f"`{GATED}.demo_de_en`",
     ]
     assert lines[1][6:8] == ["3", "+3.00 ± 0.25"]
+    # A loss that is supported is no gain.
+    results([*plain, *one_seed, *worse])
+    _, table = trained_summary()
+    assert "role_interaction_softmax_tiny" in table
+    assert "layer_attention_tiny" not in table
 
 
 def test_the_summary_compares_models_of_the_same_seed(results):
