@@ -58,10 +58,9 @@ RANDOM, SEVERAL_LENGTHS = "random", "random, several lengths"
 
 def decoding_tables():
     """Returns the Markdown blocks of the tables of translation speed."""
-    rows = rows_of_newest_runs(read_rows(RESULTS / "decoding.csv"))
     random, lengths, runs = [], [], []
     kinds = {RANDOM: random, SEVERAL_LENGTHS: lengths}
-    for row in rows:
+    for row in _newest_rows_in_order():
         kinds.get(row["workload"], runs).append(row)
     return [
         *_engines(
@@ -99,7 +98,7 @@ def decoding_summary():
     One row for each case of 4 beams that was measured with CTranslate2.
     """
     cases = {}
-    for row in rows_of_newest_runs(read_rows(RESULTS / "decoding.csv")):
+    for row in _newest_rows_in_order():
         cases.setdefault(_case(row), {})[row["engine"]] = row
     others = ("ctranslate2_float32", "huggingface")
     cases = [
@@ -155,6 +154,21 @@ def rows_of_newest_runs(rows):
 
 def _case(row):
     return tuple(row[name] for name in CASE)
+
+
+def _newest_rows_in_order():
+    """Returns the rows of random models, from large to small, then the others.
+
+    Rows of the same case stay in the order in which they were measured.
+    """
+    return sorted(
+        rows_of_newest_runs(read_rows(RESULTS / "decoding.csv")),
+        key=lambda row: (
+            *(row["workload"] != RANDOM, row["workload"]),
+            *(-int(row["hidden_dim"] or 0), row["size"]),
+            *(int(row["batch_size"]), int(row["num_beams"])),
+        ),
+    )
 
 
 def _engine(row):

@@ -363,12 +363,22 @@ def test_the_summary_has_the_cases_measured_with_ctranslate2(monkeypatch):
     ]
     for name in ("keras_deepnmt", "ctranslate2_float32"):
         rows.append(random_row(name, batch_size="1", num_beams="4"))
+    rows += [
+        random_row(name, workload="a.recipe", size="", hidden_dim="")
+        for name in ("keras_deepnmt", "ctranslate2_float32")
+    ]
+    rows += [
+        random_row(name, size="base", hidden_dim="512")
+        for name in ("keras_deepnmt", "ctranslate2_float32")
+    ]
     rows.append(random_row("keras_deepnmt", batch_size="128"))
     monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows)
     _, table = decoding_tables.decoding_summary()
     assert table.splitlines()[2:] == [
-        "| 4+4 layers, width 128, batch size 32 | 2 | 2.50 | 2.50 |",
+        "| 4+4 layers, width 512, batch size 32 | 2 | 2.50 |  |",
         "| 4+4 layers, width 128, batch size 1 | 2 | 2.50 |  |",
+        "| 4+4 layers, width 128, batch size 32 | 2 | 2.50 | 2.50 |",
+        "| `a.recipe`, batch size 32 | 2 | 2.50 |  |",
     ]
     monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows[-1:])
     assert decoding_tables.decoding_summary() == []
