@@ -40,7 +40,7 @@ def measured_when_and_where(rows):
     dates = sorted({row["date"] for row in rows})
     machines = sorted({_kind_of_machine(row) for row in rows})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    return f"Measured {when} on {' and '.join(machines)}."
+    return f"Measured {when} on {listed(machines)}."
 
 
 def _kind_of_machine(row):
@@ -53,6 +53,12 @@ def _kind_of_machine(row):
         return text
     number = cores[1] or cores[2]
     return f"a CPU with {number} core{'' if number == '1' else 's'}"
+
+
+def listed(names):
+    """Formats a list of names: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def count(text):

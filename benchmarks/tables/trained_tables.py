@@ -11,6 +11,7 @@ from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
     count,
     decimals,
+    listed,
     markdown_table,
     measured_when_and_where,
     millions,
@@ -44,7 +45,7 @@ def trained_summary():
     for corpus, number in _SUMMARY_LINES.items():
         plain_of, models = presets_of(corpus), models_of(corpus, rows)
         for preset in _most_telling(models, plain_of, number):
-            plain = models.get(plain_of[preset])
+            plain = models.get(plain_of[preset], [])
             shown += models[preset]
             lines.append(_summary_line(models[preset], plain))
     if not lines:
@@ -146,16 +147,19 @@ def _summary_line(rows, plain_rows):
         count(rows[-1]["sentences"]),
         _bleu(rows),
         str(len(rows)),
-        _difference(rows, plain_rows) if plain_rows else "",
+        _difference(rows, plain_rows),
         _p_values(rows),
     ]
 
 
 def _difference(rows, plain_rows):
-    """The difference from the plain model, with its interval over seeds."""
+    """The difference from the plain model, with its interval over seeds.
+
+    Empty if both were not trained with the same seed.
+    """
     differences = _paired(rows, plain_rows)
     if len(differences) < 2:
-        return f"{_gain(rows, plain_rows):+.1f}"
+        return f"{differences[0]:+.1f}" if differences else ""
     mean, interval = mean_and_interval(differences)
     return f"{'+' if mean > 0 else ''}{with_interval(mean, interval)}"
 
@@ -193,6 +197,9 @@ def _scores(corpus, models):
         "BLEU": lambda preset, rows: _bleu(rows) if rows else NOT_RUN,
         "seeds": lambda preset, rows: str(len(rows)) if rows else "",
         "compared with": lambda preset, rows: _name(plain_of[preset]),
+        "difference": lambda preset, rows: _difference(
+            rows, models.get(plain_of[preset], [])
+        ),
         "p-value": lambda preset, rows: _p_values(rows),
     }
     if CORPORA[corpus].has_paper_column:
@@ -247,8 +254,9 @@ def _notes(corpus, models, rows):
         "the paired approximate randomization test (10,000 trials, two-sided) "
         "against the translations of the model in `compared with`, trained by "
         "the same recipe with the same seed.",
+        "Differences are from that model, over the seeds that both have; "
+        "without ±, of a single seed.",
         *_settings(models),
-        _differences(corpus, models),
         CORPORA[corpus].note,
         "Minutes are those that passed, also where other work ran beside the "
         "training.",
@@ -258,40 +266,19 @@ def _notes(corpus, models, rows):
 
 def _settings(models):
     """Names the models whose recipe is not that of the plain model."""
+    models_with = {}
     for preset, rows in models.items():
         if rows[-1]["other_settings"]:
-            keys = rows[-1]["other_settings"].split("; ")
-            yield (
-                f"The recipe of {_name(preset)} has other values of "
-                f"{', '.join(f'`{key}`' for key in keys)}."
-            )
-
-
-def _differences(corpus, models):
-    """Names the differences that an interval over seeds supports."""
-    supported = []
-    for preset, plain in presets_of(corpus).items():
-        difference = _supported_difference(
-            models.get(preset, []), models.get(plain, [])
+            others = models_with.setdefault(rows[-1]["other_settings"], [])
+            others.append(_name(preset))
+    for settings, names in models_with.items():
+        keys = [f"`{key}`" for key in settings.split("; ")]
+        subject = "recipe" if len(names) == 1 else "recipes"
+        verb = "has" if len(names) == 1 else "have"
+        yield (
+            f"The {subject} of {listed(names)} {verb} other values of "
+            f"{listed(keys)}."
         )
-        if difference is not None:
-            mean, interval, num_seeds = difference
-            word = "better" if mean > 0 else "worse"
-            text = with_interval(mean, interval)
-            sign = "+" if mean > 0 else ""
-            supported.append(
-                f"{_name(preset)} is {word} than {_name(plain)} ({sign}{text} "
-                f"over {num_seeds} seeds)"
-            )
-    if not supported:
-        return (
-            "No difference from a plain model is supported by an interval over "
-            "several seeds."
-        )
-    return (
-        f"{'; '.join(supported)}. No other difference is supported by an "
-        "interval over several seeds."
-    )
 
 
 def _supported_difference(rows, plain_rows):
