@@ -6,7 +6,11 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.quality.measuring.seed_statistics import mean_and_interval
-from benchmarks.quality.rows.row_list import CORPORA, presets_of
+from benchmarks.quality.rows.row_list import (
+    CORPORA,
+    presets_of,
+    recipe_sha256,
+)
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
     count,
@@ -38,16 +42,20 @@ def trained_summary():
     They are the plain model that most models are compared with, and the models
     that gain most over their plain model: first those whose gain is supported
     by an interval over seeds. Each stands below its plain model. Models of
-    other dimensions than their plain model are left out.
+    other dimensions than their plain model, and models whose recipe has been
+    changed since, are left out.
     """
     rows = read_rows(RESULTS / "table.csv")
     shown, lines = [], []
     for corpus, number in _SUMMARY_LINES.items():
-        plain_of, models = presets_of(corpus), models_of(corpus, rows)
-        for preset in _most_telling(models, plain_of, number):
-            plain = models.get(plain_of[preset], [])
+        models = {
+            preset: found
+            for preset, found in models_of(corpus, rows).items()
+            if _is_current(found[-1])
+        }
+        for preset in _most_telling(models, presets_of(corpus), number):
             shown += models[preset]
-            lines.append(_summary_line(models[preset], plain))
+            lines.append(_summary_line(models[preset]))
     if not lines:
         return []
     headings = [
@@ -72,7 +80,8 @@ def trained_summary():
 def models_of(corpus, rows):
     """Maps presets of a corpus to their rows, one for each seed.
 
-    Only the rows of the last version of each recipe count.
+    Only the rows of the recipe as it is now count; without any, those of the
+    version that was trained last.
     """
     models = {}
     for preset in presets_of(corpus):
@@ -82,10 +91,17 @@ def models_of(corpus, rows):
             if row["corpus"] == corpus and row["preset"] == preset
         ]
         if found:
+            found.sort(key=_is_current)
             last = found[-1]["recipe_sha256"]
             found = [row for row in found if row["recipe_sha256"] == last]
             models[preset] = newest_rows(found, "seed")
     return models
+
+
+def _is_current(row):
+    """Tells whether the recipe of a row has not been changed since."""
+    changes = CORPORA[row["corpus"]].changes
+    return row["recipe_sha256"] == recipe_sha256(row["recipe"], changes)
 
 
 def _most_telling(models, plain_of, number):
@@ -99,10 +115,8 @@ def _most_telling(models, plain_of, number):
         return -compared_with[preset], -_mean(models[preset], "bleu")
 
     def order_of_compared(preset):
-        rows, plain_rows = models[preset], models[plain_of[preset]]
-        supported = _supported_difference(rows, plain_rows)
-        is_better = supported is not None and supported[0] > 0
-        return not is_better, -_gain(rows, plain_rows)
+        gain, is_supported = _gain(models[preset])
+        return not (is_supported and gain > 0), -gain
 
     plains = sorted(
         (preset for preset in models if plain_of[preset] is None),
@@ -113,6 +127,7 @@ def _most_telling(models, plain_of, number):
             preset
             for preset in models
             if plain_of[preset] in plains
+            and _differences(models[preset])
             and "model.overrides" not in models[preset][-1]["other_settings"]
         ),
         key=order_of_compared,
@@ -130,15 +145,16 @@ def _most_telling(models, plain_of, number):
     ]
 
 
-def _gain(rows, plain_rows):
-    """The mean BLEU above that of the plain model, of the same seeds if any."""
-    differences = _paired(rows, plain_rows)
-    if differences:
-        return fmean(differences)
-    return _mean(rows, "bleu") - _mean(plain_rows, "bleu")
+def _gain(rows):
+    """The mean difference, and whether an interval over seeds supports it."""
+    differences = _differences(rows)
+    if len(differences) < 2:
+        return differences[0], False
+    mean, interval = mean_and_interval(differences)
+    return mean, abs(mean) > interval
 
 
-def _summary_line(rows, plain_rows):
+def _summary_line(rows):
     return [
         f"`{rows[-1]['recipe']}`",
         millions(rows[-1]["parameters"]),
@@ -147,19 +163,25 @@ def _summary_line(rows, plain_rows):
         count(rows[-1]["sentences"]),
         _bleu(rows),
         str(len(rows)),
-        _difference(rows, plain_rows),
+        _difference(rows),
         _p_values(rows),
     ]
 
 
-def _difference(rows, plain_rows):
-    """The difference from the plain model, with its interval over seeds.
+def _differences(rows):
+    """Differences in BLEU from the plain model of the same seed and recipe."""
+    values = [row["bleu_difference"] for row in rows]
+    return [float(value) for value in values if value]
 
-    Empty if both were not trained with the same seed.
+
+def _difference(rows):
+    """The mean difference from the plain model, with its interval over seeds.
+
+    Empty if none was trained with the same seed and recipe.
     """
-    differences = _paired(rows, plain_rows)
+    differences = _differences(rows)
     if len(differences) < 2:
-        return f"{differences[0]:+.1f}" if differences else ""
+        return "".join(f"{difference:+.1f}" for difference in differences)
     mean, interval = mean_and_interval(differences)
     return f"{'+' if mean > 0 else ''}{with_interval(mean, interval)}"
 
@@ -193,13 +215,13 @@ def _corpus(corpus, rows):
 
 def _scores(corpus, models):
     columns = {
-        "model": lambda preset, rows: f"`{preset}`",
+        "model": lambda preset, rows: (
+            f"`{preset}`{'' if not rows or _is_current(rows[-1]) else ' ¹'}"
+        ),
         "BLEU": lambda preset, rows: _bleu(rows) if rows else NOT_RUN,
         "seeds": lambda preset, rows: str(len(rows)) if rows else "",
         "compared with": lambda preset, rows: _name(plain_of[preset]),
-        "difference": lambda preset, rows: _difference(
-            rows, models.get(plain_of[preset], [])
-        ),
+        "difference": lambda preset, rows: _difference(rows),
         "p-value": lambda preset, rows: _p_values(rows),
     }
     if CORPORA[corpus].has_paper_column:
@@ -258,10 +280,21 @@ def _notes(corpus, models, rows):
         "without ±, of a single seed.",
         *_settings(models),
         CORPORA[corpus].note,
+        *_changed_since(rows),
         "Minutes are those that passed, also where other work ran beside the "
         "training.",
     ]
     return " ".join(notes)
+
+
+def _changed_since(rows):
+    """Tells what is marked, if the recipe of any row was changed since."""
+    if not all(map(_is_current, rows)):
+        yield (
+            "¹ Trained before the recipe was changed, and compared with the "
+            "plain model of that time; its BLEU cannot be compared with those "
+            "of models without this mark."
+        )
 
 
 def _settings(models):
@@ -279,33 +312,6 @@ def _settings(models):
             f"The {subject} of {listed(names)} {verb} other values of "
             f"{listed(keys)}."
         )
-
-
-def _supported_difference(rows, plain_rows):
-    """The mean difference, its interval and the number of seeds.
-
-    `None` if the interval over seeds contains zero, or without several seeds.
-    """
-    differences = _paired(rows, plain_rows)
-    if len(differences) < 2:
-        return None
-    mean, interval = mean_and_interval(differences)
-    return (mean, interval, len(differences)) if abs(mean) > interval else None
-
-
-def _paired(rows, plain_rows):
-    """Differences in BLEU from the plain model's rows of the same seeds."""
-    plain = {
-        (row["recipe_sha256"], row["seed"]): float(row["bleu"])
-        for row in plain_rows
-    }
-    pairs = [
-        (row, plain.get((row["plain_recipe_sha256"], row["seed"])))
-        for row in rows
-    ]
-    return [
-        float(row["bleu"]) - bleu for row, bleu in pairs if bleu is not None
-    ]
 
 
 def _bleu(rows):

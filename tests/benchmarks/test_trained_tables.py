@@ -49,14 +49,33 @@ def row(preset, seed, bleu, corpus="multi30k", **columns):
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    """Writes the made-up CSV file of the table."""
+    """Writes the made-up CSV file of the table, with differences."""
     monkeypatch.setattr(trained_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(trained_tables, "recipe_sha256", lambda *_: "new")
 
     def write(rows):
         (tmp_path / "table.csv").unlink(missing_ok=True)
-        append_rows(tmp_path / "table.csv", rows)
+        append_rows(
+            tmp_path / "table.csv",
+            [
+                made | {"bleu_difference": difference(made, rows)}
+                for made in rows
+            ],
+        )
 
     return write
+
+
+def difference(made, rows):
+    """The difference from the plain model's row, or "" if there is none."""
+    plain = presets_of(made["corpus"])[made["preset"]]
+    for other in rows:
+        if (other["corpus"], other["preset"]) == (made["corpus"], plain) and (
+            (other["seed"], other["recipe_sha256"])
+            == (made["seed"], made["plain_recipe_sha256"])
+        ):
+            return f"{made['bleu'] - other['bleu']:+.2f}"
+    return ""
 
 
 def section(title):
@@ -163,29 +182,44 @@ def test_differences_have_an_interval_if_there_are_several_seeds(results):
     assert scores["everything_tiny"][3] == ""
 
 
-def test_models_of_other_versions_of_the_plain_recipe_are_not_compared(
-    results,
-):
-    rows = [row("transformer_tiny", seed, 40.0 + seed) for seed in (1, 2)]
-    rows += [
-        row(GATED, seed, 44.0 + seed, plain_recipe_sha256="old")
-        for seed in (1, 2)
-    ]
-    results(rows)
-    _, (scores, _) = section("Multi30k")
-    assert scores[GATED][3] == ""
-
-
-def test_only_rows_of_the_last_version_of_a_recipe_count(results):
+def test_only_rows_of_the_present_recipe_count(results):
+    old = {"recipe_sha256": "old"}
     results(
         [
-            row("transformer_tiny", 1, 30.0, recipe_sha256="old"),
-            row("transformer_tiny", 2, 31.0, recipe_sha256="old"),
+            row("transformer_tiny", 1, 30.0, **old),
             row("transformer_tiny", 1, 40.0),
+            # Added last, as when an old run folder is read again.
+            row("transformer_tiny", 2, 31.0, **old),
         ]
     )
-    _, (scores, _) = section("Multi30k")
+    blocks, (scores, _) = section("Multi30k")
     assert scores["transformer_tiny"][:2] == ["40.0 ± 1.2", "1"]
+    assert "¹" not in "".join(blocks)
+
+
+def test_models_of_an_earlier_recipe_are_marked_and_left_out_of_the_summary(
+    results,
+):
+    old = {"recipe_sha256": "old", "plain_recipe_sha256": "old"}
+    results(
+        [
+            row("transformer_tiny", 1, 30.0, **old),
+            row(GATED, 1, 32.0, **old),
+            row("transformer_tiny", 1, 40.0),
+            row("everything_tiny", 1, 41.0),
+        ]
+    )
+    blocks, (scores, _) = section("Multi30k")
+    assert scores[f"{GATED}` ¹"][:4] == [
+        *("32.0 ± 1.2", "1"),
+        *("`transformer_tiny`", "+2.0"),
+    ]
+    assert "¹ Trained before the recipe was changed" in blocks[2]
+    assert scores["everything_tiny"][3] == "+1.0"
+    assert re.findall(r"`(.*?)`", trained_summary()[1]) == [
+        "transformer_tiny.multi30k_en_de",
+        "everything_tiny.multi30k_en_de",
+    ]
 
 
 def test_other_settings_than_the_plain_model_has_are_told(results):
