@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -100,8 +101,14 @@ def models_of(corpus, rows):
 
 def _is_current(row):
     """Tells whether the recipe of a row has not been changed since."""
-    changes = CORPORA[row["corpus"]].changes
-    return row["recipe_sha256"] == recipe_sha256(row["recipe"], changes)
+    present = _present_sha256(row["recipe"], row["corpus"])
+    return row["recipe_sha256"] == present
+
+
+@cache
+def _present_sha256(recipe, corpus):
+    """The hash of a recipe as it is now; cached, since it reads files."""
+    return recipe_sha256(recipe, CORPORA[corpus].changes)
 
 
 def _most_telling(models, plain_of, number):

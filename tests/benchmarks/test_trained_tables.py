@@ -51,7 +51,7 @@ def row(preset, seed, bleu, corpus="multi30k", **columns):
 def results(tmp_path, monkeypatch):
     """Writes the made-up CSV file of the table, with differences."""
     monkeypatch.setattr(trained_tables, "RESULTS", tmp_path)
-    monkeypatch.setattr(trained_tables, "recipe_sha256", lambda *_: "new")
+    monkeypatch.setattr(trained_tables, "_present_sha256", lambda *_: "new")
 
     def write(rows):
         (tmp_path / "table.csv").unlink(missing_ok=True)
