@@ -1,5 +1,6 @@
 """The callbacks of a training run."""
 
+import importlib.util
 from collections.abc import Callable
 
 import keras
@@ -125,13 +126,13 @@ def make_callbacks(
     stopping = stopping_callbacks(recipe, rollbacks, history)
     if not workers.is_chief:
         return callbacks + stopping
-    return [
-        *callbacks,
-        keras.callbacks.CSVLogger(str(run.log_file), append=True),
-        EpochTensorBoard(str(run.tensorboard_dir), write_graph=False),
-        *stopping,
-        saving,
-    ]
+    callbacks.append(keras.callbacks.CSVLogger(str(run.log_file), append=True))
+    # Keras writes for TensorBoard by TensorFlow, on each backend.
+    if importlib.util.find_spec("tensorflow") is not None:
+        callbacks.append(
+            EpochTensorBoard(str(run.tensorboard_dir), write_graph=False)
+        )
+    return [*callbacks, *stopping, saving]
 
 
 def describe_constant_temperature(

@@ -5,6 +5,7 @@ user's cache folder.
 """
 
 import contextlib
+import importlib.util
 import os
 import platform
 import shutil
@@ -51,8 +52,10 @@ def ask_for_user_cache() -> None:
     looks for devices: call this before the first TensorFlow operation
     (importing TensorFlow is fine). Other flags in the environment stay, and so
     does a cache folder set there. If the disk is nearly full, or the folder
-    cannot be written, nothing is set.
+    cannot be written, or TensorFlow is not installed, nothing is set.
     """
+    if importlib.util.find_spec("tensorflow") is None:
+        return
     folder = user_cache_dir()
     if folder is None or _is_elsewhere(folder, "tensorflow"):
         return

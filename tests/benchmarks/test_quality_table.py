@@ -669,7 +669,13 @@ def test_a_killed_table_is_finished_by_the_same_command(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_row_says_on_which_backend_it_was_trained(tmp_path):
+def test_a_row_is_trained_and_scored_on_jax_without_tensorflow(tmp_path):
+    # Python imports this file first. A module that is `None` is not found.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "for name in ('tensorflow', 'tensorflow_text'):\n"
+        "    sys.modules[name] = None\n"
+    )
     done = subprocess.run(
         [
             *(sys.executable, "benchmarks/quality/table.py"),
@@ -677,7 +683,9 @@ def test_a_row_says_on_which_backend_it_was_trained(tmp_path):
             *("--presets", "transformer_tiny", "--folder", tmp_path),
         ],
         cwd=REPOSITORY,
-        env=environment(),
+        env=environment(
+            PYTHONPATH=os.pathsep.join([str(tmp_path), str(REPOSITORY)])
+        ),
         capture_output=True,
         text=True,
     )
