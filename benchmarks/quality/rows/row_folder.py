@@ -328,7 +328,9 @@ def deepnmt(
         [sys.executable, "-m", "keras_deepnmt", *arguments, *quiet],
         env={
             **os.environ,
-            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONPATH": os.pathsep.join(
+                [str(REPOSITORY), *filter(None, [os.getenv("PYTHONPATH")])]
+            ),
             "TF_CPP_MIN_LOG_LEVEL": "3",
             **environment,
         },
