@@ -14,8 +14,8 @@ REPOSITORY = Path(__file__).parents[2]
 def git_commit(repository=REPOSITORY):
     """Returns the short hash of the commit of this or of another checkout.
 
-    A `+` is appended if files of `keras_deepnmt` differ from that commit. A copy
-    without history is of the commit that `DEEPNMT_COMMIT` names.
+    A `+` is appended if files of `keras_deepnmt` differ from that commit. A
+    copy without history is of the commit that `DEEPNMT_COMMIT` names.
     """
     named = os.environ.get("DEEPNMT_COMMIT")
     if named and not (Path(repository) / ".git").exists():

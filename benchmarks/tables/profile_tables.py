@@ -10,6 +10,11 @@ from benchmarks.tables.markdown import (
 )
 
 RESULTS = Path(__file__).parents[1] / "speed" / "results"
+_ATTENTION = {
+    "layer": "`MultiHeadAttention` (ms)",
+    "fused": "Keras, fused kernels (ms)",
+    "unfused": "Keras, other kernels (ms)",
+}
 
 
 def profile_tables():
@@ -23,6 +28,7 @@ def profile_tables():
             "step_ms_median",
         ),
         *_parts_of_updates(),
+        *_fused_attention(),
         *_profile(
             "decoding_profile.csv",
             "Where the time of a search goes",
@@ -116,4 +122,35 @@ def _parts_of_updates():
         markdown_table(headings, cells),
         "Shares are of the sum of the three. Medians of "
         f"{rows[0]['rounds']} rounds. {measured_when_and_where(rows)}",
+    ]
+
+
+def _fused_attention():
+    """The time of a layer of attention with fused kernels and without."""
+    rows = newest_rows(
+        read_rows(RESULTS / "fused_attention.csv"),
+        *("dtype", "length", "is_decoder"),
+    )
+    if not rows:
+        return []
+    cells = [
+        [
+            "decoder" if row["is_decoder"] == "True" else "encoder",
+            row["length"],
+            *(f"{float(row[f'{way}_ms']):.2f}" for way in _ATTENTION),
+            f"{float(row['layer_ms']) / float(row['fused_ms']):.2f}",
+        ]
+        for row in rows
+    ]
+    headings = ["self-attention of", "tokens of a row", *_ATTENTION.values()]
+    row = rows[0]
+    return [
+        "### Fused attention on a GPU",
+        markdown_table([*headings, "our time / fused time"], cells),
+        "Forward and backward pass of one layer of self-attention, with its "
+        f"projections, without dropout: width {row['width']}, "
+        f"{row['num_heads']} heads, {row['dtype']}, "
+        f"{int(row['batch_tokens']):,} positions in a batch, JAX "
+        f"{row['jax']} on one {row['device']}. Medians of {row['rounds']} "
+        f"rounds, measured {row['date']}.",
     ]

@@ -1,6 +1,7 @@
-"""What must be true of compiling shapes ahead on TensorFlow.
+"""What must be true of compiling shapes ahead.
 
 * training is the same to the last bit, random states included
+* on JAX the first update compiles all shapes, and no other update any
 * shapes are compiled in the order given, and none after `stop`
 * a failure ahead leaves training alone
 * there are as many compilations at a time as cores and memory allow
@@ -8,16 +9,17 @@
 
 import threading
 
+import backend_program
 import keras
 import numpy as np
 import pytest
 
 import keras_deepnmt
-from keras_deepnmt.models.compilation import tensorflow_ahead
-from keras_deepnmt.models.compilation.tensorflow_ahead import (
-    AheadCompilation,
+from keras_deepnmt.models.compilation import compilations_at_once
+from keras_deepnmt.models.compilation.compilations_at_once import (
     num_compilations_at_once,
 )
+from keras_deepnmt.models.compilation.tensorflow_ahead import AheadCompilation
 from keras_deepnmt.models.compilation.tensorflow_programs import (
     CompiledProgram,
 )
@@ -88,6 +90,20 @@ def test_a_failure_ahead_leaves_training_alone(two_at_once, monkeypatch):
     assert model.training_shapes.compiled_ahead == set()
 
 
+def test_on_jax_the_first_update_compiles_all_shapes():
+    script = str(backend_program.FOLDER / "models" / "ahead_on_jax.py")
+    ahead, alone = (
+        backend_program.found_by(script, way, "jax")
+        for way in ("ahead", "alone")
+    )
+    assert (ahead["at once"], alone["at once"]) == (2, 0)
+    # Each shape once, when it comes first in STEPS or before.
+    assert alone["compiled"] == [1, 2, 2, 3, 3]
+    assert ahead["compiled"] == [3, 3, 3, 3, 3]
+    assert ahead["shapes"] == alone["shapes"] == sorted(map(list, SHAPES))
+    assert ahead["weights"] == alone["weights"]
+
+
 class SlowProgram:
     """Compiles when it is told to, and notes what."""
 
@@ -125,9 +141,9 @@ def test_cores_and_memory_limit_the_compilations_at_a_time(
     monkeypatch, cores, free_gibibytes, shapes, expected
 ):
     free_bytes = free_gibibytes * 2**30
-    monkeypatch.setattr(tensorflow_ahead, "num_cores", lambda: cores)
-    monkeypatch.setattr(tensorflow_ahead, "_free_bytes", lambda: free_bytes)
-    assert num_compilations_at_once(shapes, step_bytes=2**30) == expected
+    monkeypatch.setattr(compilations_at_once, "_free_bytes", lambda: free_bytes)
+    found = num_compilations_at_once(shapes, 2**30, num_threads=cores)
+    assert found == expected
 
 
 def test_without_xla_or_with_one_shape_nothing_is_compiled_ahead(two_at_once):

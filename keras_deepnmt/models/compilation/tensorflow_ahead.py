@@ -3,14 +3,12 @@
 import logging
 import queue
 import threading
-from pathlib import Path
 
 import tensorflow as tf
 
 from keras_deepnmt.threads import num_cores
 
 _logger = logging.getLogger(__name__)
-_GIBIBYTE = 2**30
 
 
 class AheadCompilation:
@@ -92,49 +90,12 @@ class AheadCompilation:
         return self._zeros[key]
 
 
-def num_compilations_at_once(num_shapes, step_bytes):
-    """Returns how many shapes to compile at a time; 0 for none ahead.
-
-    As many as there are processor cores, if the memory suffices.
-
-    Args:
-        num_shapes: int. Number of shapes that will come.
-        step_bytes: int. Estimated memory that one step needs.
+def num_threads() -> int:
+    """Returns on how many cores TensorFlow may compute in this process.
 
     Example:
-    >>> num_compilations_at_once(1, 10**6)
-    0
+    >>> num_threads() >= 1
+    True
     """
-    # The compiler itself takes memory, too, and the estimate may be low.
-    free_bytes = _free_bytes() - _GIBIBYTE
-    at_once = min(
-        num_shapes,
-        _num_usable_cores(),
-        max(0, free_bytes) // (2 * step_bytes + _GIBIBYTE),
-    )
-    # One thread would compile what the step needs first, in its place.
-    return at_once if at_once > 1 else 0
-
-
-def _num_usable_cores():
     allowed = tf.config.threading.get_intra_op_parallelism_threads()
     return min(num_cores(), allowed) if allowed else num_cores()
-
-
-def _free_bytes():
-    """Returns the memory that is free on Linux, 0 elsewhere."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").split("\n")
-        sizes = dict(line.split(":") for line in lines if ":" in line)
-        free = int(sizes["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return 0
-    group = Path("/sys/fs/cgroup")
-    try:
-        most, used = (
-            int((group / f"memory.{name}").read_text(encoding="utf-8"))
-            for name in ("max", "current")
-        )
-    except (OSError, ValueError):  # no limit
-        return free
-    return min(free, most - used)

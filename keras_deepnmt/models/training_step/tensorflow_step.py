@@ -10,9 +10,12 @@ import contextlib
 import keras
 import tensorflow as tf
 
+from keras_deepnmt.models.compilation.compilations_at_once import (
+    num_compilations_at_once,
+)
 from keras_deepnmt.models.compilation.tensorflow_ahead import (
     AheadCompilation,
-    num_compilations_at_once,
+    num_threads,
 )
 from keras_deepnmt.models.compilation.tensorflow_programs import (
     CompiledProgram,
@@ -167,7 +170,7 @@ class TensorFlowStep:
             and len(tf.config.list_physical_devices()) == 1
         ):
             self._num_at_once = num_compilations_at_once(
-                len(shapes), self._step_bytes(shapes)
+                len(shapes), self._step_bytes(shapes), num_threads()
             )
         return self._num_at_once
 
