@@ -16,7 +16,7 @@ from benchmarks.speed.measuring.padding_bound import least_padding
 from benchmarks.speed.padding import measure
 
 MULTI30K = "transformer_tiny.multi30k_en_de"
-# The tokens of a batch and the vocabulary of the demo corpus are fixed here.
+# The tokens of a batch and the vocabularies are fixed here.
 # The fewer tokens a batch has, the more of the padding comes from whole rows,
 # which the limit does not count.
 
@@ -31,7 +31,7 @@ def demo(tmp_path_factory):
 @pytest.fixture(scope="module")
 def multi30k(corpora_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("multi30k")
-    _, data = prepare_recipe(MULTI30K, folder)
+    _, data = prepare_recipe(MULTI30K, folder, {"data.vocabulary_size": 5_000})
     return data.store("train").lengths[:], 4_700
 
 
