@@ -3,8 +3,6 @@
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-import jax
-
 _logger = logging.getLogger(__name__)
 
 
@@ -28,6 +26,7 @@ def compile_step(step, state, batches, at_once):
         The objects that keep what was compiled.
 
     Example:
+    >>> import jax
     >>> import jax.numpy as jnp
     >>> traced = []
     >>> def add_up(state, batch):
@@ -41,6 +40,8 @@ def compile_step(step, state, batches, at_once):
     >>> traced
     [(3,), (5,)]
     """
+    import jax
+
     # Without this function object JAX would forget what was compiled.
     jitted, compiled = jax.jit(step, donate_argnums=0), []
     state = jax.tree.map(_size_and_type, state)
@@ -60,6 +61,9 @@ def compile_step(step, state, batches, at_once):
 
 
 def _size_and_type(value):
+    """Returns what stands for an array while its function is traced."""
+    import jax
+
     return jax.ShapeDtypeStruct(
         value.shape, value.dtype, weak_type=getattr(value, "weak_type", False)
     )
