@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,21 @@ def pytest_collection_modifyitems(config, items):
             # the tests that it left out, with the option that runs them.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """With `--durations`, also lists the files whose tests took longest."""
+    if not config.option.durations:
+        return
+    seconds = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.split("::")[0]] += report.duration
+    total = sum(seconds.values())
+    terminalreporter.section(f"slowest files of {total:.0f} s")
+    for path, of_file in seconds.most_common(config.option.durations):
+        terminalreporter.line(f"{of_file:.0f} s {path}")
 
 
 def _place(item):

@@ -63,3 +63,13 @@ def test_scripts_start_in_any_folder_without_a_search_path(tmp_path):
         if done.returncode or "usage:" not in done.stdout:
             failed[script.name] = done.stderr
     assert failed == {}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_both_readmes_name_every_script(folder):
+    names = {path.name for path in (BENCHMARKS / folder).glob("*.py")}
+    for page in (BENCHMARKS / "README.md", BENCHMARKS / folder / "README.md"):
+        text = page.read_text(encoding="utf-8")
+        # A table's cell may give the arguments after the name.
+        missing = {name for name in names if f"`{name}" not in text}
+        assert not missing, f"{page} does not name {missing}."
