@@ -2,6 +2,7 @@
 
     python benchmarks/speed/first_updates.py
     python benchmarks/speed/first_updates.py --rounds 1 --shapes 3
+    KERAS_BACKEND=jax python benchmarks/speed/first_updates.py
 
 `transformer_tiny` with a vocabulary of 5,000 is trained on batches of about
 3,500 tokens on each side: first on one of each shape, then on shapes drawn at
@@ -17,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -58,6 +60,7 @@ def train(is_ahead, num_shapes, num_updates):
     start = time.monotonic()
     history = model.fit(batches, shuffle=False, verbose=0)
     result = {
+        "backend": keras.config.backend(),
         "seconds": time.monotonic() - start,
         "at_once": at_once,
         "loss": float(history.history["loss"][0]).hex(),
@@ -113,8 +116,11 @@ def main():
         [results[kind]["seconds"] for results in rounds] for kind in kinds
     )
     ratios = [b / a for a, b in zip(alone, ahead, strict=True)]
+    backend = rounds[0]["ahead"]["backend"]
     row = {
-        **provenance("tensorflow", "keras"),
+        **provenance("keras"),
+        "backend": backend,
+        "backend_version": version(backend),
         "preset": PRESET,
         "shapes": options.shapes,
         "updates": options.updates,

@@ -275,8 +275,11 @@ def _input_pipeline():
 def _first_updates():
     return table_section(
         "First updates",
-        read_rows(RESULTS / "first_updates.csv"),
+        newest_rows(
+            read_rows(RESULTS / "first_updates.csv"), "backend", "shapes"
+        ),
         {
+            "backend": lambda row: row["backend"],
             "shapes": lambda row: row["shapes"],
             "one by one (s)": lambda row: decimals(
                 row["one_by_one_seconds_median"], 1
