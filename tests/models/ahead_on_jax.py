@@ -1,8 +1,10 @@
 """Compiles training shapes ahead on JAX, or not; prints what happened.
 
-Run as a program with `KERAS_BACKEND=jax`. Its argument is `ahead` or `alone`.
+Run as a program with `KERAS_BACKEND=jax`. Its argument is `ahead`, `alone`, or
+`again` for a training ahead after one that ended before its first update.
 """
 
+import contextlib
 import json
 import sys
 
@@ -51,6 +53,13 @@ class Counts(keras.callbacks.Callback):
         self.noted.append(self.programs.count)
 
 
+class Interrupt(keras.callbacks.Callback):
+    """Ends a training before its first update."""
+
+    def on_train_begin(self, logs=None):
+        raise KeyboardInterrupt
+
+
 stateless_step.num_compilations_at_once = lambda *_: 2
 programs = CompiledPrograms()
 keras.utils.set_random_seed(3)
@@ -65,7 +74,10 @@ model = keras_deepnmt.create_model(
     dropout=0.3,
 )
 model.compile("adam", gradient_accumulation_steps=2)
-at_once = model.compile_ahead(SHAPES if sys.argv[1] == "ahead" else ())
+at_once = model.compile_ahead(() if sys.argv[1] == "alone" else SHAPES)
+if sys.argv[1] == "again":
+    with contextlib.suppress(KeyboardInterrupt):
+        model.fit(list(batches()), verbose=0, callbacks=[Interrupt()])
 counts = Counts(programs)
 model.fit(list(batches()), shuffle=False, verbose=0, callbacks=[counts])
 found = {

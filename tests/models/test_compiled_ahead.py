@@ -92,14 +92,15 @@ def test_a_failure_ahead_leaves_training_alone(two_at_once, monkeypatch):
 
 def test_on_jax_the_first_update_compiles_all_shapes():
     script = str(backend_program.FOLDER / "models" / "ahead_on_jax.py")
-    ahead, alone = (
+    ahead, again, alone = (
         backend_program.found_by(script, way, "jax")
-        for way in ("ahead", "alone")
+        for way in ("ahead", "again", "alone")
     )
     assert (ahead["at once"], alone["at once"]) == (2, 0)
     # Each shape once, when it comes first in STEPS or before.
     assert alone["compiled"] == [1, 2, 2, 3, 3]
     assert ahead["compiled"] == [3, 3, 3, 3, 3]
+    assert again["compiled"] == ahead["compiled"]
     assert ahead["shapes"] == alone["shapes"] == sorted(map(list, SHAPES))
     assert ahead["weights"] == alone["weights"]
 

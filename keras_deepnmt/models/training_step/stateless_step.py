@@ -130,6 +130,10 @@ class StatelessStep:
     def _compile_shapes_ahead(self, state):
         from keras_deepnmt.models.compilation.jax_ahead import compile_step
 
+        # None after a stop, or if a `fit` that ended before its first update
+        # left its function behind: what was compiled must then be kept.
+        if not self._shapes_ahead:
+            return
         shapes, self._shapes_ahead = self._shapes_ahead, ()
         batches = [_batch_of(*shape) for shape in shapes]
         self._ahead = compile_step(
