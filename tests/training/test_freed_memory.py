@@ -50,7 +50,7 @@ def pages(kept):
 
 # Without glibc `keep_freed_memory` does nothing, as another test says.
 @pytest.mark.skipif(
-    platform.libc_ver()[0] != "glibc", reason="Other C libraries are not asked."
+    platform.libc_ver()[0] != "glibc", reason="Only glibc has these settings."
 )
 def test_memory_that_was_freed_is_used_again():
     # 11 times two blocks of 50 MB, of 4 KiB a page.
