@@ -18,9 +18,7 @@ DOCUMENTS_ELSEWHERE = re.compile(
 )
 # Finds a note of open work without the number of its issue. The words are in
 # parts, so that this line is not found.
-OPEN_TASK = re.compile(
-    r"\b(" + "TO" + "DO|FIX" + "ME|XX" + r"X)\b(?!\(#\d+\))"
-)
+OPEN_TASK = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|XX" + r"X)\b(?!\(#\d+\))")
 PRIVATE_MODULES = re.compile(
     "keras" + r"\.src|tensorflow" + r"\.python\b|keras_nlp" + r"\.src"
 )
