@@ -1,5 +1,6 @@
 """BLEU of the development set during training."""
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 
@@ -97,6 +98,14 @@ class BleuCallback(keras.callbacks.Callback):
     def num_sentences(self) -> int:
         return len(self.sources)
 
+    def set_model(self, model):
+        super().set_model(model)
+        # Not by `self.model`: on JAX each use of it within an epoch takes all
+        # weights out of the step.
+        self._count_compilations = functools.partial(
+            getattr, model, "num_compilations", None
+        )
+
     def on_train_begin(self, logs=None):
         self._training_start = time.perf_counter()
         self.total_seconds = 0.0
@@ -104,7 +113,7 @@ class BleuCallback(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         if not self._sentences_are_chosen:
             self._batch_start = time.perf_counter()
-            self._compilations = getattr(self.model, "num_compilations", None)
+            self._compilations = self._count_compilations()
 
     def on_train_batch_end(self, batch, logs=None):
         if self._sentences_are_chosen:
@@ -113,7 +122,7 @@ class BleuCallback(keras.callbacks.Callback):
         for value in (logs or {}).values():
             float(value)
         seconds = time.perf_counter() - self._batch_start
-        if getattr(self.model, "num_compilations", None) == self._compilations:
+        if self._count_compilations() == self._compilations:
             self._update_seconds.append(seconds)
 
     def on_test_begin(self, logs=None):

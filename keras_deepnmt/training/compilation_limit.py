@@ -39,22 +39,27 @@ class CompilationLimit(keras.callbacks.Callback):
         self.batch_shapes = tuple(batch_shapes)
         self.evaluation_batch_shapes = evaluation_batch_shapes
 
+    def set_model(self, model):
+        super().set_model(model)
+        # Kept, because on JAX each use of `self.model` within an epoch takes
+        # all weights out of the step.
+        self._training_shapes = model.training_shapes
+        self._evaluation_shapes = model.evaluation_shapes
+        strategy = getattr(model, "distribute_strategy", None)
+        self._replicas = strategy.num_replicas_in_sync if strategy else 1
+
     def on_train_batch_end(self, batch, logs=None):
-        self._check("training", self.model.training_shapes, self.batch_shapes)
+        self._check("training", self._training_shapes, self.batch_shapes)
 
     def on_test_batch_end(self, batch, logs=None):
         batch_shapes = self.evaluation_batch_shapes
         if batch_shapes is not None:
-            self._check(
-                "evaluation", self.model.evaluation_shapes, batch_shapes
-            )
+            self._check("evaluation", self._evaluation_shapes, batch_shapes)
 
     def _check(self, step, shapes, batch_shapes):
-        strategy = getattr(self.model, "distribute_strategy", None)
-        replicas = strategy.num_replicas_in_sync if strategy else 1
         expected = [
             (
-                shape.batch_size // replicas,
+                shape.batch_size // self._replicas,
                 shape.source_length,
                 shape.target_length,
             )

@@ -88,6 +88,11 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     def set_model(self, model):
         super().set_model(model)
+        # Not by `self.model`: on JAX each use of it within an epoch takes all
+        # weights out of the step.
+        self._count_compilations = functools.partial(
+            getattr, model, "num_compilations", None
+        )
         if not getattr(model, "step_jit_compile", False):
             return
         strategy = getattr(model, "distribute_strategy", None)
@@ -170,13 +175,13 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch, logs=None):
         self._batch_time = time.monotonic()
-        self._compilations = getattr(self.model, "num_compilations", None)
+        self._compilations = self._count_compilations()
 
     def on_train_batch_end(self, batch, logs=None):
         logs = logs or {}
         self._step += 1
         now = time.monotonic()
-        if getattr(self.model, "num_compilations", None) != self._compilations:
+        if self._count_compilations() != self._compilations:
             self._compile_seconds += now - self._batch_time
         self._train_seconds = now - self._epoch_time
         # Read only when shown: reading waits until the device is done.
@@ -252,7 +257,7 @@ class ThroughputProgress(keras.callbacks.Callback):
         parts.append(f"{rate:,.0f} tokens/s")
         if self.padding_fraction is not None:
             parts.append(f"padding {100 * self.padding_fraction:.1f} %")
-        compiled = getattr(self.model, "num_compilations", None)
+        compiled = self._count_compilations()
         if compiled is not None:
             expected = self.expected_compilations or "?"
             text = f"compilations {compiled}/{expected}"
