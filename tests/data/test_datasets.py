@@ -4,6 +4,8 @@
 * Grain's elements, `tf.data`'s and direct calls are the same batches, from any
   starting step.
 * `tf.data` knows its cardinality and takes batches of different shapes.
+* No thread tunes buffers of fixed sizes: TensorFlow would wait for it at the
+  end of `fit`, sometimes for most of a minute.
 * A user's mistake met while reading is one line, through `tf.data` too.
 * Validation gives every pair exactly once, the too long ones too, in batches
   within the token budget of training, and in as few shapes as are worth
@@ -35,7 +37,9 @@ from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.models.training_step.tensorflow_batches import (
+    array_dataset,
     open_shape_dataset,
+    pad_rows,
 )
 
 
@@ -167,6 +171,17 @@ def test_tensorflow_takes_what_it_needs_of_endless_batches(store, plan):
     endless = open_shape_dataset(grain_batches(store, plan))
     assert int(endless.cardinality()) == -1
     assert len(list(endless.take(3))) == 3
+
+
+def test_no_thread_tunes_the_buffers(store, plan):
+    ids = np.ones((5, 7), "int32")
+    arrays = {"source_ids": ids, "target_ids": ids}, ids
+    for dataset in (
+        open_shape_dataset(grain_batches(store, plan), 5),
+        array_dataset(*arrays, shuffle=True),
+        pad_rows(array_dataset(*arrays), 4),
+    ):
+        assert dataset.options().autotune.enabled is False
 
 
 def test_validation_gives_every_pair_once(store, plan):

@@ -36,7 +36,7 @@ def open_shape_dataset(batches, num_batches=None):
     else:
         dataset = dataset.take(num_batches)
     cardinality = tf.data.experimental.assert_cardinality(num_batches)
-    return dataset.apply(cardinality).prefetch(2)
+    return _without_autotuning(dataset.apply(cardinality).prefetch(2))
 
 
 def array_dataset(inputs, labels, batch_size=32, shuffle=False):
@@ -54,7 +54,19 @@ def array_dataset(inputs, labels, batch_size=32, shuffle=False):
     dataset = tf.data.Dataset.from_tensor_slices((dict(inputs), labels))
     if shuffle:
         dataset = dataset.shuffle(len(labels))
-    return dataset.batch(batch_size)
+    return _without_autotuning(dataset.batch(batch_size))
+
+
+def _without_autotuning(dataset):
+    """Switches off the thread that tunes the buffers of a dataset.
+
+    There is nothing to tune, and TensorFlow waits for this thread at the end of
+    `fit` and of each validation. The thread sleeps for up to a minute, and is
+    sometimes not woken: it can find that the iterator is not cancelled yet.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 def pad_rows(dataset, multiple):
