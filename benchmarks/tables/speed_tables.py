@@ -299,7 +299,7 @@ def _first_updates():
 def _compilation_cache():
     return table_section(
         "Compilation cache",
-        read_rows(RESULTS / "compilation_cache.csv"),
+        newest_rows(read_rows(RESULTS / "compilation_cache.csv"), "recipe"),
         {
             "recipe": lambda row: f"`{row['recipe']}`",
             "compiled programs": lambda row: row["executables"],
