@@ -5,7 +5,7 @@
   starting step.
 * `tf.data` knows its cardinality and takes batches of different shapes.
 * No thread tunes buffers of fixed sizes: TensorFlow would wait for it at the
-  end of `fit`, sometimes for most of a minute.
+  end of `fit`, sometimes for many seconds.
 * A user's mistake met while reading is one line, through `tf.data` too.
 * Validation gives every pair exactly once, the too long ones too, in batches
   within the token budget of training, and in as few shapes as are worth

@@ -61,8 +61,8 @@ def _without_autotuning(dataset):
     """Switches off the thread that tunes the buffers of a dataset.
 
     There is nothing to tune, and TensorFlow waits for this thread at the end of
-    `fit` and of each validation. The thread sleeps for up to a minute, and is
-    sometimes not woken: it can find that the iterator is not cancelled yet.
+    `fit` and of each validation. The thread sleeps longer and longer, and is
+    sometimes not woken then.
     """
     options = tf.data.Options()
     options.autotune.enabled = False
