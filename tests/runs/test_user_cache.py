@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from keras_deepnmt.files import lock_folder
-from keras_deepnmt.runs import compilation_cache
-from keras_deepnmt.runs.compilation_cache import (
+from keras_deepnmt.xla import cache as compilation_cache
+from keras_deepnmt.xla.cache import (
     USER_VARIABLE,
     ask_for_user_cache,
     cache_dir,

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.replicas import (
+from keras_deepnmt.xla.replicas import (
     distribute_rows,
     num_replicas,
     shard_rows,
@@ -126,7 +126,7 @@ class CompiledFunction:
         import tensorflow as tf
 
         if self._jit_compile:
-            from keras_deepnmt.models.compilation.tensorflow_programs import (
+            from keras_deepnmt.xla.tensorflow_programs import (
                 CompiledProgram,
             )
 
