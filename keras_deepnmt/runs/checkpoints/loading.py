@@ -15,7 +15,7 @@ from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
 from keras_deepnmt.runs.finish import describe_speed
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
-from keras_deepnmt.translator.trained_run import (
+from keras_deepnmt.translator.loading import (
     check_run_folder,
     with_run_options,
 )
