@@ -29,9 +29,9 @@ from keras_deepnmt.runs.compilation_cache import (
     is_whole,
     user_cache_asked_for,
 )
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 
 VARIABLE = "TF_XLA_FLAGS"
 # Field 1 is text, field 2 a number, field 3 holds 300 bytes.

@@ -11,7 +11,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import load_checkpoint
-from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
+from keras_deepnmt.runs.checkpoint_choice import choose_checkpoint
 from keras_deepnmt.runs.finish import describe_speed
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
@@ -41,7 +41,7 @@ class SavedCheckpoint:
     def open(
         cls, run_dir: str | Path, checkpoint: str | int
     ) -> "SavedCheckpoint":
-        """Opens the checkpoint that `choice.choose_checkpoint` chooses.
+        """Opens the checkpoint that `choose_checkpoint` chooses.
 
         Raises:
             UserError: if this is no run folder, or there is no such

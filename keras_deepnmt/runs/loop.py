@@ -34,7 +34,7 @@ from keras_deepnmt.runs.callbacks import (
     make_callbacks,
     stopping_callbacks,
 )
-from keras_deepnmt.runs.checkpoints.epoch_counts import EpochCounts
+from keras_deepnmt.runs.epoch_counts import EpochCounts
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.run_folder import RunFolder

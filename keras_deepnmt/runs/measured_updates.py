@@ -12,8 +12,8 @@ from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_source import BatchSource
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.batch_size.trial import largest_batch_shapes
-from keras_deepnmt.runs.dry_run.result import (
+from keras_deepnmt.runs.batch_trial import largest_batch_shapes
+from keras_deepnmt.runs.dry_run_result import (
     UPDATES_PER_SHAPE,
     MeasuredShape,
 )

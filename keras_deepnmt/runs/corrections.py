@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import AnnotatedSentence
-from keras_deepnmt.runs.scores.test_translations import read_lines
+from keras_deepnmt.runs.test_translations import read_lines
 
 
 def read_corrections(

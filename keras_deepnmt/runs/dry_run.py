@@ -10,21 +10,22 @@ import numpy as np
 from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
+from keras_deepnmt.runs.batch_size import find_batch, with_parts
 from keras_deepnmt.runs.build import (
     batch_shapes_version,
     plan_batches,
     preset_version,
 )
-from keras_deepnmt.runs.dry_run.measuring import (
+from keras_deepnmt.runs.dry_run_result import DryRun
+from keras_deepnmt.runs.fine_tuning import fine_tune
+from keras_deepnmt.runs.loop import TrainingLoop
+from keras_deepnmt.runs.measured_updates import (
     mean_seconds,
     measure_updates,
     peak_memory,
     state_bytes,
 )
-from keras_deepnmt.runs.dry_run.result import DryRun
 from keras_deepnmt.runs.objective_options import check_objective
-from keras_deepnmt.runs.preset_folder.fine_tuning import fine_tune
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     copy_initial_weights,
@@ -37,7 +38,6 @@ from keras_deepnmt.runs.train import (
     check_preset,
     describe_run,
 )
-from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.strategies import Workers, make_strategy
 
 
