@@ -289,7 +289,7 @@ def _score_corrections(options):
     else:
         import_backend()
     from keras_deepnmt.evaluation import read_m2
-    from keras_deepnmt.runs.corrections import read_corrections
+    from keras_deepnmt.runs.test_translations import read_corrections
 
     gold = read_m2(options.m2)
     if options.hypotheses:

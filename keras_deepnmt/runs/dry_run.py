@@ -1,31 +1,37 @@
 """Does what a run does before its first update, and measures some updates."""
 
 import dataclasses
+import statistics
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import keras
 import numpy as np
 
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
+from keras_deepnmt.data.batches.batch_source import BatchSource
 from keras_deepnmt.data.manifest import MANIFEST_FILE
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.batch_size import find_batch, with_parts
+from keras_deepnmt.runs.batch_trial import largest_batch_shapes
 from keras_deepnmt.runs.build import (
     batch_shapes_version,
     plan_batches,
     preset_version,
 )
-from keras_deepnmt.runs.dry_run_result import DryRun
 from keras_deepnmt.runs.fine_tuning import fine_tune
 from keras_deepnmt.runs.loop import TrainingLoop
-from keras_deepnmt.runs.measured_updates import (
-    mean_seconds,
-    measure_updates,
-    peak_memory,
-    state_bytes,
+from keras_deepnmt.runs.objective_options import (
+    batch_transforms,
+    check_objective,
 )
-from keras_deepnmt.runs.objective_options import check_objective
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     copy_initial_weights,
@@ -39,6 +45,97 @@ from keras_deepnmt.runs.train import (
     describe_run,
 )
 from keras_deepnmt.training.strategies import Workers, make_strategy
+
+# The first update of a shape compiles the step; the others are timed.
+UPDATES_PER_SHAPE = 4
+
+
+@dataclass(frozen=True)
+class MeasuredShape:
+    """The time of the updates of one batch shape.
+
+    Attributes:
+        batch_shape: the shape.
+        first_seconds: time of the first update, which compiles the step.
+        seconds: median time of the others.
+    """
+
+    batch_shape: BatchShape
+    first_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a dry run found out.
+
+    Attributes:
+        description: the data and the batch shapes, in several lines.
+        preset: name of the model's preset.
+        parameters: number of parameters.
+        trained_parameters: number of those that train.
+        state_bytes: bytes of the weights and the optimizer's state.
+        peak_bytes: highest use of memory while training, in bytes.
+        peak_place: whose memory that is.
+        measured: the batch shapes that were measured.
+        num_shapes: number of all batch shapes.
+        steps: number of updates of the run.
+        seconds_per_update: estimated mean over the batches of an epoch.
+    """
+
+    description: str
+    preset: str
+    parameters: int
+    trained_parameters: int
+    state_bytes: int
+    peak_bytes: int
+    peak_place: str
+    measured: tuple[MeasuredShape, ...]
+    num_shapes: int
+    steps: int
+    seconds_per_update: float
+
+    @property
+    def compile_seconds(self) -> float:
+        """Estimated time to compile the step for all batch shapes."""
+        times = [
+            max(0.0, shape.first_seconds - shape.seconds)
+            for shape in self.measured
+        ]
+        return self.num_shapes * statistics.mean(times)
+
+    def describe(self) -> str:
+        """Describes the model, its memory and the time of the run."""
+        updates = self.steps * self.seconds_per_update
+        frozen = self.parameters - self.trained_parameters
+        shapes = [
+            f"  {shape.batch_shape.batch_size} x "
+            f"({shape.batch_shape.source_length}, "
+            f"{shape.batch_shape.target_length}): {shape.seconds:.3f} s, "
+            f"the first one {shape.first_seconds:.1f} s"
+            for shape in self.measured
+        ]
+        return "\n".join(
+            [
+                self.description,
+                "",
+                f"model {self.preset}: {self.parameters:,} parameters"
+                + (f", {frozen:,} of them frozen" if frozen else ""),
+                f"memory: {_size(self.state_bytes)} for weights and optimizer; "
+                f"{_size(self.peak_bytes)} at the peak of {self.peak_place}, "
+                "measured while training on the largest batches",
+                f"time per update: {self.seconds_per_update:.3f} s on average, "
+                f"estimated from {UPDATES_PER_SHAPE} updates of each of "
+                f"{len(self.measured)} of {self.num_shapes} batch shapes "
+                "(sentences x (source, target) tokens):",
+                *shapes,
+                f"time in all: about {_duration(updates)} for {self.steps:,} "
+                f"updates and {_duration(self.compile_seconds)} to compile "
+                f"all batch shapes ({self.num_shapes}) one after another, less "
+                "where several are compiled at a time or kept from an earlier "
+                "run; validation and checkpoints are not counted",
+            ]
+        )
 
 
 def dry_run(
@@ -165,3 +262,122 @@ def _start_and_measure(recipe, run, open_prepared, versions, say):
         steps=training.steps,
         seconds_per_update=mean_seconds(plan, measured),
     )
+
+
+def measure_updates(
+    recipe: Recipe,
+    data: PreparedData,
+    plan: BatchPlan,
+    model: keras.Model,
+    say: Callable[[str], None],
+) -> tuple[MeasuredShape, ...]:
+    """Trains on the largest batch shapes and on the most frequent one.
+
+    `say` prints a line for each of them.
+    """
+    by_frequency = dict(
+        zip(plan.batch_shapes, plan.batches_per_shape, strict=True)
+    )
+    frequent = max(by_frequency, key=by_frequency.__getitem__)
+    used = [shape for shape, batches in by_frequency.items() if batches]
+    chosen = sorted({frequent, *largest_batch_shapes(used)})
+    source = BatchSource(
+        data.store("train"), plan, transforms=batch_transforms(recipe, data)
+    )
+    first_steps = plan.first_steps(0, plan.batches_per_epoch)
+    measured = []
+    for shape in chosen:
+        say(
+            f"Measuring updates of {shape.batch_size} x "
+            f"({shape.source_length}, {shape.target_length}) tokens ..."
+        )
+        times = _UpdateTimes()
+        model.fit(
+            [source[first_steps[shape]]] * UPDATES_PER_SHAPE,
+            shuffle=False,
+            verbose=0,
+            callbacks=[times],
+        )
+        first, *others = times.seconds
+        measured.append(MeasuredShape(shape, first, statistics.median(others)))
+    return tuple(measured)
+
+
+def mean_seconds(plan: BatchPlan, measured: Sequence[MeasuredShape]) -> float:
+    """Estimates the mean time of an update over the batches of an epoch.
+
+    A shape that was not measured takes the time of the measured ones per
+    token, padding included.
+    """
+    known = {one.batch_shape: one.seconds for one in measured}
+    tokens = sum(shape.num_tokens for shape in known)
+    per_token = sum(known.values()) / tokens
+    seconds = [
+        batches * known.get(shape, per_token * shape.num_tokens)
+        for shape, batches in zip(
+            plan.batch_shapes, plan.batches_per_shape, strict=True
+        )
+    ]
+    return sum(seconds) / plan.batches_per_epoch
+
+
+class _UpdateTimes(keras.callbacks.Callback):
+    """Records the time of each update, in seconds."""
+
+    def on_train_begin(self, logs=None):
+        self.seconds = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.start = time.monotonic()
+
+    def on_train_batch_end(self, batch, logs=None):
+        # Reading the loss waits for the update.
+        float(logs["loss"])
+        self.seconds.append(time.monotonic() - self.start)
+
+
+def state_bytes(model: keras.Model) -> int:
+    """Returns the bytes of a model's weights and its optimizer's state."""
+    variables = [*model.variables, *model.optimizer.variables]
+    return sum(
+        int(np.prod(variable.shape))
+        * np.dtype(keras.backend.standardize_dtype(variable.dtype)).itemsize
+        for variable in variables
+    )
+
+
+def peak_memory() -> tuple[int, str]:
+    """Returns the highest use of memory so far, in bytes, and whose it is."""
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        if tf.config.list_physical_devices("GPU"):
+            used = tf.config.experimental.get_memory_info("GPU:0")["peak"]
+            return used, "the first GPU"
+    elif keras.config.backend() == "jax":
+        import jax
+
+        statistics_of = jax.devices()[0].memory_stats() or {}
+        if "peak_bytes_in_use" in statistics_of:
+            return statistics_of["peak_bytes_in_use"], "the first accelerator"
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return used, "this process, with its libraries"
+
+
+def _size(number):
+    for unit in ("KiB", "MiB"):
+        number /= 1024
+        if number < 1000:
+            return f"{number:.1f} {unit}"
+    return f"{number / 1024:.1f} GiB"
+
+
+def _duration(seconds):
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours"
