@@ -9,16 +9,16 @@ import typing
 
 # For type checkers and the API reference, which do not run `__getattr__`.
 if typing.TYPE_CHECKING:
-    from keras_deepnmt.decoding.options import SearchOptions as SearchOptions
-    from keras_deepnmt.decoding.scoring import score_targets as score_targets
-    from keras_deepnmt.decoding.search_by_options import search as search
-    from keras_deepnmt.decoding.searches.beam import beam_search as beam_search
-    from keras_deepnmt.decoding.searches.greedy import (
+    from keras_deepnmt.decoding.beam import beam_search as beam_search
+    from keras_deepnmt.decoding.greedy import (
         greedy_search as greedy_search,
     )
-    from keras_deepnmt.decoding.searches.sampling import (
+    from keras_deepnmt.decoding.options import SearchOptions as SearchOptions
+    from keras_deepnmt.decoding.sampling import (
         sample_search as sample_search,
     )
+    from keras_deepnmt.decoding.scoring import score_targets as score_targets
+    from keras_deepnmt.decoding.search_by_options import search as search
     from keras_deepnmt.xla.compiled import (
         CompiledFunction as CompiledFunction,
     )
@@ -27,10 +27,10 @@ if typing.TYPE_CHECKING:
 _MODULES = {
     "CompiledFunction": ".xla.compiled",
     "SearchOptions": "options",
-    "beam_search": "searches.beam",
+    "beam_search": "beam",
     "compile_for": ".xla.compiled",
-    "greedy_search": "searches.greedy",
-    "sample_search": "searches.sampling",
+    "greedy_search": "greedy",
+    "sample_search": "sampling",
     "score_targets": "scoring",
     "search": "search_by_options",
 }

@@ -24,7 +24,7 @@ from keras_deepnmt.models.training_step.objective_term import (
     make_objective_term,
 )
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.translator.trained_run import Run, read_run
+from keras_deepnmt.translator.loading import Run, read_run
 
 
 def check_objective(recipe: Recipe) -> None:

@@ -8,13 +8,6 @@ import keras
 import numpy as np
 
 from keras_deepnmt.data.shortlists import Shortlists
-from keras_deepnmt.decoding.batches import (
-    length_batches,
-    most_rows,
-    padded_batch,
-    padded_length,
-    padded_rows,
-)
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.scoring import score_targets
@@ -23,6 +16,13 @@ from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 from keras_deepnmt.threads import num_cores, results_in_order
 from keras_deepnmt.translator.batch_limits import BatchLimits
 from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
+from keras_deepnmt.translator.batches import (
+    length_batches,
+    most_rows,
+    padded_batch,
+    padded_length,
+    padded_rows,
+)
 from keras_deepnmt.translator.candidate_tokens import CandidateTokens
 from keras_deepnmt.translator.given_rows import GivenRows
 from keras_deepnmt.translator.invalid_numbers import no_probabilities

@@ -20,9 +20,9 @@ from digit_run import environment
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.xla import cache as compilation_cache
 from keras_deepnmt.xla.cache import (
     USER_VARIABLE,

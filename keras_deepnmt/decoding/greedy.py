@@ -3,10 +3,10 @@
 from keras import ops
 
 from keras_deepnmt.decoding.hypotheses import loop_length
-from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.decoding.searches.independent_hypotheses import (
+from keras_deepnmt.decoding.independent_hypotheses import (
     IndependentSearch,
 )
+from keras_deepnmt.decoding.options import SearchOptions
 
 
 def greedy_search(

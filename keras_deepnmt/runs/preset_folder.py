@@ -18,13 +18,13 @@ from keras_deepnmt.files import (
 )
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.runs.build import preset_version
-from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
-from keras_deepnmt.runs.preset_folder.model_card import model_card
+from keras_deepnmt.runs.checkpoints import SavedCheckpoint
+from keras_deepnmt.runs.model_card import model_card
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.scores.scores_file import read_scores
+from keras_deepnmt.runs.scores_file import read_scores
 from keras_deepnmt.serving.golden import default_sources
 from keras_deepnmt.translator import Translator
-from keras_deepnmt.translator.trained_run import is_preset_folder
+from keras_deepnmt.translator.loading import is_preset_folder
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3

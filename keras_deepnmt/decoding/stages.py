@@ -8,12 +8,12 @@ from keras_deepnmt.decoding.caches import (
     growing_parts,
     make_longer,
 )
-from keras_deepnmt.decoding.candidates.phrases import (
+from keras_deepnmt.decoding.coverage import first_coverage
+from keras_deepnmt.decoding.hypotheses import output_limits
+from keras_deepnmt.decoding.phrases import (
     check_beams,
     required_phrases,
 )
-from keras_deepnmt.decoding.hypotheses import output_limits
-from keras_deepnmt.decoding.ranking.coverage import first_coverage
 
 
 class SearchStages:

@@ -1,6 +1,6 @@
 """Makes two updates of a recipe's largest batches, to see if they fit.
 
-python -m keras_deepnmt.runs.batch_size.trial RECIPE PREPARED
+python -m keras_deepnmt.runs.batch_trial RECIPE PREPARED
 """
 
 import itertools
@@ -14,7 +14,7 @@ import numpy as np
 from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.batch_size.search import DOES_NOT_FIT
+from keras_deepnmt.runs.batch_size import DOES_NOT_FIT
 from keras_deepnmt.runs.build import (
     build_model,
     compile_model,

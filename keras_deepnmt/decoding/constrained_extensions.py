@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.candidates.blockwise_top_k import blockwise_top_k
+from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,

@@ -2,12 +2,12 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.candidates.phrases import (
+from keras_deepnmt.decoding.hypotheses import IMPOSSIBLE, gather_beams
+from keras_deepnmt.decoding.phrases import (
     count_missed,
     follow_phrases,
     within_reach,
 )
-from keras_deepnmt.decoding.hypotheses import IMPOSSIBLE, gather_beams
 
 
 def is_possible(log_probs):

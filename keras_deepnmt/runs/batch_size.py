@@ -110,7 +110,7 @@ def find_parts(
                     *(
                         sys.executable,
                         "-m",
-                        "keras_deepnmt.runs.batch_size.trial",
+                        "keras_deepnmt.runs.batch_trial",
                     ),
                     *(str(file), str(prepared_dir)),
                 ],

@@ -16,13 +16,10 @@ the places of those that ended, so a search with one beam is greedy search.
 from keras import ops
 
 from keras_deepnmt.decoding.caches import growing_parts, reorder_cache
-from keras_deepnmt.decoding.candidates.extensions import extend_hypotheses
-from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
-from keras_deepnmt.decoding.candidates.phrases import (
-    contains_all,
-    follow_phrases,
-    forbid_early_end,
-    of_group,
+from keras_deepnmt.decoding.candidates import extend_hypotheses
+from keras_deepnmt.decoding.coverage import (
+    add_coverage_score,
+    decode_and_cover,
 )
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
@@ -33,18 +30,21 @@ from keras_deepnmt.decoding.hypotheses import (
     unflatten_beams,
     write_step,
 )
+from keras_deepnmt.decoding.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.options import SearchOptions, check_groups
-from keras_deepnmt.decoding.ranking.coverage import (
-    add_coverage_score,
-    decode_and_cover,
+from keras_deepnmt.decoding.phrases import (
+    contains_all,
+    follow_phrases,
+    forbid_early_end,
+    of_group,
 )
-from keras_deepnmt.decoding.ranking.finished import (
+from keras_deepnmt.decoding.ranking import (
     best_places,
     is_possible,
     keep_finished,
     still_live,
 )
-from keras_deepnmt.decoding.searches.search_stages import SearchStages
+from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 

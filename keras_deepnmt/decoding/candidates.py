@@ -2,16 +2,16 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.candidates.blockwise_top_k import blockwise_top_k
-from keras_deepnmt.decoding.candidates.constrained_extensions import (
+from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
+from keras_deepnmt.decoding.constrained_extensions import (
     constrained_extensions,
 )
-from keras_deepnmt.decoding.candidates.phrases import of_group
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     gather_beams,
     unflatten_beams,
 )
+from keras_deepnmt.decoding.phrases import of_group
 
 
 def extend_hypotheses(live_log_probs, log_probs, options, followed=None):

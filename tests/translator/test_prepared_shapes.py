@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from keras_deepnmt.decoding.batches import length_batches
+from keras_deepnmt.translator.batches import length_batches
 from keras_deepnmt.xla.prepared_shapes import PreparedShapes
 
 

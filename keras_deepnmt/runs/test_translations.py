@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation import AnnotatedSentence
 from keras_deepnmt.evaluation.scores import Score, corpus_scores, make_metrics
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
 from keras_deepnmt.recipes.schema import EvaluationRecipe
@@ -188,6 +189,25 @@ def read_lines(file: str) -> list[str]:
         decode_line(line, Path(file), number)
         for number, line in enumerate(LineReader(file), start=1)
     ]
+
+
+def read_corrections(
+    files: Sequence[str], gold: Sequence[AnnotatedSentence], gold_file: str
+) -> dict[str, list[str]]:
+    """Reads corrected sentences from files, one file for each system.
+
+    Raises:
+        UserError: if a file has another number of lines than `gold_file` has
+            sentences.
+    """
+    systems = {file: read_lines(file) for file in files}
+    for file, lines in systems.items():
+        if len(lines) != len(gold):
+            raise UserError(
+                f"{file} must have a line for each sentence of {gold_file}. "
+                f"Received: {len(lines)} lines and {len(gold)} sentences."
+            )
+    return systems
 
 
 def _training_words(run, prepared_dir, scoring):

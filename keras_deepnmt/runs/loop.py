@@ -33,14 +33,13 @@ from keras_deepnmt.runs.callbacks import (
     make_callbacks,
     stopping_callbacks,
 )
-from keras_deepnmt.runs.checkpoints.epoch_counts import EpochCounts
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import copy_initial_weights
 from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.divergence import Diverged
-from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.weight_average import averaged_weights
 from keras_deepnmt.xla.replicas import num_replicas

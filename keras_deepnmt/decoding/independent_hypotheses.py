@@ -3,17 +3,17 @@
 from keras import ops
 
 from keras_deepnmt.decoding.caches import growing_parts, own_caches
-from keras_deepnmt.decoding.candidates.next_tokens import next_token_log_probs
+from keras_deepnmt.decoding.coverage import (
+    add_coverage_score,
+    decode_and_cover,
+)
 from keras_deepnmt.decoding.hypotheses import (
     score_divisor,
     unflatten_beams,
     write_step,
 )
-from keras_deepnmt.decoding.ranking.coverage import (
-    add_coverage_score,
-    decode_and_cover,
-)
-from keras_deepnmt.decoding.searches.search_stages import SearchStages
+from keras_deepnmt.decoding.next_tokens import next_token_log_probs
+from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 
