@@ -292,7 +292,11 @@ def _first_updates():
                 f"{row['one_by_one_peak_mib']}"
             ),
         },
-        "The first 60 updates of `transformer_tiny`, with compilation.",
+        "The first 60 updates of `transformer_tiny`, with compilation. In a "
+        "trial, the shapes to come were compiled in threads: on TensorFlow "
+        "while the first ones trained, on JAX before them. It saved little "
+        "time in a run of thousands of updates and, on TensorFlow, needed 1 GB "
+        "more memory, so it was removed together with its script.",
     )
 
 

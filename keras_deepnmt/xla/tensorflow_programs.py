@@ -61,50 +61,8 @@ class CompiledProgram:
             return self._traced(*tensors)
         concrete = self._traced.get_concrete_function(*tensors)
         if concrete not in self._calls:
-            self._calls[concrete] = NamedCall.of_traced(concrete, self._name)
+            self._calls[concrete] = _NamedCall(concrete, self._name)
         return self._calls[concrete](tensors, concrete.captured_inputs)
-
-    def last_call(self):
-        """Returns what was traced last: its `NamedCall`, and what it captures.
-
-        The program must have been called in a `tf.function` before.
-        """
-        concrete, call = list(self._calls.items())[-1]
-        return call, concrete.captured_inputs
-
-    def stand_in(self, make_zeros):
-        """Makes a function that compiles the program and changes nothing.
-
-        It takes the arguments of a call as nests of `tf.TensorSpec`, and runs
-        the program with zeros in their place and in that of all variables. The
-        program must have been called in a `tf.function` before.
-
-        Args:
-            make_zeros: callable that takes a shape and a dtype and returns a
-                tensor of zeros.
-
-        Raises:
-            ValueError: if the program captures something else that can change.
-        """
-        concrete, call = list(self._calls.items())[-1]
-        traced, variables = call.with_zeros(concrete, make_zeros)
-
-        def run(args):
-            specs = tf.nest.flatten(args)
-            tf.nest.assert_same_structure(self._structure, args)
-            zeros = [make_zeros(spec.shape, spec.dtype) for spec in specs]
-            # A function that is called in the usual way would take a thread
-            # from the training step, of which TensorFlow has one per core.
-            tf.raw_ops.StatefulPartitionedCall(
-                args=[*zeros, *traced.captured_inputs],
-                Tout=[tensor.dtype for tensor in traced.outputs],
-                f=traced.function_def.signature.name,
-                executor_type="SINGLE_THREADED_EXECUTOR",
-            )
-
-        # The handles that it captures would not keep them.
-        run.variables = variables
-        return run
 
     def _call_flat(self, *tensors):
         args = tf.nest.pack_sequence_as(self._structure, tensors)
@@ -112,67 +70,23 @@ class CompiledProgram:
             return self._function(*args)
 
 
-class NamedCall:
-    """Calls a traced function under the name that its content gives it.
+class _NamedCall:
+    """Calls a concrete function under the name that its content gives it."""
 
-    Attributes:
-        graph_def: the `GraphDef` of a graph that calls the function, with the
-            function and all that it calls.
-        structure: the nest of the outputs.
-        shapes: the shape of each output.
-    """
-
-    def __init__(self, graph_def, structure, shapes):
-        self.graph_def = graph_def
-        self.structure = structure
-        self.shapes = shapes
-        functions = type(graph_def)()
-        functions.CopyFrom(graph_def)
-        del functions.node[:]
-        with tf.init_scope():
-            # In the outer function alone it would not be found when it runs.
-            tf.graph_util.import_graph_def(functions, name="")
-
-    @classmethod
-    def of_traced(cls, concrete, name):
-        """Makes the call of a concrete function, whose program gets a name."""
+    def __init__(self, concrete, name):
+        self._structure = concrete.structured_outputs
+        self._shapes = [output.shape for output in concrete.outputs]
         graph_def = concrete.graph.as_graph_def()
         functions = graph_def.library.function
         naming = _Naming({f.signature.name: f for f in functions})
         program = naming.add(concrete.function_def, f"__inference_{name}")
         del graph_def.node[:], functions[:]
         functions.extend(naming.renamed.values())
+        with tf.init_scope():
+            # In the outer function alone it would not be found when it runs.
+            tf.graph_util.import_graph_def(graph_def, name="")
         _add_nodes(graph_def, concrete, program)
-        shapes = [output.shape for output in concrete.outputs]
-        return cls(graph_def, concrete.structured_outputs, shapes)
-
-    def with_zeros(self, concrete, make_zeros):
-        """Traces a function that calls the program on variables of zeros.
-
-        Returns it and the variables.
-        """
-        variables = {id(v.handle): v for v in concrete.graph.variables}
-        captured, stand_ins = [], []
-        for tensor in concrete.captured_inputs:
-            if tensor.dtype == tf.resource:
-                if id(tensor) not in variables:
-                    raise ValueError(f"{tensor} is not a variable.")
-                variable = variables[id(tensor)]
-                zeros = make_zeros(variable.shape, variable.dtype)
-                stand_ins.append(tf.Variable(zeros, trainable=False))
-                tensor = stand_ins[-1].handle
-            captured.append(tensor)
-        num_args = len(concrete.inputs) - len(captured)
-        traced = tf.function(
-            lambda *tensors: tf.nest.flatten(self(tensors, captured)),
-            autograph=False,
-        ).get_concrete_function(
-            *(
-                tf.TensorSpec(tensor.shape, tensor.dtype)
-                for tensor in concrete.inputs[:num_args]
-            )
-        )
-        return traced, stand_ins
+        self._graph_def = graph_def
 
     def __call__(self, tensors, captured):
         """Calls it in the graph of the function that is being traced."""
@@ -186,14 +100,14 @@ class NamedCall:
         }
         with graph.control_dependencies(None):
             outputs = tf.graph_util.import_graph_def(
-                self.graph_def,
+                self._graph_def,
                 inputs,
-                [f"{_CALL}:{index}" for index in range(len(self.shapes))],
+                [f"{_CALL}:{index}" for index in range(len(self._shapes))],
                 name="program",
             )
-        for output, shape in zip(outputs, self.shapes, strict=True):
+        for output, shape in zip(outputs, self._shapes, strict=True):
             output.set_shape(shape)
-        return tf.nest.pack_sequence_as(self.structure, outputs)
+        return tf.nest.pack_sequence_as(self._structure, outputs)
 
 
 def _add_nodes(graph_def, concrete, program):
