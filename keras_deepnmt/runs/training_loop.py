@@ -19,7 +19,6 @@ from keras_deepnmt.data.batches.datasets import (
     training_dataset,
 )
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import (
     has_values,
@@ -44,6 +43,7 @@ from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.weight_average import averaged_weights
+from keras_deepnmt.xla.replicas import num_replicas
 
 _logger = logging.getLogger(__name__)
 # Shapes that come later are compiled when they come.

@@ -22,7 +22,6 @@ _VARIABLE = "TF_XLA_FLAGS"
 _FLAG = "--tf_xla_persistent_cache_directory"
 MOST_BYTES = 2 * 2**30
 LEAST_FREE_BYTES = 2**28
-_TRACES = "traces"
 _LENGTH_DELIMITED = 2
 _DAY = 24 * 60 * 60
 # Locks of shared folders by path; they last as long as the process.
@@ -84,18 +83,8 @@ def user_cache_asked_for(wanted: bool) -> Iterator[None]:
 
 
 def open_user_cache(backend: str) -> None:
-    """Makes JAX use the user's cache; `ask_for_user_cache` told TensorFlow.
-
-    For TensorFlow it also keeps what is traced.
-    """
+    """Makes JAX use the user's cache; `ask_for_user_cache` told TensorFlow."""
     folder = user_cache_dir()
-    if backend == "tensorflow":
-        from keras_deepnmt.models.compilation.tensorflow_traces import (
-            keep_traces,
-        )
-
-        root = folder and cache_dir(folder.absolute(), backend).parent
-        keep_traces(root / _TRACES if root in _locks else None)
     if backend != "jax" or folder is None:
         return
     import jax
@@ -230,8 +219,6 @@ def _tidy(folder):
             file.suffix == ".pb" and is_whole(file)
         ):
             file.unlink()
-    for file in (folder.parent / _TRACES).glob(".*.partial"):
-        file.unlink()
     _shrink(folder, time.time())
 
 
@@ -241,9 +228,8 @@ def _shrink(folder, latest_use):
     Those of other processors and versions go before. What was used after
     `latest_use` stays.
     """
-    used = {folder, folder.parent / _TRACES}
     entries = sorted(
-        (not used.isdisjoint(file.parents), _last_use(file), file)
+        (folder in file.parents, _last_use(file), file)
         for file in _entries(folder.parent)
     )
     sizes = [file.stat().st_size for _, _, file in entries]

@@ -12,7 +12,7 @@ import re
 
 import tensorflow as tf
 
-from keras_deepnmt.layers.history import compiled_by_xla
+from keras_deepnmt.xla.tracing import compiled_by_xla
 
 # Numbers of this process, which only Python and the placing of operations read.
 _IGNORED_ATTRIBUTES = (

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.replicas import (
+from keras_deepnmt.xla.replicas import (
     distribute_rows,
     num_replicas,
     shard_rows,
@@ -82,18 +82,16 @@ class CompiledFunction:
                 # Another thread may have just compiled it.
                 if key not in self._compiled:
                     self._compiled[key] = self._report_and_compile(
-                        structure, arrays, options, key
+                        structure, arrays, options
                     )
         return self._compiled[key], arrays
 
-    def _report_and_compile(self, structure, arrays, options, key):
+    def _report_and_compile(self, structure, arrays, options):
         if self._jit_compile and self.on_compilation is not None:
             self.on_compilation(arrays[0].shape)
-        return _CompiledByFirstCall(
-            self._compile(structure, arrays, options, key)
-        )
+        return _CompiledByFirstCall(self._compile(structure, arrays, options))
 
-    def _compile(self, structure, arrays, options, key):
+    def _compile(self, structure, arrays, options):
         num_arrays = len(_given(structure))
 
         def function(*tensors):
@@ -109,7 +107,7 @@ class CompiledFunction:
 
         whole = self._places_without_rows(structure)
         if keras.backend.backend() == "tensorflow":
-            return self._compile_on_tensorflow(arrays, function, key, whole)
+            return self._compile_on_tensorflow(arrays, function, whole)
         if keras.backend.backend() == "jax" and self._jit_compile:
             return self._compile_on_jax(function, whole)
         return function
@@ -124,35 +122,25 @@ class CompiledFunction:
         ]
         return [n for n, name in enumerate(arguments) if name in _WITHOUT_ROWS]
 
-    def _compile_on_tensorflow(self, arrays, function, key, whole):
+    def _compile_on_tensorflow(self, arrays, function, whole):
         import tensorflow as tf
 
-        program = trace = None
         if self._jit_compile:
-            from keras_deepnmt.models.compilation.tensorflow_programs import (
+            from keras_deepnmt.xla.tensorflow_programs import (
                 CompiledProgram,
-            )
-            from keras_deepnmt.models.compilation.tensorflow_traces import (
-                KeptTrace,
             )
 
             name = getattr(self._function, "__name__", "function")
-            function = program = CompiledProgram(function, name.strip("_<>"))
-            trace = KeptTrace(self._model, self._function, key)
+            function = CompiledProgram(function, name.strip("_<>"))
         if num_replicas(self._model) > 1:
             traced = tf.function(function, autograph=False)
             return distribute_rows(
                 self._model.distribute_strategy, traced, whole
             )
-        kept = trace and trace.read()
         # Traced here: a `tf.function` would warn of every new shape.
-        concrete = tf.function(
-            kept or function, autograph=False
-        ).get_concrete_function(
+        concrete = tf.function(function, autograph=False).get_concrete_function(
             *(tf.TensorSpec(array.shape, array.dtype) for array in arrays)
         )
-        if trace and not kept:
-            trace.write(program)
         return lambda *arrays: concrete(*map(tf.convert_to_tensor, arrays))
 
     def _compile_on_jax(self, function, whole):
