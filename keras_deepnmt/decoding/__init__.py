@@ -14,13 +14,9 @@ if typing.TYPE_CHECKING:
         CompiledFunction as CompiledFunction,
     )
     from keras_deepnmt.decoding.compiled import compile_for as compile_for
-    from keras_deepnmt.decoding.greedy import (
-        greedy_search as greedy_search,
-    )
+    from keras_deepnmt.decoding.greedy import greedy_search as greedy_search
     from keras_deepnmt.decoding.options import SearchOptions as SearchOptions
-    from keras_deepnmt.decoding.sampling import (
-        sample_search as sample_search,
-    )
+    from keras_deepnmt.decoding.sampling import sample_search as sample_search
     from keras_deepnmt.decoding.scoring import score_targets as score_targets
     from keras_deepnmt.decoding.search_by_options import search as search
 
