@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keras_deepnmt.evaluation import sentence_bleu
 from keras_deepnmt.figures.drawing import svg_text
 from keras_deepnmt.figures.figure import Figure, Table
-from keras_deepnmt.runs.scores.test_translations import TestTranslations
+from keras_deepnmt.runs.test_translations import TestTranslations
 
 # Sentences with the best and the worst translations.
 NUM_SENTENCES = 5

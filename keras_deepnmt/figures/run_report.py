@@ -15,7 +15,7 @@ from keras_deepnmt.figures.report_page import (
     sentence_tables,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.scores.test_translations import translate_runs
+from keras_deepnmt.runs.test_translations import translate_runs
 
 
 def report(

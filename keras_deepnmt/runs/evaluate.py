@@ -15,9 +15,9 @@ from keras_deepnmt.evaluation.scores import corpus_scores, make_metrics
 from keras_deepnmt.files import lines_sha256, write_text
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
+from keras_deepnmt.runs.checkpoints import SavedCheckpoint
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.scores.scores_file import (
+from keras_deepnmt.runs.scores_file import (
     add_scores,
     read_scores,
     with_defaults,

@@ -107,7 +107,7 @@ def resolve(
 ) -> dict[str, Any]:
     """Returns the hashes and versions that `recipe.yaml` records.
 
-    `batch` is what `batch_size.search.find_batch` returned. On a resume
+    `batch` is what `batch_size.find_batch` returned. On a resume
     `recorded` is what was recorded at the start; it is checked and returned.
 
     Raises:

@@ -12,7 +12,7 @@ import sys
 import pytest
 from digit_run import environment
 
-from keras_deepnmt.runs.training_loop import TrainingLoop
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.translator import Translator
 
 # Key and value of `--set`, and what the line says.

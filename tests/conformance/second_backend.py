@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
-from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
     ObjectiveTerm,
@@ -29,6 +28,7 @@ from keras_deepnmt.training import (  # noqa: E402
     CheckpointStore,
     make_strategy,
 )
+from keras_deepnmt.xla.compiled import compile_for  # noqa: E402
 
 T = 5
 WITH_OPTIONS = "every slot"  # what is trained with every option

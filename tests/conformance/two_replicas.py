@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
-from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
     ScheduledSampling,
@@ -31,6 +30,7 @@ from keras_deepnmt.models.training_step.training_state import (  # noqa: E402
     update_count,
 )
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
+from keras_deepnmt.xla.compiled import compile_for  # noqa: E402
 
 # What is special on two replicas, for one entry each; sums are for all.
 OPTIONS = [

@@ -20,10 +20,10 @@ from keras_deepnmt.models.compilation.compilations_at_once import (
     num_compilations_at_once,
 )
 from keras_deepnmt.models.compilation.tensorflow_ahead import AheadCompilation
-from keras_deepnmt.models.compilation.tensorflow_programs import (
+from keras_deepnmt.models.training_step import tensorflow_step
+from keras_deepnmt.xla.tensorflow_programs import (
     CompiledProgram,
 )
-from keras_deepnmt.models.training_step import tensorflow_step
 
 SHAPES = ((4, 3, 5), (2, 7, 6), (6, 2, 3))
 STEPS = (0, 1, 0, 2, 1)

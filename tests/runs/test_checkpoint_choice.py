@@ -14,8 +14,7 @@ import pytest
 from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
-from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
+from keras_deepnmt.runs.checkpoints import SavedCheckpoint, choose_checkpoint
 from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train

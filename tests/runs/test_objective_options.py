@@ -29,8 +29,8 @@ from keras_deepnmt.models import (
     register_objective_term,
 )
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
-from keras_deepnmt.runs.batch_size.search import with_parts
-from keras_deepnmt.runs.batch_size.trial import try_updates
+from keras_deepnmt.runs.batch_size import with_parts
+from keras_deepnmt.runs.batch_trial import try_updates
 from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,

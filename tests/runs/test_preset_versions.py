@@ -15,8 +15,8 @@ from keras_deepnmt.data.batches.earlier_shape_search import (
 )
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.runs import dry_run as module
 from keras_deepnmt.runs.build import build_model, plan_batches, preset_version
-from keras_deepnmt.runs.dry_run import measured_start
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
@@ -99,7 +99,7 @@ def test_a_dry_run_of_an_earlier_run_has_its_versions(
     def plan(recipe, data, num_replicas):
         raise PlannedError(recipe.resolved)
 
-    monkeypatch.setattr(measured_start, "plan_batches", plan)
+    monkeypatch.setattr(module, "plan_batches", plan)
     recipe = load_recipe(recipe_file)
     for recorded, versions in (
         ({"commit": "unknown"}, (1, 1)),
@@ -114,7 +114,7 @@ def test_a_dry_run_of_an_earlier_run_has_its_versions(
             run.directory.mkdir(parents=True)
             save_recipe(recipe, run.recipe_file, recorded)
         with pytest.raises(PlannedError) as caught:
-            measured_start.dry_run(
+            module.dry_run(
                 recipe, run.directory, prepared_dir=prepared_dir, quiet=True
             )
         resolved = caught.value.args[0]

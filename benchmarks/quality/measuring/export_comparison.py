@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_deepnmt.decoding import SearchOptions, compile_for, score_targets
+from keras_deepnmt.decoding import SearchOptions, score_targets
 from keras_deepnmt.decoding.hypotheses import score_divisor
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator.batches import length_batches, padded_batch
+from keras_deepnmt.xla.compiled import compile_for
 
 # Two translations whose scores differ by at most this may swap ranks. Scores
 # of one translation by a plain graph and by a compiled one differ by 1.2e-5

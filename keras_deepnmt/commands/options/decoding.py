@@ -213,7 +213,7 @@ def load_run(
 ) -> "Translator":
     """Loads one run, or a checkpoint of it, with the options given."""
     if checkpoint is not None:
-        from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
+        from keras_deepnmt.runs.checkpoints import SavedCheckpoint
 
         saved = SavedCheckpoint.open(folder, checkpoint)
         return saved.load_translator(**given)

@@ -17,9 +17,6 @@ from keras_deepnmt.models.compilation.tensorflow_ahead import (
     AheadCompilation,
     num_threads,
 )
-from keras_deepnmt.models.compilation.tensorflow_programs import (
-    CompiledProgram,
-)
 from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
@@ -37,6 +34,9 @@ from keras_deepnmt.models.training_step.tensorflow_replicas import (
 from keras_deepnmt.models.training_step.training_state import (
     NotedShapes,
     count_batches,
+)
+from keras_deepnmt.xla.tensorflow_programs import (
+    CompiledProgram,
 )
 
 
