@@ -30,7 +30,11 @@ from keras_deepnmt.translator.rows import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.trained_run import read_run, with_run_options
+from keras_deepnmt.translator.trained_run import (
+    Run,
+    read_run,
+    with_run_options,
+)
 from keras_deepnmt.translator.vocabularies import check_vocabularies
 
 if TYPE_CHECKING:
@@ -133,11 +137,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         )
 
     @classmethod
-    def load(cls, run_dir: str | Path, **options) -> "Translator":
+    def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
         """Loads what `deepnmt train` or `deepnmt export --format preset` wrote.
 
         Args:
-            run_dir: the run folder or the preset folder.
+            run_dir: the run folder or the preset folder, or what `read_run`
+                returned.
             **options: arguments of the constructor. What is `None` or left out
                 is the run's; `options` replaces all its search options.
 
@@ -152,7 +157,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         >>> Translator.load("runs/demo", num_beams=5).num_beams
         5
         """
-        run = read_run(run_dir)
+        run = run_dir if isinstance(run_dir, Run) else read_run(run_dir)
         with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)
         return cls(
