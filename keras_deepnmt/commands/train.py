@@ -101,7 +101,7 @@ def run(options: Namespace) -> None:
         load_recipe,
         recipe_name,
     )
-    from keras_deepnmt.runs.compilation_cache import ask_for_user_cache
+    from keras_deepnmt.xla.cache import ask_for_user_cache
 
     if options.exit_code_on_stop > 255:
         raise UserError(

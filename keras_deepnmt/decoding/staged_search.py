@@ -5,9 +5,9 @@ import collections
 import keras
 import numpy as np
 
-from keras_deepnmt.decoding.compiled import compile_for
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.decoding.search_by_options import search, search_stages
+from keras_deepnmt.xla.compiled import compile_for
+from keras_deepnmt.xla.replicas import num_replicas
 
 # For so many sentences in batches of one shape, what is saved by other programs
 # is more than the time to compile them.

@@ -10,7 +10,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import fine_tuned_model, started_from_preset
 from keras_deepnmt.recipes.schema import ModelRecipe, Recipe
 from keras_deepnmt.runs.build import build_model
-from keras_deepnmt.translator.trained_run import Run, read_run
+from keras_deepnmt.translator.loading import Run, read_run
 
 _SIDES = ("source", "target")
 # A model may differ in these arguments and have the same weights.

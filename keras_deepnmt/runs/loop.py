@@ -19,7 +19,6 @@ from keras_deepnmt.data.batches.datasets import (
     training_dataset,
 )
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import (
     has_values,
@@ -43,10 +42,9 @@ from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
 from keras_deepnmt.training.weight_average import averaged_weights
+from keras_deepnmt.xla.replicas import num_replicas
 
 _logger = logging.getLogger(__name__)
-# Shapes that come later are compiled when they come.
-_UPDATES_LOOKED_AHEAD = 2000
 
 
 class TrainingLoop:
@@ -208,7 +206,6 @@ class TrainingLoop:
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
                 if not self._has_stopped():
-                    self._compile_ahead(start)
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
@@ -227,27 +224,11 @@ class TrainingLoop:
         except BaseException:
             _close(callbacks)
             raise
-        finally:
-            self.model.stop_compiling_ahead()
 
     def _before_save(self, step):
         """Writes what belongs to a checkpoint but is none of its weights."""
         self.rollbacks.save_state(step)
         self._epoch_counts.save(step, self.progress.epoch_counts)
-
-    def _compile_ahead(self, start):
-        """Has the step compiled for the shapes of the updates to come."""
-        if self.model.training_shapes:
-            return  # after a rollback
-        stop = min(start + _UPDATES_LOOKED_AHEAD, self.recipe.training.steps)
-        shapes = [
-            (shape.batch_size, shape.source_length, shape.target_length)
-            for shape in self.plan.first_steps(start, stop)
-        ]
-        if at_once := self.model.compile_ahead(shapes):
-            self._print(
-                f"compiling {len(shapes)} training shapes, {at_once} at a time"
-            )
 
     def _recover_weights(self):
         """Writes the weights that `fit` holds on JAX back to the model."""

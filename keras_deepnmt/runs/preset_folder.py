@@ -23,7 +23,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import read_scores
 from keras_deepnmt.serving.golden import default_sources
 from keras_deepnmt.translator import Translator
-from keras_deepnmt.translator.trained_run import is_preset_folder
+from keras_deepnmt.translator.loading import is_preset_folder
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3

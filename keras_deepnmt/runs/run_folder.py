@@ -30,7 +30,7 @@ from keras_deepnmt.recipes.loading import (
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.checkpoints import CheckpointStore
-from keras_deepnmt.translator.trained_run import (
+from keras_deepnmt.translator.loading import (
     MODEL_DIR,
     RUN_FILE,
     TOKENIZER_DIR,

@@ -21,7 +21,7 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
-from keras_deepnmt.translator.trained_run import is_preset_folder, read_run
+from keras_deepnmt.translator.loading import is_preset_folder, read_run
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 

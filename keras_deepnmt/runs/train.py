@@ -23,11 +23,6 @@ from keras_deepnmt.runs.build import (
     describe_long_pairs,
     plan_batches,
 )
-from keras_deepnmt.runs.compilation_cache import (
-    describe_unused_cache,
-    open_user_cache,
-    user_cache_asked_for,
-)
 from keras_deepnmt.runs.fine_tuning import fine_tune
 from keras_deepnmt.runs.finish import finish
 from keras_deepnmt.runs.loop import TrainingLoop
@@ -40,6 +35,11 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, resolve, take_prepared_data
 from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
+from keras_deepnmt.xla.cache import (
+    describe_unused_cache,
+    open_user_cache,
+    user_cache_asked_for,
+)
 from keras_deepnmt.zoo.registry import get_preset
 
 _logger = logging.getLogger(__name__)

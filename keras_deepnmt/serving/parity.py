@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_deepnmt.decoding.batches import length_batches, padded_batch
-from keras_deepnmt.decoding.compiled import compile_for
 from keras_deepnmt.decoding.hypotheses import score_divisor
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.clients import SavedModelClient
-from keras_deepnmt.translator.rows import refuse_one_sentence
+from keras_deepnmt.translator.batches import length_batches, padded_batch
+from keras_deepnmt.translator.requests import refuse_one_sentence
+from keras_deepnmt.xla.compiled import compile_for
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator

@@ -121,8 +121,6 @@ class ThroughputProgress(keras.callbacks.Callback):
         self._say(describe_search_compilation(shape))
 
     def _say_compiling(self, purpose, shapes, expected, replicas, shape):
-        if shape in shapes.compiled_ahead:
-            return
         rows, source_length, target_length = shape
         of_all = f" of {expected}" if expected else ""
         self._say(

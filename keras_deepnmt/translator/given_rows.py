@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_deepnmt.decoding.batches import (
+from keras_deepnmt.decoding.options import LARGEST
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.translator.batches import (
     padded_batch,
     padded_length,
     padded_phrases,
 )
-from keras_deepnmt.decoding.options import LARGEST
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.translator.rows import (
+from keras_deepnmt.translator.requests import (
     as_sentences,
     label_rows,
     refuse_one_sentence,

@@ -21,8 +21,12 @@ from keras_deepnmt.translator.batch_limits import (
     as_integer,
 )
 from keras_deepnmt.translator.given_rows import given_rows
-from keras_deepnmt.translator.results import Hypothesis, TargetScore
-from keras_deepnmt.translator.rows import (
+from keras_deepnmt.translator.loading import (
+    Run,
+    read_run,
+    with_run_options,
+)
+from keras_deepnmt.translator.requests import (
     as_pairs,
     as_sentences,
     label_rows,
@@ -30,11 +34,7 @@ from keras_deepnmt.translator.rows import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.trained_run import (
-    Run,
-    read_run,
-    with_run_options,
-)
+from keras_deepnmt.translator.results import Hypothesis, TargetScore
 from keras_deepnmt.translator.vocabularies import check_vocabularies
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.serving import translate_in_fresh_process, verify
-from keras_deepnmt.translator.trained_run import read_run
+from keras_deepnmt.translator.loading import read_run
 
 ARCHIVES = [
     Path(__file__).with_name(f"{name}_by_0.1.0.tar.xz")

@@ -8,13 +8,13 @@ import numpy as np
 
 from keras_deepnmt.analysis.attention_statistics import align_by_attention
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
-from keras_deepnmt.decoding.batches import (
+from keras_deepnmt.decoding.coverage import attention_to_source
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.translator.batches import (
     length_batches,
     padded_batch,
     padded_length,
 )
-from keras_deepnmt.decoding.ranking.coverage import attention_to_source
-from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator

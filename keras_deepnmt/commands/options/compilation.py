@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.runs.compilation_cache import (
+from keras_deepnmt.xla.cache import (
     ask_for_user_cache,
     open_user_cache,
 )
