@@ -21,7 +21,11 @@ from keras_deepnmt.translator.batches import (
     BatchLimits,
     as_integer,
 )
-from keras_deepnmt.translator.loading import read_run, with_run_options
+from keras_deepnmt.translator.loading import (
+    Run,
+    read_run,
+    with_run_options,
+)
 from keras_deepnmt.translator.requests import (
     as_pairs,
     as_sentences,
@@ -133,11 +137,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         )
 
     @classmethod
-    def load(cls, run_dir: str | Path, **options) -> "Translator":
+    def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
         """Loads what `deepnmt train` or `deepnmt export --format preset` wrote.
 
         Args:
-            run_dir: the run folder or the preset folder.
+            run_dir: the run folder or the preset folder, or what `read_run`
+                returned.
             **options: arguments of the constructor. What is `None` or left out
                 is the run's; `options` replaces all its search options.
 
@@ -152,7 +157,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         >>> Translator.load("runs/demo", num_beams=5).num_beams
         5
         """
-        run = read_run(run_dir)
+        run = run_dir if isinstance(run_dir, Run) else read_run(run_dir)
         with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)
         return cls(
