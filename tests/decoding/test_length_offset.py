@@ -11,7 +11,7 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.decoding import beam_search, compile_for, greedy_search
-from keras_deepnmt.decoding.hypotheses import score_divisor
+from keras_deepnmt.decoding.ranking import score_divisor
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
