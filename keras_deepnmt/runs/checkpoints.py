@@ -18,7 +18,7 @@ from keras_deepnmt.runs.build import (
     preset_version,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.checkpoints import checkpoint_fault
+from keras_deepnmt.training.checkpoint_files import checkpoint_fault
 from keras_deepnmt.training.transfer import trained_weights
 from keras_deepnmt.training.weight_average import load_averages
 from keras_deepnmt.translator.loading import (

@@ -1,11 +1,20 @@
 """Imports go one way, and heavy or private modules stay out.
 
-A package imports only from lower levels of `LEVELS`.
+A package imports only from lower levels of `LEVELS`, and neither modules nor
+folders import each other in a circle.
 """
 
+import graphlib
 import sys
 
-from package_tree import imports, package_of, refuse, relative, source_files
+from package_tree import (
+    imports,
+    module_name,
+    package_of,
+    refuse,
+    relative,
+    source_files,
+)
 
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
@@ -95,6 +104,63 @@ def test_imports_go_one_way():
         "Import only from levels below (`LEVELS` in test_imports.py), and a "
         "name from its package; move the code to the level that needs it.",
     )
+
+
+def module_imports():
+    """Maps each module to those that it imports; packages are left out.
+
+    A package re-exports what its modules define, which is no dependency.
+    """
+    modules = {
+        module_name(path): path
+        for path in source_files()
+        if path.name != "__init__.py"
+    }
+    return {
+        module: {
+            imported
+            for _, name, _ in imports(path)
+            for imported in (name, name.rpartition(".")[0])
+            if imported in modules and imported != module
+        }
+        for module, path in modules.items()
+    }
+
+
+def circle(imported):
+    """A circle in a mapping from each module to those it imports, if any."""
+    try:
+        graphlib.TopologicalSorter(imported).prepare()
+    except graphlib.CycleError as error:
+        return [" <- ".join(error.args[1])]
+    return []
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    refuse(
+        circle(module_imports()),
+        "Move what both need to a module below them.",
+    )
+
+
+def test_folders_do_not_import_each_other_in_a_circle():
+    folders = {}
+    for module, imported in module_imports().items():
+        folder, _, _ = module.rpartition(".")
+        others = {name.rpartition(".")[0] for name in imported}
+        folders.setdefault(folder, set()).update(others - {folder})
+    folders.pop("keras_deepnmt")
+    # Its files are figures, which `figures/analyses.py` lists.
+    folders.pop("keras_deepnmt.figures.of_runs", None)
+    refuse(
+        circle(folders),
+        "Move what both need to a folder below them, or join the folders.",
+    )
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert not circle({"a": {"b", "c"}, "b": {"c"}})
 
 
 def test_imports_are_absolute_and_public():

@@ -24,7 +24,8 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.training.checkpoints import CheckpointStore, read_checkpoint
+from keras_deepnmt.training.checkpoint_files import read_checkpoint
+from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.schedules import InverseSquareRoot
 
 
