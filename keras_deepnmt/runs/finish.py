@@ -8,9 +8,10 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import final_model, preset_version
+from keras_deepnmt.runs.build import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 def finish(
@@ -33,7 +34,7 @@ def finish(
         "name": recipe.name,
         "preset": recipe.model.preset,
         "overrides": recipe.model.overrides,
-        "preset_version": preset_version(recipe),
+        "preset_version": PRESET_VERSION,
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),

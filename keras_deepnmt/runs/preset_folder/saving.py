@@ -17,7 +17,6 @@ from keras_deepnmt.files import (
     write_text,
 )
 from keras_deepnmt.recipes.loading import save_recipe
-from keras_deepnmt.runs.build import preset_version
 from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
 from keras_deepnmt.runs.preset_folder.model_card import model_card
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -25,6 +24,7 @@ from keras_deepnmt.runs.scores.scores_file import read_scores
 from keras_deepnmt.serving.golden import default_sources
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.trained_run import is_preset_folder
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3
@@ -118,7 +118,7 @@ def _load(run, checkpoint, search_options):
     return {
         **saved.summary(),
         "overrides": saved.recipe.model.overrides,
-        "preset_version": preset_version(saved.recipe),
+        "preset_version": PRESET_VERSION,
         "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
         "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
         "tokenizer": {
