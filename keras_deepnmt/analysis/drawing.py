@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_deepnmt.figures.figure import (
+from keras_deepnmt.analysis.figure import (
     Bars,
     Figure,
     HeatMap,
