@@ -149,7 +149,7 @@ def _mean_candidates(translator, lists, sources):
 def bleu_columns(run, translations, references):
     """Returns BLEU by the run's recipe, and its signature."""
     from keras_deepnmt.evaluation import corpus_scores
-    from keras_deepnmt.translator.trained_run import read_summary
+    from keras_deepnmt.translator.loading import read_summary
 
     tokenize = read_summary(run)["evaluation"]["tokenize"]
     found = corpus_scores(translations, references, ["bleu"], tokenize)["bleu"]
@@ -227,7 +227,7 @@ def main():
         )
     first = {**provenance("tensorflow", "keras"), "seed": 0}
     if options.run:
-        from keras_deepnmt.translator.trained_run import read_summary
+        from keras_deepnmt.translator.loading import read_summary
 
         texts = [
             file.read_text(encoding="utf-8").splitlines()

@@ -92,8 +92,8 @@ def compiled_search(sizes):
     import tensorflow as tf
 
     from keras_deepnmt.decoding import SearchOptions, search
-    from keras_deepnmt.layers.history import compiled_by_xla
     from keras_deepnmt.models import Transformer
+    from keras_deepnmt.xla.tracing import compiled_by_xla
 
     model = Transformer(
         source_vocabulary_size=sizes["vocabulary_size"],

@@ -35,7 +35,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_row, git_commit, provenance
-from keras_deepnmt.translator.trained_run import read_summary
+from keras_deepnmt.translator.loading import read_summary
 
 REPOSITORY = Path(__file__).parents[2]
 WAYS = ("plain", "compiled", "cached")

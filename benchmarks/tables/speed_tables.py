@@ -292,7 +292,11 @@ def _first_updates():
                 f"{row['one_by_one_peak_mib']}"
             ),
         },
-        "The first 60 updates of `transformer_tiny`, with compilation.",
+        "The first 60 updates of `transformer_tiny`, with compilation. In a "
+        "trial, the shapes to come were compiled in threads: on TensorFlow "
+        "while the first ones trained, on JAX before them. It saved little "
+        "time in a run of thousands of updates and, on TensorFlow, needed 1 GB "
+        "more memory, so it was removed together with its script.",
     )
 
 
@@ -369,7 +373,10 @@ def _translation_start():
             "speed relative to it: compiled, cached": _relative_start,
         },
         "Seconds of the processor, over all cores, and those that passed. "
-        "The relative speeds, with their range over rounds, are by the latter.",
+        "The relative speeds, with their range over rounds, are by the latter: "
+        "they say what was gained by also keeping what TensorFlow traces for "
+        "the next command. That was removed, since it gained little on a text "
+        "of usual length.",
     )
 
 

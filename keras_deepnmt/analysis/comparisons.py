@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
 from keras_deepnmt.evaluation import bleu_by_source_length
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.scores.test_translations import TestTranslations
+from keras_deepnmt.runs.test_translations import TestTranslations
 
 _CURVES = {
     "loss": ("training_loss", "Training loss", "loss (nats per token)"),
@@ -106,7 +106,7 @@ def score_figures(text: TestTranslations) -> list[Figure]:
 
     Args:
         text: translations of one or several systems, from
-            `runs.scores.test_translations`.
+            `runs.test_translations`.
 
     Returns:
         The table, with intervals and signatures, and BLEU of groups of

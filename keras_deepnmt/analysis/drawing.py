@@ -53,7 +53,7 @@ def draw(figure: Figure, titled: bool = True) -> "Drawing":
         TypeError: for a figure of another type, such as a `Table`.
 
     Example:
-    >>> from keras_deepnmt.figures import Lines
+    >>> from keras_deepnmt.analysis import Lines
     >>> lines = Lines(
     ...     name="loss",
     ...     title="Training",

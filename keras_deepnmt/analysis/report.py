@@ -13,7 +13,7 @@ from keras_deepnmt.analysis.drawing import svg_text
 from keras_deepnmt.analysis.figure import Figure, Table
 from keras_deepnmt.evaluation import compare_systems, sentence_bleu, sign_test
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.scores.test_translations import (
+from keras_deepnmt.runs.test_translations import (
     TestTranslations,
     translate_runs,
 )

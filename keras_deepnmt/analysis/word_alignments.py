@@ -11,12 +11,12 @@ from keras_deepnmt.analysis.attention import (
     cross_attention_names,
 )
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
-from keras_deepnmt.decoding.batches import (
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.translator.batches import (
     length_batches,
     padded_batch,
     padded_length,
 )
-from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator

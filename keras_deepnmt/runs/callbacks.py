@@ -7,7 +7,6 @@ import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
@@ -32,6 +31,7 @@ from keras_deepnmt.training.weight_average import (
     averaged_weights,
 )
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.replicas import num_replicas
 
 History = list[tuple[int, dict[str, float]]]
 

@@ -17,7 +17,7 @@ from typing import Any, overload
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE
 from keras_deepnmt.serving.verification import find_version
-from keras_deepnmt.translator.rows import as_pairs, as_sentences
+from keras_deepnmt.translator.requests import as_pairs, as_sentences
 
 
 @dataclass(frozen=True)

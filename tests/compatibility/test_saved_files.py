@@ -26,7 +26,7 @@ from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.serving import translate_in_fresh_process, verify
-from keras_deepnmt.translator.trained_run import read_run
+from keras_deepnmt.translator.loading import read_run
 
 ARCHIVE = Path(__file__).with_name("saved_by_0.1.0.tar.xz")
 

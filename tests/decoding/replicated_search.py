@@ -24,8 +24,8 @@ from keras_deepnmt.decoding import (
     scoring,
     search,
 )
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla.replicas import num_replicas
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"

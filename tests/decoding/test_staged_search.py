@@ -12,12 +12,12 @@ from keras_deepnmt.decoding import (
 )
 from keras_deepnmt.decoding.caches import make_longer
 from keras_deepnmt.decoding.search_by_options import search_stages
-from keras_deepnmt.decoding.searches.search_stages import SearchStages
 from keras_deepnmt.decoding.staged_search import (
     StagedSearch,
     first_stage,
     next_stage,
 )
+from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.models import Transformer
 
 MAX_LENGTH = 60

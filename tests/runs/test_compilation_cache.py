@@ -20,8 +20,11 @@ from digit_run import environment
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs import compilation_cache
-from keras_deepnmt.runs.compilation_cache import (
+from keras_deepnmt.runs.loop import TrainingLoop
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.xla import cache as compilation_cache
+from keras_deepnmt.xla.cache import (
     USER_VARIABLE,
     ask_for_user_cache,
     cache_dir,
@@ -29,9 +32,6 @@ from keras_deepnmt.runs.compilation_cache import (
     is_whole,
     user_cache_asked_for,
 )
-from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 
 VARIABLE = "TF_XLA_FLAGS"
 # Field 1 is text, field 2 a number, field 3 holds 300 bytes.

@@ -15,7 +15,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.runs.build import build_model
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.translator.trained_run import read_run
+from keras_deepnmt.translator.loading import read_run
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 SIZES = {"source_vocabulary_size": 13, "target_vocabulary_size": 13}

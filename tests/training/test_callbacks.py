@@ -242,7 +242,6 @@ def test_each_compilation_is_announced(model, jit_compile):
     stream = io.StringIO()
     model.step_jit_compile = jit_compile
     model.training_shapes = NotedShapes()
-    model.training_shapes.compiled_ahead.add((64, 24, 30))
     model.evaluation_shapes = NotedShapes()
     progress = ThroughputProgress(6, 3, None, False, stream)
     progress.expected_validation_compilations = 1
@@ -255,6 +254,7 @@ def test_each_compilation_is_announced(model, jit_compile):
         "compiling training shape 1 of 3: 64 x 24 -> 28 tokens",
         "compiling validation shape 1 of 1: 64 x 24 -> 28 tokens",
         "compiling training shape 2 of 3: 64 x 24 -> 29 tokens",
+        "compiling training shape 3 of 3: 64 x 24 -> 30 tokens",
     ] + ["compiling the search for 32 x 24 tokens"]
 
 

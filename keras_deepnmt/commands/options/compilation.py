@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.runs.compilation_cache import (
+from keras_deepnmt.xla.cache import (
     ask_for_user_cache,
     open_user_cache,
 )
@@ -76,7 +76,7 @@ class LazilyCompiled:
             compiled = True  # JAX would run each operation by itself
         self._compiled = translator
         self._is_compiled = compiled
-        self._plain = None if compiled else translator.uncompiled()
+        self._plain = None if compiled else translator.replaced(compiled=False)
         self._num_tokens = 0
         self._was_chosen = False
         self._later_padding = translator.compilation_padding

@@ -124,7 +124,7 @@ class _Lines:
 
     def check_room(self, texts, translator):
         """Refuses a text, of those taken last, that is too long a prefix."""
-        from keras_deepnmt.translator.rows import label_rows
+        from keras_deepnmt.translator.requests import label_rows
 
         label_rows(
             translator.target_tokenizer,

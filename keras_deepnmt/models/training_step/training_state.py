@@ -11,7 +11,6 @@ class NotedShapes(collections.abc.MutableSet):
 
     A step notes a shape before it is compiled for it. `listener` is called
     with each new shape, `(rows of a replica, source length, target length)`.
-    `compiled_ahead` holds those that were compiled before the step met them.
 
     Example:
     >>> shapes = NotedShapes()
@@ -25,7 +24,6 @@ class NotedShapes(collections.abc.MutableSet):
         self._shapes = set()
         self._lock = threading.Lock()
         self.listener = None
-        self.compiled_ahead = set()
 
     def __contains__(self, shape):
         return shape in self._shapes
