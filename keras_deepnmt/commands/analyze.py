@@ -13,10 +13,10 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.parser import (
     VerbParser,
     add_run_folder,
-    did_you_mean,
 )
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 
 EXAMPLE = """
 deepnmt analyze runs/demo

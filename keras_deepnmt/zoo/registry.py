@@ -1,11 +1,11 @@
 """The registry of presets. A preset is a function, named like the preset."""
 
-import difflib
 import fnmatch
 import inspect
 import re
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.zoo.slot_options import (
     FOLLOWED,
     slot_options,
@@ -120,13 +120,8 @@ def _check_options(options, layers, known, preset_name):
             continue
         raise ValueError(
             f"`{name}` is not an argument of {preset_name} or of the layers in "
-            f"its slots.{_nearest(name, known | of_layers)}"
+            f"its slots.{did_you_mean(name, sorted(known | of_layers), '`')}"
         )
-
-
-def _nearest(name, known):
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    return f" Did you mean `{near[0]}`?" if near else ""
 
 
 def list_models(pattern="*"):
@@ -166,10 +161,9 @@ def get_preset(name):
     """
     if name in _PRESETS:
         return _PRESETS[name]
-    near = difflib.get_close_matches(name, _PRESETS, n=1, cutoff=0.4)
-    hint = f'Did you mean "{near[0]}"? ' if near else ""
     raise ValueError(
-        f'Unknown model "{name}". {hint}See keras_deepnmt.list_models().'
+        f'Unknown model "{name}".{did_you_mean(name, _PRESETS)} See '
+        "keras_deepnmt.list_models()."
     )
 
 
@@ -213,7 +207,8 @@ def create_model(
     for key in overrides:
         if key not in known:
             raise ValueError(
-                f"`{key}` is not an argument of {name}.{_nearest(key, known)}"
+                f"`{key}` is not an argument of {name}."
+                f"{did_you_mean(key, sorted(known), '`')}"
             )
     return model
 

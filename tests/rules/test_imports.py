@@ -20,7 +20,7 @@ LEVELS = [
     {"layers", "losses"},
     {"xla"},
     {"masks", "files", "docstrings", "threads"},
-    {"errors", "version"},
+    {"errors", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
