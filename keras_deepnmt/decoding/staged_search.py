@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from keras_deepnmt.decoding.search_by_options import search, search_stages
+from keras_deepnmt.decoding.stages import at_most, with_room
 from keras_deepnmt.xla.compiled import compile_for
 from keras_deepnmt.xla.replicas import num_replicas
 
@@ -28,7 +29,7 @@ def first_stage(source_length, max_length):
     >>> first_stage(16, 66), first_stage(64, 114)
     (32, 114)
     """
-    return _at_most(source_length * 3 // 2 + 8, max_length)
+    return at_most(source_length * 3 // 2 + 8, max_length)
 
 
 def next_stage(length, max_length):
@@ -38,12 +39,7 @@ def next_stage(length, max_length):
     >>> next_stage(48, 400), next_stage(48, 114)
     (96, 114)
     """
-    return _at_most(2 * length, max_length)
-
-
-def _at_most(length, max_length):
-    """Rounds up to `max_length` if it is not much more."""
-    return max_length if 1.25 * length >= max_length else length
+    return at_most(2 * length, max_length)
 
 
 class StagedSearch:
@@ -153,7 +149,7 @@ class StagedSearch:
         room for. The other arguments and the result are those of a call.
         """
         found, is_live, carried = first
-        found = _with_length(found, max_length)
+        found = _as_arrays(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
         step = int(carried["state"]["step"])
@@ -179,7 +175,7 @@ class StagedSearch:
                 length=length,
             )
             step = int(carried["state"]["step"])
-            outputs = _with_length(outputs, max_length)
+            outputs = _as_arrays(outputs, max_length)
             for name, values in outputs.items():
                 found[name][taken[: len(rows)]] = values[: len(rows)]
             is_live = keras.ops.convert_to_numpy(is_live)
@@ -215,7 +211,7 @@ class StagedSearch:
             return self._whole, (source_ids, *given), keywords
         most_live = _largest_below(stage_rows, len(source_ids))
         arrays = (source_ids, *given, most_live)
-        short = _at_most(SHORT_LENGTH, length)
+        short = at_most(SHORT_LENGTH, length)
         lengths = (
             (short, length) if stage_rows and short < length else (length,)
         )
@@ -302,12 +298,9 @@ def _filled(rows, num_rows, number):
     return np.concatenate([rows, others[: number - len(rows)]])
 
 
-def _with_length(outputs, length):
+def _as_arrays(outputs, length):
     """Returns outputs as arrays, with room for `length` ids."""
     found = keras.tree.map_structure(
         lambda x: np.array(keras.ops.convert_to_numpy(x)), outputs
     )
-    ids = found["ids"]
-    missing = length - ids.shape[-1]
-    found["ids"] = np.pad(ids, [(0, 0)] * (ids.ndim - 1) + [(0, missing)])
-    return found
+    return with_room(found, length - found["ids"].shape[-1], np.pad)

@@ -63,6 +63,20 @@ def update_count(model):
     return int(keras.ops.convert_to_numpy(count))
 
 
+def write_back_weights(model):
+    """Gives a model the values of its weights in the middle of `fit`.
+
+    On JAX `fit` keeps them outside the model during an epoch. On other backends
+    nothing is to do.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> write_back_weights(model)
+    """
+    if hasattr(model, "jax_state_sync"):
+        model.jax_state_sync()
+
+
 def has_values(model):
     """Returns whether the variables of a compiled model have values.
 
