@@ -73,9 +73,10 @@ class StagedSearch:
     def __init__(self, model, compiled=True):
         self._model = model
         self._has_stages = compiled and num_replicas(model) == 1
-        self._whole = compile_for(model, search, compiled)
-        self._first = compile_for(model, _run_first_stage, compiled)
-        self._next = compile_for(model, _run_next_stage, compiled)
+        self._whole, self._first, self._next = (
+            compile_for(model, function, compiled, "search")
+            for function in (search, _run_first_stage, _run_next_stage)
+        )
         # Numbers of sentences that were searched, by shape of the sources.
         self._num_sentences = collections.Counter()
 
@@ -84,11 +85,6 @@ class StagedSearch:
         """The number of programs that were compiled."""
         functions = (self._whole, self._first, self._next)
         return sum(function.num_compilations for function in functions)
-
-    def report_compilations(self, report):
-        """Calls `report` with the source's shape before each compilation."""
-        self._whole.on_compilation = self._first.on_compilation = report
-        self._next.on_compilation = report
 
     def __call__(
         self,

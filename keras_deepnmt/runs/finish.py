@@ -11,6 +11,7 @@ from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.build import final_model, preset_version
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
 
 
 def finish(
@@ -18,16 +19,16 @@ def finish(
     run: RunFolder,
     data: PreparedData,
     step: int,
-    report_compilation: Callable[[tuple[int, int]], None],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Builds the final model, scores it, and writes the model and `run.json`.
 
-    `step` is the number of updates made; `report_compilation` is called with
-    each `(rows, source length)` that the search is compiled for. Returns what
-    `run.json` holds.
+    `step` is the number of updates made; `say` prints for which shapes the
+    search is compiled. Returns what `run.json` holds.
     """
     manifest = data.manifest
     model, steps = final_model(recipe, run, manifest)
+    listen(model, lambda compilation: say(compilation.describe()))
     logs = [logs for _, logs in run.history()]
     summary = {
         "name": recipe.name,
@@ -51,7 +52,7 @@ def finish(
         "seed": recipe.seed,
         "parameters": model.count_params(),
         "training": describe_speed(logs),
-        "valid": _valid_scores(recipe, data, model, report_compilation),
+        "valid": _valid_scores(recipe, data, model),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -90,7 +91,7 @@ def describe_speed(logs):
     }
 
 
-def _valid_scores(recipe, data, model, report_compilation):
+def _valid_scores(recipe, data, model):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -102,7 +103,6 @@ def _valid_scores(recipe, data, model, report_compilation):
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
     )
-    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

@@ -74,7 +74,9 @@ class BatchDecoder:
         self._has_few_shapes = compiled and num_replicas(model) == 1
         self._chosen: Mapping[int, Shape] = {}
         self._shapes = PreparedShapes(self._has_few_shapes)
-        self._score_targets = compile_for(model, score_targets, compiled)
+        self._score_targets = compile_for(
+            model, score_targets, compiled, "scoring"
+        )
         is_on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
         self.batches_at_once = (
             min(BATCHES_AT_ONCE, num_cores())
@@ -85,13 +87,6 @@ class BatchDecoder:
         self._num_parts = (
             self.batches_at_once if num_weights < FEW_WEIGHTS else 1
         )
-
-    def report_compilations(
-        self, report: Callable[[tuple[int, int]], None]
-    ) -> None:
-        """Calls `report` with the source's shape before each compilation."""
-        self._search.report_compilations(report)
-        self._score_targets.on_compilation = report
 
     @property
     def num_compilations(self) -> int:

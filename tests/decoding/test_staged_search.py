@@ -19,6 +19,7 @@ from keras_deepnmt.decoding.staged_search import (
 )
 from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla.events import listen
 
 MAX_LENGTH = 60
 # Limits of 5 to 60 tokens: some end in each stage.
@@ -108,7 +109,7 @@ def test_phrases_and_coverage_stay(model):
 def test_only_sentences_that_go_on_are_computed(model):
     staged = StagedSearch(model)
     shapes = []
-    staged.report_compilations(shapes.append)
+    listen(model, lambda compilation: shapes.append(compilation.shape))
     # One of 16 sentences does not end in the first stage.
     ids = sources([12, *[2] * 15])
     staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
@@ -139,7 +140,7 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(model):
     """Other programs could round otherwise."""
     many, few = (sources([12] * n + [2] * (16 - n)) for n in (9, 1))
     staged, shapes = StagedSearch(model), []
-    staged.report_compilations(shapes.append)
+    listen(model, lambda compilation: shapes.append(compilation.shape))
     staged(many, options=OPTIONS, max_length=MAX_LENGTH)
     assert [rows for rows, _ in shapes] == [16, 16]
     found = staged(few, options=OPTIONS, max_length=MAX_LENGTH)
@@ -160,7 +161,7 @@ def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
     options = OPTIONS.updated(**changes)
     staged = StagedSearch(model)
     shapes = []
-    staged.report_compilations(shapes.append)
+    listen(model, lambda compilation: shapes.append(compilation.shape))
     # Limits of 5, 15, 25 and 60 tokens.
     ids = sources([1] * 8 + [3] * 8 + [5] * 8 + [12] * 8)
     # Rows of padding, which are only there to compile, do not count.

@@ -17,6 +17,7 @@ from toy_model import ToyModel
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.decoding import staged_search
 from keras_deepnmt.translator import Translator, batch_decoder
+from keras_deepnmt.xla.events import listen
 
 WORDS = "a small dog runs across the green field and sees two old men".split()
 
@@ -70,7 +71,7 @@ def test_results_at_once_are_those_one_after_another(
     expected = [alone.translate_nbest(TEXTS, 2) for _ in range(2)]
     for at_once in (2, 4):
         translator, reports = make(at_once, **options), []
-        translator.report_compilations(reports.append)
+        listen(translator.model, reports.append)
         found = [translator.translate_nbest(TEXTS, 2) for _ in range(2)]
         assert found == expected
         assert len(reports) == alone.num_compilations
