@@ -103,7 +103,12 @@ class RecipeChecker:
         for name, field in known.items():
             if name in content:
                 place, before = join(path, name), len(self._mistakes)
-                value = self._convert(hints[name], content[name], place)
+                if "sections" in field.metadata:
+                    value = self._check_named(
+                        field.metadata["sections"], content[name], place
+                    )
+                else:
+                    value = self._convert(hints[name], content[name], place)
                 if value is not _WRONG:
                     values[name] = value
                 if len(self._mistakes) == before:
@@ -115,6 +120,19 @@ class RecipeChecker:
                 self.add(join(path, name), f"is missing{remedy}")
             wrong.add(name)
         return self._make(kind, values, wrong, path)
+
+    def _check_named(self, kinds, content, path):
+        """Checks a mapping of sections; those with a null are left out."""
+        if not isinstance(content, dict):
+            self.add(
+                path, f"must be {describe_type(dict)}. Received: {content!r}"
+            )
+            return _WRONG
+        return {
+            name: self._convert(kinds.get(name, dict), item, join(path, name))
+            for name, item in content.items()
+            if item is not None
+        }
 
     def _make(self, kind, values, wrong, path):
         """Makes a dataclass and adds what its own checks find."""
@@ -227,7 +245,7 @@ def describe_type(hint) -> str:
             "a list, in brackets or with `- ` before each entry, where each "
             f"entry is {entry}"
         )
-    if origin is dict or dataclasses.is_dataclass(hint):
+    if dict in (hint, origin) or dataclasses.is_dataclass(hint):
         return "a mapping of keys to values"
     name = getattr(hint, "__name__", None)
     return name if name and not arguments else str(hint)

@@ -12,6 +12,7 @@ from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.bundled import bundled_names, bundled_text
 from keras_deepnmt.recipes.checking import Position, RecipeChecker, join
+from keras_deepnmt.recipes.earlier_keys import move_earlier_keys
 from keras_deepnmt.recipes.schema import Recipe
 
 # What belongs to one file alone.
@@ -77,6 +78,9 @@ def _merge(kind, base, own, path, replaced):
     are not taken over. Paths of what is not taken over go to `replaced`.
     """
     hints = typing.get_type_hints(kind)
+    named = {
+        f.name: f.metadata.get("sections") for f in dataclasses.fields(kind)
+    }
     merged = dict(base)
     for field in dataclasses.fields(kind):
         for key in _keys_of_choice(field, base, own):
@@ -90,8 +94,15 @@ def _merge(kind, base, own, path, replaced):
             continue
         section = _section(hints.get(key))
         if section is dict:
-            replaced += [join(place, str(k)) for k in value]
-            merged[key] = {**before, **value}
+            merged[key] = dict(before)
+            for name, item in value.items():
+                inner, old = join(place, str(name)), before.get(name)
+                term = (named[key] or {}).get(name)
+                if term and isinstance(item, dict) and isinstance(old, dict):
+                    item = _merge(term, old, item, inner, replaced)
+                else:
+                    replaced.append(inner)
+                merged[key][name] = item
         elif section is None:
             replaced.append(place)
             merged[key] = value
@@ -171,6 +182,7 @@ def _parse(file, checker):
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise UserError(f"{file.place}{line}: not YAML: {problem}.") from error
+    move_earlier_keys(content, positions)
     return {} if content is None else content, positions
 
 

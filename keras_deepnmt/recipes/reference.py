@@ -5,8 +5,8 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class RecipeKey:
         defaults: the values that it has if it is left out: one, or several if
             they depend on another key.
         when_left_out: what its default is, if that is no fixed value.
+        named_sections: for a mapping, the sections of some of its names.
     """
 
     name: str
@@ -59,6 +60,7 @@ class RecipeKey:
     is_required: bool
     defaults: tuple[Any, ...]
     when_left_out: str | None = None
+    named_sections: Mapping[str, type] = field(default_factory=dict)
 
 
 def section_keys(kind: type, path: str = "") -> list[RecipeKey]:
@@ -79,6 +81,7 @@ def section_keys(kind: type, path: str = "") -> list[RecipeKey]:
             is_required(field),
             _defaults(kind, field),
             field.metadata.get("when_left_out"),
+            field.metadata.get("sections", {}),
         )
         for field in dataclasses.fields(kind)
     ]
@@ -92,6 +95,9 @@ def sections(kind: type = Recipe, path: str = "") -> Iterator[tuple[str, type]]:
     'ModelRecipe'
     """
     yield path, kind
+    for key in dataclasses.fields(kind):
+        for name, inner in key.metadata.get("sections", {}).items():
+            yield from sections(inner, join(join(path, key.name), name))
     for name, hint in typing.get_type_hints(kind).items():
         inner = _section_of(hint)
         if inner is not None and inner is not CorpusOptions:
@@ -294,6 +300,12 @@ def _take_required(schema):
 def _key_schema(key):
     text = _meaning(dataclasses.replace(key, defaults=()))
     schema = {**_hint_schema(key.hint), "description": text}
+    if key.named_sections:
+        null = {"type": "null"}
+        schema["properties"] = {
+            name: {"anyOf": [_object_schema(kind), null]}
+            for name, kind in key.named_sections.items()
+        }
     is_section = _section_of(key.hint) is not None
     has_none = key.is_required or key.when_left_out or is_section
     if not has_none and len(key.defaults) == 1:

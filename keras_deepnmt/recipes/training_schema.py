@@ -1,6 +1,6 @@
 """The `training` section of a recipe: its keys, their types and defaults."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from keras_deepnmt.recipes.key_checks import (
@@ -14,6 +14,7 @@ from keras_deepnmt.recipes.key_checks import (
     keys_of_all,
     take_keys,
 )
+from keras_deepnmt.recipes.objective_schema import TERM_SECTIONS
 from keras_deepnmt.recipes.optimizer_schema import (
     LearningRateRecipe,
     OptimizerRecipe,
@@ -87,51 +88,6 @@ class TemperatureRecipe:
 
 
 @dataclass(frozen=True)
-class ScheduledSamplingRecipe:
-    """Scheduled sampling: target inputs replaced by the model's predictions.
-
-    The probability of replacing an input rises linearly from 0 at `start_step`
-    to `probability` at `end_step`.
-
-    Args:
-        probability: highest probability of replacing an input, in [0, 1].
-        start_step: update at which the rise begins. Defaults to 0.
-        end_step: update at which it ends, at least `start_step`. Defaults to 0.
-    """
-
-    probability: float
-    start_step: int = 0
-    end_step: int = 0
-
-    def __post_init__(self):
-        check_shares(self, "probability")
-        if not 0 <= self.start_step <= self.end_step:
-            raise ValueError(
-                "`end_step` must not be before `start_step`, nor that below "
-                f"zero. Received: start_step {self.start_step}, end_step "
-                f"{self.end_step}"
-            )
-
-
-@dataclass(frozen=True)
-class DistillationRecipe:
-    """Word-level knowledge distillation from the model of a finished run.
-
-    Args:
-        run: run folder of the teacher, which must have the tokenizers of the
-            data.
-        weight: weight of the teacher's term in the loss, in [0, 1]; the
-            compiled loss has the weight `1 - weight`. Defaults to 0.5.
-    """
-
-    run: str
-    weight: float = 0.5
-
-    def __post_init__(self):
-        check_shares(self, "weight")
-
-
-@dataclass(frozen=True)
 class TrainingRecipe:
     """How the model is trained.
 
@@ -163,16 +119,11 @@ class TrainingRecipe:
         label_smoothing: probability mass that `label_smoothed_cross_entropy`
             moves from the label to the uniform distribution, in [0, 1).
             Defaults to 0.1.
-        objective: other terms of the training objective: a mapping from each
-            name given to `models.register_objective_term` to the term's
-            arguments, such as `{my_term: {weight: 0.5}}`.
-        r_drop: weight alpha of the divergence between two forwards with
-            different dropout (Liang et al., 2021), at least 0. Defaults to 0,
-            which makes one forward only.
-        scheduled_sampling: replaces target inputs by the model's predictions;
-            null replaces none.
-        distillation: trains on the distributions of a teacher from another
-            run; null uses no teacher.
+        objective: terms that change the loss, in their order: a mapping from
+            each name to the term's options, such as `{r_drop: {alpha: 5.0}}`.
+            The names are `r_drop`, `scheduled_sampling`, `distillation` and
+            those given to `models.register_objective_term`. Null in the place
+            of the options leaves a term out.
         word_dropout: probability, in [0, 1), of replacing a token of the source
             or the target input by the unknown token. Defaults to 0.
         subword_sampling: samples a new segmentation each time a sentence is
@@ -237,10 +188,9 @@ class TrainingRecipe:
     )
     loss_options: dict[str, Any] = field(default_factory=dict)
     label_smoothing: float | None = None
-    objective: dict[str, dict[str, Any]] = field(default_factory=dict)
-    r_drop: float = 0.0
-    scheduled_sampling: ScheduledSamplingRecipe | None = None
-    distillation: DistillationRecipe | None = None
+    objective: dict[str, Any] = field(
+        default_factory=dict, metadata={"sections": TERM_SECTIONS}
+    )
     word_dropout: float = 0.0
     subword_sampling: float | None = None
     strategy: Literal["one_device", "mirrored", "multi_worker"] = "one_device"
@@ -279,12 +229,10 @@ class TrainingRecipe:
             take_keys(self, "loss", _LOSS_KEYS)
         check_fractions(self, "label_smoothing", "word_dropout")
         check_shares(self, "subword_sampling")
-        self._check_objective()
         self._check_batch()
         if self.validation_budget is not None:
             check_above_zero(self, "validation_budget")
             check_fractions(self, "validation_budget")
-        check_not_negative(self, "r_drop")
         choose_final_model(self)
         averaged = self.optimizer.average_momentum is not None
         if averaged and self.average_checkpoints > 1:
@@ -292,14 +240,6 @@ class TrainingRecipe:
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
                 f"{self.average_checkpoints}. Leave one of them out."
-            )
-
-    def _check_objective(self):
-        keys = {key.name for key in fields(self)}
-        for name in keys & self.objective.keys():
-            raise ValueError(
-                f"`objective` must not hold {name}, which has a key of its "
-                f"own. Received: {self.objective}. Use `training.{name}`."
             )
 
     def _check_batch(self):

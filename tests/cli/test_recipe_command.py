@@ -73,13 +73,17 @@ def test_the_bundled_recipes_are_listed(deepnmt):
 def test_all_mistakes_are_printed_one_line_each(deepnmt, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(deepnmt("recipe", "--new").out, encoding="utf-8")
-    changes = ["training.stepz=3", "training.r_drop=-1", "decoding.num_beams=x"]
+    changes = [
+        "training.stepz=3",
+        "training.objective.r_drop.alpha=-1",
+        "decoding.num_beams=x",
+    ]
     done = deepnmt("recipe", "--show", file, "--set", *changes)
     assert done.code == 2
     lines = done.err.splitlines()
     assert len(lines) == 3
     assert "did you mean `training.steps`?" in lines[0]
-    assert "`training.r_drop`" in lines[1]
+    assert "`training.objective.r_drop.alpha`" in lines[1]
     assert "`decoding.num_beams` must be int. Received: 'x'" in lines[2]
 
 

@@ -30,7 +30,7 @@ training:
   optimizer: {beta_2: 0.99, global_clipnorm: 1.0}
   learning_rate: {peak: 0.003, warmup_steps: 40}
   label_smoothing: 0.2
-  scheduled_sampling: {probability: 0.5}
+  objective: {r_drop: {alpha: 5}, scheduled_sampling: {probability: 0.5}}
 """
 
 
@@ -55,7 +55,7 @@ model:
 data:
   train: [{source: c.en, target: c.de}]
   valid: {source: v.en, target: v.de}
-training: {steps: 7, scheduled_sampling: null}
+training: {steps: 7, objective: {scheduled_sampling: null}}
 """)
     recipe = load_recipe(file)
     assert (recipe.name, recipe.seed) == ("mine", 5)
@@ -70,7 +70,7 @@ training: {steps: 7, scheduled_sampling: null}
     assert recipe.data.vocabulary_size == 700
     assert recipe.training.steps == 7
     assert recipe.training.learning_rate.peak == 0.003
-    assert recipe.training.scheduled_sampling is None
+    assert list(recipe.training.objective) == ["r_drop"]
     assert load_recipe(file, {"training.steps": 3}).training.steps == 3
 
 
@@ -107,12 +107,14 @@ def test_recipes_extend_each_other_in_a_row(extended, tmp_path):
 def test_a_mistake_is_told_where_it_stands(extended, tmp_path):
     base = tmp_path / "base" / "plain.yaml"
     base.write_text(BASE.replace("beta_2: 0.99", "beta_2: 2"))
-    file = extended("training: {stepz: 3, r_drop: -1}\n")
+    file = extended("training: {stepz: 3, objective: {r_drop: {alpha: -1}}}\n")
     with pytest.raises(UserError) as info:
         load_recipe(file)
     first, second, third = str(info.value).splitlines()
     assert first.startswith(f"{file}, line 2: `training.stepz` is unknown")
-    assert second.startswith(f"{file}, line 2: `training.r_drop`")
+    assert second.startswith(
+        f"{file}, line 2: `training.objective.r_drop.alpha`"
+    )
     assert third.startswith(f"{base}, line 11: `training.optimizer.beta_2`")
 
 

@@ -82,9 +82,9 @@ def test_overrides_replace_the_files_values(written):
         ("steps: 1000", "steps: -3", 15, "must be above zero. Received: -3"),
         (
             "steps: 1000",
-            "steps: 1000\n  r_drop: .inf",
+            "steps: 1000\n  objective: {r_drop: {alpha: .inf}}",
             None,
-            "`r_drop` must be finite. Received: inf",
+            "`alpha` must be finite. Received: inf",
         ),
         (
             "warmup_steps:",
@@ -170,11 +170,55 @@ data:
 training:
   batch_tokens: many
   label_smoothing: 2
-  r_drop: -1
+  objective:
+    r_drop: {alpha: -1}
+    scheduled_sampling: {start_step: 9, end_step: 3}
   learning_rate: {schedule: noam, peak: 0.1, warmup_steps: 0}
-  scheduled_sampling: {start_step: 9, end_step: 3}
 decoding: 7
 """
+
+
+def test_the_earlier_keys_of_terms_are_read(written):
+    # The file of a finished run has a value for each key.
+    unused = "\n  scheduled_sampling: null\n  distillation: null\n  r_drop: 0.0"
+    file = written("steps: 1000", f"steps: 1000{unused}")
+    assert load_recipe(file).training.objective == {}
+    earlier = {
+        "training.r_drop": 5.0,
+        "training.scheduled_sampling.probability": 0.5,
+        "training.distillation.run": "teacher",
+    }
+    present = {
+        "training.objective.scheduled_sampling.probability": 0.5,
+        "training.objective.distillation.teacher": "teacher",
+        "training.objective.r_drop.alpha": 5.0,
+    }
+    recipe = load_recipe(written(), present)
+    assert load_recipe(file, earlier) == recipe
+    used = (
+        "\n  r_drop: 5.0\n  scheduled_sampling: {probability: 0.5}\n"
+        "  distillation: {run: teacher}"
+    )
+    assert load_recipe(written("steps: 1000", f"steps: 1000{used}")) == recipe
+
+
+def test_a_mistake_in_an_earlier_key_is_told_with_its_line(written):
+    file = written("steps: 1000", "steps: 1000\n  distillation: {runn: x}")
+    with pytest.raises(UserError) as info:
+        load_recipe(file)
+    told = str(info.value).splitlines()
+    assert told == [
+        f"{file}, line 16: `training.objective.distillation.runn` is unknown; "
+        "possible here: teacher, weight.",
+        f"{file}, line 16: `training.objective.distillation.teacher` is "
+        "missing",
+    ]
+
+
+def test_a_term_with_both_keys_is_refused(written):
+    both = "r_drop: 5.0\n  objective: {r_drop: {alpha: 1}}"
+    with pytest.raises(UserError, match="line 16: `training.r_drop` is unkno"):
+        load_recipe(written("steps: 1000", f"steps: 1000\n  {both}"))
 
 
 def test_all_mistakes_are_told_at_once(tmp_path):
@@ -194,12 +238,12 @@ def test_all_mistakes_are_told_at_once(tmp_path):
         "line 11: `training.steps` is missing",
         "line 12: `training.batch_tokens` must be",
         "line 13: `training.label_smoothing`: `label_smoothing` must lie in",
-        "line 14: `training.r_drop`: `r_drop` must not be negative.",
-        "line 15: `training.learning_rate.peak`: `peak` belongs to",
-        "line 15: `training.learning_rate.warmup_steps`: `warmup_steps` must",
-        "line 16: `training.scheduled_sampling.probability` is missing",
-        "line 16: `training.scheduled_sampling.start_step`: `end_step` must",
-        "line 17: `decoding` must hold keys and values. Received: 7",
+        "line 15: `training.objective.r_drop.alpha`: `alpha` must not be",
+        "line 16: `training.objective.scheduled_sampling.probability` is",
+        "line 16: `training.objective.scheduled_sampling.start_step`: `end_",
+        "line 17: `training.learning_rate.peak`: `peak` belongs to",
+        "line 17: `training.learning_rate.warmup_steps`: `warmup_steps` must",
+        "line 18: `decoding` must hold keys and values. Received: 7",
     ]
     for line, part in zip(told, expected, strict=False):
         assert line.startswith(f"{file}, {part}"), line

@@ -2,6 +2,7 @@
 
 * `docs/recipe_keys.md`, `docs/recipes.md`, the JSON Schema of recipes and the
   table of plain presets are up to date
+* the figures of the guides are those of the notebooks
 * `docs/cli.md` lists every option of every command
 * `docs/papers.md` lists every slot
 * a YAML block is a recipe, or a part of one, that loads
@@ -63,6 +64,24 @@ def test_pages_and_files_of_recipes_are_those_of_the_code():
         assert file.read_text(encoding="utf-8") == content, (
             f"{file.name}: run python docs/write_recipe_keys.py"
         )
+
+
+def test_figures_are_those_of_the_notebooks():
+    script = runpy.run_path(str(DOCS / "write_figures.py"))
+    for file, content in script["files"]().items():
+        assert file.read_bytes() == content, (
+            f"{file.name}: run python docs/write_figures.py"
+        )
+
+
+def test_every_figure_is_on_a_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    notebooks = [
+        path.read_text(encoding="utf-8")
+        for path in (REPOSITORY / "notebooks").glob("*.ipynb")
+    ]
+    for file in (DOCS / "images").glob("*"):
+        assert f"images/{file.name}" in pages + "".join(notebooks), file.name
 
 
 def test_every_recipe_key_is_on_the_page_of_keys():
