@@ -6,16 +6,9 @@ import keras
 import numpy as np
 
 from keras_deepnmt.decoding.search_by_options import search, search_stages
+from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.compiled import compile_for
 from keras_deepnmt.xla.replicas import num_replicas
-
-# From this number of sentences in batches of one shape on, more programs save
-# more time than their compilation takes.
-MANY_SENTENCES = 1_000
-# With more sentences a search starts with room for this number of steps.
-SHORT_LENGTH = 16
-# With fewer rows a stage saves less than it takes to begin another one.
-_LEAST_ROWS = 8
 
 
 def first_stage(source_length, max_length):
@@ -28,7 +21,8 @@ def first_stage(source_length, max_length):
     >>> first_stage(16, 66), first_stage(64, 114)
     (32, 114)
     """
-    return _at_most(source_length * 3 // 2 + 8, max_length)
+    length = int(tuned.FIRST_STAGE_FACTOR * source_length)
+    return _at_most(length + tuned.FIRST_STAGE_EXTRA, max_length)
 
 
 def next_stage(length, max_length):
@@ -38,12 +32,12 @@ def next_stage(length, max_length):
     >>> next_stage(48, 400), next_stage(48, 114)
     (96, 114)
     """
-    return _at_most(2 * length, max_length)
+    return _at_most(tuned.STAGE_GROWTH * length, max_length)
 
 
 def _at_most(length, max_length):
     """Rounds up to `max_length` if it is not much more."""
-    return max_length if 1.25 * length >= max_length else length
+    return max_length if tuned.NEARLY_ALL * length >= max_length else length
 
 
 class StagedSearch:
@@ -211,7 +205,7 @@ class StagedSearch:
             return self._whole, (source_ids, *given), keywords
         most_live = _largest_below(stage_rows, len(source_ids))
         arrays = (source_ids, *given, most_live)
-        short = _at_most(SHORT_LENGTH, length)
+        short = _at_most(tuned.SHORT_LENGTH, length)
         lengths = (
             (short, length) if stage_rows and short < length else (length,)
         )
@@ -232,11 +226,11 @@ class StagedSearch:
             A list of int, for `stage_rows` of a call.
         """
         rows, shape = len(source_ids), source_ids.shape
-        if self._num_sentences[shape] < MANY_SENTENCES:
+        if self._num_sentences[shape] < tuned.MANY_SENTENCES:
             # Rows of padding are searched only to have a program compiled.
             self._num_sentences[shape] += int(source_ids.any(axis=1).sum())
             return []
-        fewer = max(rows // 4, _LEAST_ROWS)
+        fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
         return [rows, fewer] if fewer < rows else []
 
 

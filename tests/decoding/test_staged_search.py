@@ -8,7 +8,6 @@ from keras_deepnmt.decoding import (
     SearchOptions,
     compile_for,
     search,
-    staged_search,
 )
 from keras_deepnmt.decoding.caches import make_longer
 from keras_deepnmt.decoding.search_by_options import search_stages
@@ -19,6 +18,7 @@ from keras_deepnmt.decoding.staged_search import (
 )
 from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.events import listen
 
 MAX_LENGTH = 60
@@ -157,7 +157,7 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(model):
 def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
     model, changes, monkeypatch
 ):
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 32)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 32)
     options = OPTIONS.updated(**changes)
     staged = StagedSearch(model)
     shapes = []
@@ -180,7 +180,7 @@ def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
 def test_after_many_sentences_there_is_little_room_at_first(
     model, num_beams, monkeypatch
 ):
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 16)
     options = OPTIONS.updated(num_beams=num_beams)
     staged, whole = StagedSearch(model), compile_for(model, search)
     rooms, advance = [], SearchStages.advance
