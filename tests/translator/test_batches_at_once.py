@@ -15,8 +15,9 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
-from keras_deepnmt.decoding import staged_search
 from keras_deepnmt.translator import Translator, batch_decoder
+from keras_deepnmt.xla import tuned
+from keras_deepnmt.xla.events import listen
 
 WORDS = "a small dog runs across the green field and sees two old men".split()
 
@@ -65,12 +66,12 @@ def test_results_at_once_are_those_one_after_another(
     make, options, monkeypatch
 ):
     # Stages of fewer rows, too.
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 16)
     alone = make(1, **options)
     expected = [alone.translate_nbest(TEXTS, 2) for _ in range(2)]
     for at_once in (2, 4):
         translator, reports = make(at_once, **options), []
-        translator.report_compilations(reports.append)
+        listen(translator.model, reports.append)
         found = [translator.translate_nbest(TEXTS, 2) for _ in range(2)]
         assert found == expected
         assert len(reports) == alone.num_compilations
@@ -121,7 +122,7 @@ def test_two_at_once_on_several_cores(
 def test_a_single_batch_is_divided_among_the_cores(make, monkeypatch, number):
     def batches(cores, few_weights=1_000_000):
         monkeypatch.setattr(batch_decoder, "num_cores", lambda: cores)
-        monkeypatch.setattr(batch_decoder, "FEW_WEIGHTS", few_weights)
+        monkeypatch.setattr(tuned, "FEW_WEIGHTS", few_weights)
         told = []
         found = make(2, batch_size=32).translate_nbest(
             SHORT_TEXTS[:number], 2, on_progress=told.append
