@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.batches import (
     padded_batch,
@@ -17,6 +16,7 @@ from keras_deepnmt.translator.requests import (
     label_rows,
     refuse_one_sentence,
 )
+from keras_deepnmt.validation import LARGEST
 
 
 @dataclass(frozen=True)
