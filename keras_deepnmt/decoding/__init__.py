@@ -10,13 +10,9 @@ import typing
 # For type checkers and the API reference, which do not run `__getattr__`.
 if typing.TYPE_CHECKING:
     from keras_deepnmt.decoding.beam import beam_search as beam_search
-    from keras_deepnmt.decoding.greedy import (
-        greedy_search as greedy_search,
-    )
+    from keras_deepnmt.decoding.greedy import greedy_search as greedy_search
     from keras_deepnmt.decoding.options import SearchOptions as SearchOptions
-    from keras_deepnmt.decoding.sampling import (
-        sample_search as sample_search,
-    )
+    from keras_deepnmt.decoding.sampling import sample_search as sample_search
     from keras_deepnmt.decoding.scoring import score_targets as score_targets
     from keras_deepnmt.decoding.search_by_options import search as search
     from keras_deepnmt.xla.compiled import (

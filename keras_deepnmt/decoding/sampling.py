@@ -2,15 +2,13 @@
 
 from keras import ops
 
-from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
+from keras_deepnmt.decoding.candidates import blockwise_top_k
+from keras_deepnmt.decoding.greedy import IndependentSearch
 from keras_deepnmt.decoding.hypotheses import (
     IMPOSSIBLE,
     flatten_beams,
     gather_beams,
     loop_length,
-)
-from keras_deepnmt.decoding.independent_hypotheses import (
-    IndependentSearch,
 )
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.layers.dropout import mix_bits

@@ -1,4 +1,4 @@
-"""Searches a batch in stages: first all sentences, then those not yet over."""
+"""Searches a batch in stages: finished sentences leave it after each stage."""
 
 import collections
 
@@ -9,10 +9,10 @@ from keras_deepnmt.decoding.search_by_options import search, search_stages
 from keras_deepnmt.xla.compiled import compile_for
 from keras_deepnmt.xla.replicas import num_replicas
 
-# For so many sentences in batches of one shape, what is saved by other programs
-# is more than the time to compile them.
+# From this number of sentences in batches of one shape on, more programs save
+# more time than their compilation takes.
 MANY_SENTENCES = 1_000
-# The steps for which there is room at the beginning of a search of many.
+# With more sentences a search starts with room for this number of steps.
 SHORT_LENGTH = 16
 # With fewer rows a stage saves less than it takes to begin another one.
 _LEAST_ROWS = 8
@@ -21,8 +21,8 @@ _LEAST_ROWS = 8
 def first_stage(source_length, max_length):
     """Returns the number of steps of a search's first stage.
 
-    Nearly all searches are over after half as many steps again as the source
-    has tokens, and 8: few batches need another program for the rest.
+    They are 1.5 times the number of source tokens, plus 8. Nearly all searches
+    finish within them, so that few batches need a second program.
 
     Example:
     >>> first_stage(16, 66), first_stage(64, 114)
@@ -47,14 +47,14 @@ def _at_most(length, max_length):
 
 
 class StagedSearch:
-    """A compiled search that computes little for what is not there.
+    """A compiled search in stages, with the result of `search`.
 
-    The caches of its first stage have room for translations of common length.
-    The sentences whose search is not over then go on without the others, with
-    more room. Each stage is compiled for few numbers of rows. After
-    `MANY_SENTENCES` in batches of one shape, a stage also ends when only a
-    quarter of its sentences go on, and the first one begins with room for
-    `SHORT_LENGTH` steps. The result is that of `search`.
+    The caches of the first stage have room for translations of common length.
+    Sentences that are not finished then go on in the next stage, without the
+    others and with more room. Each stage is compiled for a few numbers of rows
+    only. After `MANY_SENTENCES` in batches of one shape, a stage also ends when
+    only a quarter of its sentences go on, and the first stage starts with room
+    for `SHORT_LENGTH` steps.
 
     Without compilation, and under a strategy with several replicas, there is
     one stage.
@@ -147,7 +147,7 @@ class StagedSearch:
         length,
         max_length,
     ):
-        """Searches what is left after the first stage.
+        """Searches the sentences that the first stage did not finish.
 
         `first` is its result, and `length` the number of steps that there is
         room for. The other arguments and the result are those of a call.
@@ -183,7 +183,7 @@ class StagedSearch:
             for name, values in outputs.items():
                 found[name][taken[: len(rows)]] = values[: len(rows)]
             is_live = keras.ops.convert_to_numpy(is_live)
-            # What fills up the batch was over before.
+            # The rows that fill up the batch had finished before.
             rows = np.flatnonzero(is_live[: len(rows)])
         return found
 
@@ -297,7 +297,7 @@ def _largest_below(numbers, limit):
 
 
 def _filled(rows, num_rows, number):
-    """Adds rows that are over until there are `number`."""
+    """Adds finished rows until there are `number` rows."""
     others = np.setdiff1d(np.arange(num_rows), rows)
     return np.concatenate([rows, others[: number - len(rows)]])
 

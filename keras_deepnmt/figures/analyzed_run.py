@@ -193,16 +193,7 @@ class AnalyzedRun:
 
     def translate_by(self, model: keras.Model) -> list[str]:
         """Translates the sentences with a changed copy of the model."""
-        translator = Translator(
-            model,
-            self.translator.source_tokenizer,
-            self.translator.target_tokenizer,
-            options=self.translator.options,
-            batch_size=self.translator.batch_size,
-            batch_tokens=self.translator.batch_tokens,
-            max_source_length=self.translator.max_source_length,
-            compiled=self.translator.compiled,
-        )
+        translator = self.translator.replaced(model=model)
         return translator.translate(self.sources)
 
     def bleu(self, translations: Sequence[str]) -> Score:

@@ -8,7 +8,8 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import final_model, preset_version
+from keras_deepnmt.runs.build import preset_version
+from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
 
@@ -28,7 +29,6 @@ def finish(
     """
     manifest = data.manifest
     model, steps = final_model(recipe, run, manifest)
-    logs = [logs for _, logs in run.history()]
     summary = {
         "name": recipe.name,
         "preset": recipe.model.preset,
@@ -50,7 +50,7 @@ def finish(
         },
         "seed": recipe.seed,
         "parameters": model.count_params(),
-        "training": describe_speed(logs),
+        "training": run.describe_speed(),
         "valid": _valid_scores(recipe, data, model, report_compilation),
         "device": provenance.device(),
         "versions": provenance.versions(),
@@ -70,24 +70,6 @@ def _best(run):
     if best is None:
         return None
     return {"step": best.step, "metric": best.metric, "value": best.value}
-
-
-def describe_speed(logs):
-    """Time in seconds and tokens over all starts of a run, from its log."""
-    seconds = sum(row.get("seconds", 0.0) for row in logs)
-    tokens = sum(row.get("tokens", 0.0) for row in logs)
-    compiling = sum(row.get("compile_seconds", 0.0) for row in logs)
-    busy = sum(
-        row["tokens"] / row["tokens_per_second"]
-        for row in logs
-        if row.get("tokens_per_second")
-    )
-    return {
-        "seconds": round(seconds, 1),
-        "target_tokens": int(tokens),
-        "target_tokens_per_second": round(tokens / busy, 1) if busy else None,
-        "compile_seconds": round(compiling, 1),
-    }
 
 
 def _valid_scores(recipe, data, model, report_compilation):

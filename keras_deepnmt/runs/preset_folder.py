@@ -17,8 +17,7 @@ from keras_deepnmt.files import (
     write_text,
 )
 from keras_deepnmt.recipes.loading import save_recipe
-from keras_deepnmt.runs.build import preset_version
-from keras_deepnmt.runs.checkpoints import SavedCheckpoint
+from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.model_card import model_card
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import read_scores
@@ -78,8 +77,16 @@ def save_run_to_preset(
             f"{run.directory}: is a preset folder already. Copy it, or give "
             "the run folder."
         )
-    summary, translator = _load(run, checkpoint, search_options)
     recipe = run.recipe()
+    loaded = open_run(run_dir, checkpoint)
+    translator = Translator.load(loaded, **search_options)
+    summary = loaded.summary
+    if checkpoint is not None:
+        summary = summary | {
+            "parameters": translator.model.count_params(),
+            "versions": recipe.resolved.get("versions", {}),
+            "commit": recipe.resolved.get("commit"),
+        }
     with StagedFolder(directory) as folder:
         translator.model.save_to_preset(str(folder))
         shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
@@ -107,30 +114,6 @@ def save_run_to_preset(
     return directory
 
 
-def _load(run, checkpoint, search_options):
-    """Returns what `run.json` says of the chosen model, and its translator."""
-    if checkpoint is None:
-        summary = run.read_summary()
-        return summary, Translator.load(run.directory, **search_options)
-    saved = SavedCheckpoint.open(run.directory, checkpoint)
-    translator = saved.load_translator(**search_options)
-    resolved = saved.recipe.resolved
-    return {
-        **saved.summary(),
-        "overrides": saved.recipe.model.overrides,
-        "preset_version": preset_version(saved.recipe),
-        "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
-        "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
-        "tokenizer": {
-            "source": translator.source_tokenizer.sha256,
-            "target": translator.target_tokenizer.sha256,
-        },
-        "parameters": translator.model.count_params(),
-        "versions": resolved.get("versions", {}),
-        "commit": resolved.get("commit"),
-    }, translator
-
-
 def _portable(resolved):
     """Leaves out the paths of the machine that the run was trained on."""
     paths = ("prepared", "from_preset")
@@ -153,7 +136,7 @@ def _verify(folder, directory, translator):
     if is_same:
         texts = default_sources(translator.source_tokenizer, _NUM_SENTENCES)
         expected, received = (
-            loaded.uncompiled().translate(texts)
+            loaded.replaced(compiled=False).translate(texts)
             for loaded in (translator, saved)
         )
         is_same = expected == received

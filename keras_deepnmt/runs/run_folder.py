@@ -345,6 +345,40 @@ class RunFolder:
                 for row in rows
             ]
 
+    def describe_speed(self, until: int | None = None) -> dict[str, Any]:
+        """Sums the times and tokens of the log over all starts of the run.
+
+        Args:
+            until: number of the last update that counts. Defaults to all.
+
+        Returns:
+            Seconds, target tokens, their number per second without compiling,
+            and the seconds of compiling.
+        """
+        logs = [
+            row
+            for _, row in self.history()
+            if until is None or row.get("step", 0) <= until
+        ]
+        tokens = sum(row.get("tokens", 0.0) for row in logs)
+        busy = sum(
+            row["tokens"] / row["tokens_per_second"]
+            for row in logs
+            if row.get("tokens_per_second")
+        )
+        seconds, compiling = (
+            sum(row.get(name, 0.0) for row in logs)
+            for name in ("seconds", "compile_seconds")
+        )
+        return {
+            "seconds": round(seconds, 1),
+            "target_tokens": int(tokens),
+            "target_tokens_per_second": round(tokens / busy, 1)
+            if busy
+            else None,
+            "compile_seconds": round(compiling, 1),
+        }
+
     def truncate_log(self, step: int) -> None:
         """Removes the log rows of updates after `step`, to be made again.
 

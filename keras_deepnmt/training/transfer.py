@@ -50,6 +50,28 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
     """
     if model.compiled:
         raise ValueError("`model` must not be compiled yet. Freeze it first.")
+    frozen = _matching_weights(model, patterns)
+    for weight in frozen.values():
+        weight.trainable = False
+    return list(frozen)
+
+
+def trained_weights(
+    model: keras.Model, patterns: Sequence[str]
+) -> list[keras.Variable]:
+    """Returns the weights that train if `patterns` are frozen.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> len(trained_weights(model, ["encoder*", "*/bias"]))
+    18
+    """
+    frozen = {id(w) for w in _matching_weights(model, patterns).values()}
+    return [w for w in model.trainable_variables if id(w) not in frozen]
+
+
+def _matching_weights(model, patterns):
+    """Returns the trainable weights that match, by path, in their order."""
     weights = {weight_path(model, w): w for w in model.trainable_variables}
     frozen = {}
     for pattern in patterns:
@@ -66,9 +88,7 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
             "`freeze` must leave some weights to train. Received: "
             f"{list(patterns)}, which match all {len(weights)}."
         )
-    for path in frozen:
-        weights[path].trainable = False
-    return [path for path in weights if path in frozen]
+    return {path: w for path, w in weights.items() if path in frozen}
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,23 @@ from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 from keras_deepnmt.threads import num_cores, results_in_order
-from keras_deepnmt.translator.batch_limits import BatchLimits
-from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
 from keras_deepnmt.translator.batches import (
+    BatchLimits,
+    CandidateTokens,
+    Shape,
+    choose_shapes,
     length_batches,
     most_rows,
     padded_batch,
     padded_length,
     padded_rows,
 )
-from keras_deepnmt.translator.candidate_tokens import CandidateTokens
-from keras_deepnmt.translator.given_rows import GivenRows
-from keras_deepnmt.translator.invalid_numbers import no_probabilities
-from keras_deepnmt.translator.results import Hypothesis, TargetScore
+from keras_deepnmt.translator.requests import GivenRows
+from keras_deepnmt.translator.results import (
+    Hypothesis,
+    TargetScore,
+    no_probabilities,
+)
 from keras_deepnmt.xla.compiled import compile_for
 from keras_deepnmt.xla.prepared_shapes import PreparedShapes
 from keras_deepnmt.xla.replicas import num_replicas

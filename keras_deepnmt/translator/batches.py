@@ -1,13 +1,134 @@
-"""Length-sorted batches of few shapes, since each shape is compiled once."""
+"""Batches of few shapes, since each shape is compiled once.
 
-from collections.abc import Sequence
+Their limits, their rows, their lengths, and the target tokens that they are
+searched with.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
+from keras_deepnmt.data.shortlists import Shortlists
 from keras_deepnmt.masks import PADDING_ID
 
+# Tokens per sentence of a full batch. Only longer sentences make it smaller.
+TOKENS_PER_SENTENCE = 256
+# Searching so much padding takes less time than a compilation.
+COMPILATION_PADDING = 2_048
 # Positions of padding that are worth one more batch.
 _MUCH_PADDING = 512
+# With a larger part of the vocabulary there is nothing to gain.
+_LARGEST_PART = 0.7
+
+
+class BatchLimits:
+    """The largest numbers of sentences and tokens computed together.
+
+    They may be changed later. `batch_tokens` is 256 times `batch_size` unless
+    it is given.
+
+    `compilation_padding` is the largest number of positions of padding that a
+    call may add to sources so that one shape less is compiled: few sentences of
+    a length are then searched with longer ones. More of it makes the first call
+    end sooner, and later calls take longer.
+
+    Example:
+    >>> limits = BatchLimits(16)
+    >>> limits.batch_size = 8
+    >>> limits.batch_tokens
+    2048
+    """
+
+    def __init__(self, batch_size: int, batch_tokens: int | None = None):
+        self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
+        self.compilation_padding = COMPILATION_PADDING
+
+    @property
+    def batch_size(self) -> int:
+        return self._batch_size
+
+    @batch_size.setter
+    def batch_size(self, batch_size: int) -> None:
+        self._batch_size = as_integer("batch_size", batch_size, 1)
+
+    @property
+    def batch_tokens(self) -> int:
+        if self._batch_tokens is None:
+            return TOKENS_PER_SENTENCE * self.batch_size
+        return self._batch_tokens
+
+    @batch_tokens.setter
+    def batch_tokens(self, batch_tokens: int | None) -> None:
+        if batch_tokens is not None:
+            batch_tokens = as_integer("batch_tokens", batch_tokens, 1)
+        self._batch_tokens = batch_tokens
+
+    @property
+    def given_batch_tokens(self) -> int | None:
+        """`batch_tokens`, or `None` where they follow from `batch_size`."""
+        return self._batch_tokens
+
+    @property
+    def compilation_padding(self) -> int:
+        return self._compilation_padding
+
+    @compilation_padding.setter
+    def compilation_padding(self, compilation_padding: int) -> None:
+        self._compilation_padding = as_integer(
+            "compilation_padding", compilation_padding, 0
+        )
+
+
+class BatchLimitAttributes:
+    """Makes the limits of `self.batch_limits` attributes of an object."""
+
+    batch_limits: BatchLimits
+
+    @property
+    def batch_size(self) -> int:
+        return self.batch_limits.batch_size
+
+    @batch_size.setter
+    def batch_size(self, batch_size: int) -> None:
+        self.batch_limits.batch_size = batch_size
+
+    @property
+    def batch_tokens(self) -> int:
+        return self.batch_limits.batch_tokens
+
+    @batch_tokens.setter
+    def batch_tokens(self, batch_tokens: int | None) -> None:
+        self.batch_limits.batch_tokens = batch_tokens
+
+    @property
+    def compilation_padding(self) -> int:
+        return self.batch_limits.compilation_padding
+
+    @compilation_padding.setter
+    def compilation_padding(self, compilation_padding: int) -> None:
+        self.batch_limits.compilation_padding = compilation_padding
+
+
+def as_integer(name: str, number: float, least: int) -> int:
+    """Returns an argument as an int, also if it is a whole float.
+
+    Raises:
+        ValueError: if the argument `name` is no integer, or below `least`.
+
+    Example:
+    >>> as_integer("batch_size", 32.0, 1)
+    32
+    """
+    is_number = isinstance(number, Real)
+    if not is_number or not number >= least or number % 1:
+        raise ValueError(
+            f"`{name}` must be an integer of at least {least}. "
+            f"Received: {name}={number}"
+        )
+    return int(number)
 
 
 def padded_length(length: int, largest: int | None = None) -> int:
@@ -135,3 +256,138 @@ def padded_phrases(
         for place, ids in enumerate(phrases):
             batch[row, place, : len(ids)] = ids
     return batch
+
+
+class Shape(NamedTuple):
+    """The shape of an array of source ids."""
+
+    rows: int
+    length: int
+
+
+def choose_shapes(
+    batches: Sequence[tuple[int, Shape]],
+    most_rows: Callable[[int], int],
+    compilation_padding: int,
+) -> Mapping[int, Shape]:
+    """Chooses shapes for the batches of a call, since each shape is compiled.
+
+    Batches of one length all have the rows of the largest of them. Batches of
+    few sentences are padded to the length of longer ones, where the padding is
+    less than `compilation_padding`. The choice depends on nothing that was
+    searched before, so that a continued run computes what it would have
+    computed, and compiles nothing.
+
+    Args:
+        batches: for each batch its number of sentences and its own shape, of a
+            padded length.
+        most_rows: returns the largest number of rows that batches of a length
+            may have.
+        compilation_padding: as in `BatchLimits`.
+
+    Returns:
+        The shape for batches of each length.
+
+    Example:
+    >>> batches = [(32, Shape(32, 16)), (20, Shape(32, 32))]
+    >>> choose_shapes(batches, lambda length: 32, 2_048)
+    {16: Shape(rows=32, length=32), 32: Shape(rows=32, length=32)}
+    """
+    num_sentences, rows = {}, {}
+    for number, shape in batches:
+        length = shape.length
+        num_sentences[length] = num_sentences.get(length, 0) + number
+        rows[length] = max(rows.get(length, 0), shape.rows)
+    lengths = sorted(rows)
+    # By number of lengths, from the shortest on: the least cost in positions,
+    # and how many of them the last shape is for.
+    best = [(0, 0)]
+    for end, longest in enumerate(lengths, 1):
+        choices, padding = [], 0
+        for start in reversed(range(end)):
+            length = lengths[start]
+            padding += num_sentences[length] * (longest - length)
+            if start < end - 1 and rows[length] > most_rows(longest):
+                break
+            cost = best[start][0] + padding + compilation_padding
+            choices.append((cost, end - start))
+        best.append(min(choices))
+    chosen = {}
+    end = len(lengths)
+    while end:
+        joined = lengths[end - best[end][1] : end]
+        shape = Shape(max(rows[length] for length in joined), joined[-1])
+        chosen.update(dict.fromkeys(joined, shape))
+        end -= len(joined)
+    return chosen
+
+
+class CandidateTokens:
+    """Chooses the target tokens of batches from shortlists.
+
+    Args:
+        shortlists: `data.Shortlists` of the vocabularies, or `None`.
+        vocabulary_size: number of target tokens.
+    """
+
+    def __init__(self, shortlists: Shortlists | None, vocabulary_size: int):
+        self._shortlists = shortlists
+        self._vocabulary_size = vocabulary_size
+        self._largest = _LARGEST_PART * vocabulary_size
+        self._number = 0
+
+    def plan(self, batches: Iterable[Sequence[Sequence[int]]]) -> None:
+        """Sets the number of tokens for the batches of source rows of a call.
+
+        It is one number for all, since each is compiled for itself. Batches
+        that are searched with all tokens do not count.
+        """
+        self._number = 0
+        if self._shortlists is None:
+            return
+        for rows in batches:
+            number = padded_number(len(self._shortlists.candidates(rows)))
+            if number <= self._largest:
+                self._number = max(self._number, number)
+
+    def of(
+        self,
+        rows: Sequence[Sequence[int]],
+        needed: Iterable[Sequence[int]] = (),
+    ) -> np.ndarray | None:
+        """Returns the tokens of a batch: int32 `(W,)`, rising.
+
+        Args:
+            rows: its source rows.
+            needed: rows of target ids that must be among them.
+
+        Returns:
+            The tokens; `None` where all of the vocabulary is used.
+        """
+        if self._shortlists is None:
+            return None
+        ids = [self._shortlists.candidates(rows), *map(np.asarray, needed)]
+        chosen = np.unique(np.concatenate(ids).astype("int32"))
+        number = padded_number(len(chosen))
+        if number > self._largest:
+            return None
+        number = max(self._number, number)
+        # The tokens of small ids are the frequent ones, as a rule.
+        others = np.setdiff1d(
+            np.arange(self._vocabulary_size, dtype="int32"), chosen
+        )
+        return np.sort(np.concatenate([chosen, others[: number - len(chosen)]]))
+
+
+def padded_number(number: int) -> int:
+    """Rounds a number of tokens up to one of a few.
+
+    Example:
+    >>> [padded_number(number) for number in (7, 257, 500, 4000)]
+    [256, 384, 512, 4096]
+    """
+    padded = 256
+    while padded < number:
+        is_power_of_two = padded & (padded - 1) == 0
+        padded = padded * 3 // 2 if is_power_of_two else padded * 4 // 3
+    return padded

@@ -8,10 +8,12 @@
 * weights that change later are seen
 * too long sources are cut, and this is said
 * options that are given replace those of a run
+* a translator with some arguments replaced keeps the others
 * a run folder whose files do not belong together is refused in one line
 """
 
 import hashlib
+import inspect
 import json
 
 import numpy as np
@@ -19,6 +21,7 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.shortlists import Shortlists
 from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
@@ -232,22 +235,62 @@ def test_who_asks_is_told_which_sources_were_cut(translator, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_not_compiled_all_else_is_equal(model, tokenizer):
-    compiled = Translator(
+@pytest.fixture
+def changed(model, tokenizer):
+    """A translator of which no argument has its default."""
+    translator = Translator(
         model,
         tokenizer,
         tokenizer,
         num_beams=2,
         length_penalty=0.9,
         batch_size=3,
+        batch_tokens=99,
         max_source_length=17,
+        compiled=False,
+        shortlists=Shortlists(
+            np.full((model.source_vocabulary_size, 1), 5, "int32"),
+            np.array([4], "int32"),
+            model.target_vocabulary_size,
+        ),
         on_truncated=print,
     )
-    plain = compiled.uncompiled()
-    assert compiled.compiled and not plain.compiled
-    for name in ("model", "options", "batch_size", "max_source_length"):
-        assert getattr(plain, name) == getattr(compiled, name)
-    assert plain.on_truncated is print
+    translator.compilation_padding = 7
+    return translator
+
+
+@pytest.mark.parametrize("replaced", ["model", "compiled", "shortlists"])
+def test_what_is_not_replaced_is_kept(replaced, changed, tokenizer):
+    size = tokenizer.vocabulary_size
+    new = {
+        "model": ToyModel(size, size, seed=2),
+        "compiled": True,
+        "shortlists": None,
+    }[replaced]
+    before = getattr(changed, replaced)
+    other = changed.replaced(**{replaced: new})
+    assert getattr(other, replaced) is new
+    names = {*inspect.signature(Translator).parameters, "compilation_padding"}
+    for name in names - {"search_options", replaced}:
+        kept, found = getattr(changed, name), getattr(other, name)
+        assert found is kept or found == kept, name
+    assert getattr(changed, replaced) is before
+
+
+def test_search_options_are_replaced_one_by_one(changed):
+    other = changed.replaced(num_beams=5)
+    assert other.options == changed.options.updated(num_beams=5)
+    assert changed.num_beams == 2
+    with pytest.raises(TypeError, match="beams"):
+        changed.replaced(beams=5)
+
+
+def test_tokens_of_a_batch_follow_a_replaced_batch_size(changed):
+    assert changed.replaced(batch_size=1).batch_tokens == 99
+    changed.batch_tokens = None
+    changed.batch_size = 5
+    assert changed.replaced().batch_tokens == 5 * 256
+    assert changed.replaced(batch_size=1).batch_tokens == 256
 
 
 def test_refuses_what_does_not_fit(model, tokenizer, tmp_path):

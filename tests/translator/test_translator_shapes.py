@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_deepnmt.translator.batch_shapes import Shape, choose_shapes
+from keras_deepnmt.translator.batches import Shape, choose_shapes
 
 LENGTHS = (8, 16, 32, 64, 96)
 # The padding that may be added to save a shape.

@@ -13,7 +13,7 @@ from keras_deepnmt.data import (
     training_dataset,
     validation_dataset,
 )
-from keras_deepnmt.data.demo import demo_pairs
+from tools.demo_corpus.pairs import generate_pairs
 
 MAX_WORDS, MAX_PIECES = 12, 20  # per side, so that all batches have one shape
 NUM_PAIRS = {"valid": 300, "test": 4_000, "train": 25_000}
@@ -79,7 +79,7 @@ def write_short_pairs(folder, num_pairs):
     # About half of the grammar's pairs are short enough.
     pairs = (
         pair
-        for pair in demo_pairs(3 * sum(num_pairs.values()))
+        for pair in generate_pairs()
         if len(pair.source.split()) <= MAX_WORDS
         and len(pair.target.split()) <= MAX_WORDS
     )

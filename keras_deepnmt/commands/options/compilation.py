@@ -76,7 +76,7 @@ class LazilyCompiled:
             compiled = True  # JAX would run each operation by itself
         self._compiled = translator
         self._is_compiled = compiled
-        self._plain = None if compiled else translator.uncompiled()
+        self._plain = None if compiled else translator.replaced(compiled=False)
         self._num_tokens = 0
         self._was_chosen = False
         self._later_padding = translator.compilation_padding

@@ -4,10 +4,10 @@ The English words depend on the German words only: that makes the translation
 learnable, and every difference from it an error.
 """
 
-from keras_deepnmt.data.demo import function_words
-from keras_deepnmt.data.demo.chooser import Chooser
-from keras_deepnmt.data.demo.english import article
-from keras_deepnmt.data.demo.german import (
+from tools.demo_corpus import function_words
+from tools.demo_corpus.chooser import Chooser
+from tools.demo_corpus.english import article
+from tools.demo_corpus.german import (
     ACCUSATIVE,
     ADJECTIVE_ENDINGS,
     DATIVE,
@@ -17,7 +17,7 @@ from keras_deepnmt.data.demo.german import (
     NOMINATIVE,
     PLURAL,
 )
-from keras_deepnmt.data.demo.nouns import (
+from tools.demo_corpus.nouns import (
     CITY_NAMES,
     COMPOUNDS,
     NOUNS,

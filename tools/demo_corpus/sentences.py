@@ -1,10 +1,10 @@
 """Whole sentences of the demo grammar, built from clauses."""
 
-from keras_deepnmt.data.demo import function_words
-from keras_deepnmt.data.demo.attributes import attributed_phrase
-from keras_deepnmt.data.demo.chooser import Chooser
-from keras_deepnmt.data.demo.clauses import Clause
-from keras_deepnmt.data.demo.planning import TENSES, plan_clause
+from tools.demo_corpus import function_words
+from tools.demo_corpus.attributes import attributed_phrase
+from tools.demo_corpus.chooser import Chooser
+from tools.demo_corpus.clauses import Clause
+from tools.demo_corpus.planning import TENSES, plan_clause
 
 # An item that is listed more often is chosen more often.
 _SHAPES = (

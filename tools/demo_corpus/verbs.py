@@ -10,8 +10,8 @@ possible objects (kinds of nouns), or the preposition and its case.
 
 from typing import NamedTuple
 
-from keras_deepnmt.data.demo import english
-from keras_deepnmt.data.demo.german import (
+from tools.demo_corpus import english
+from tools.demo_corpus.german import (
     ACCUSATIVE,
     DATIVE,
     participle,

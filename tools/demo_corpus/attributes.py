@@ -1,8 +1,8 @@
 """Attributes after a noun of the demo grammar: genitives, relative clauses."""
 
-from keras_deepnmt.data.demo import phrases
-from keras_deepnmt.data.demo.chooser import Chooser
-from keras_deepnmt.data.demo.german import (
+from tools.demo_corpus import phrases
+from tools.demo_corpus.chooser import Chooser
+from tools.demo_corpus.german import (
     ACCUSATIVE,
     DATIVE,
     FEMININE,
@@ -12,14 +12,14 @@ from keras_deepnmt.data.demo.german import (
     PLURAL,
     RELATIVE,
 )
-from keras_deepnmt.data.demo.nouns import CITY_NAMES
-from keras_deepnmt.data.demo.phrases import (
+from tools.demo_corpus.nouns import CITY_NAMES
+from tools.demo_corpus.phrases import (
     PEOPLE,
     PLURAL_PERSON,
     THIRD,
     Phrase,
 )
-from keras_deepnmt.data.demo.planning import plan_clause
+from tools.demo_corpus.planning import plan_clause
 
 _OWNABLE = ("kin", "animal", "thing", "head", "device", "text", "garment")
 _ADJUNCTS = ("genitive",) * 7 + ("relative",) * 9 + ("mit",) * 3 + ("aus",) * 2

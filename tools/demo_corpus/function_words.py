@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from keras_deepnmt.data.demo.german import (
+from tools.demo_corpus.german import (
     DEFINITE,
     adjective_forms,
     determiner_forms,

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_deepnmt.decoding.blockwise_top_k import blockwise_top_k
+from keras_deepnmt.decoding.candidates import blockwise_top_k
 
 
 def largest(x, k):

@@ -1,23 +1,16 @@
 """Compares the translations of an export with those of a translator."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_deepnmt.decoding import SearchOptions, score_targets
 from keras_deepnmt.decoding.hypotheses import score_divisor
-from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.clients import SavedModelClient
+from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator.batches import length_batches, padded_batch
-from keras_deepnmt.translator.requests import refuse_one_sentence
 from keras_deepnmt.xla.compiled import compile_for
-
-if TYPE_CHECKING:
-    from keras_deepnmt.translator import Translator
 
 # Two translations whose scores differ by at most this may swap ranks. Scores
 # of one translation by a plain graph and by a compiled one differ by 1.2e-5
@@ -114,36 +107,21 @@ class ParityReport:
         return "\n".join(lines)
 
 
-def compare_translations(
-    saved_model_dir: str | Path,
-    translator: "Translator",
-    sentences: Sequence[str],
-    on_progress: Callable[[int], None] | None = None,
-) -> ParityReport:
+def compare_translations(saved_model_dir, translator, sentences, on_progress):
     """Translates with a SavedModel, its graph in Python and compiled search.
 
     All three translate the same batches, sorted by length, with the options of
     the export.
 
     Args:
-        saved_model_dir: Folder that `export` wrote for the translator.
-        translator: The translator, with the weights that were exported.
-        sentences: One sentence each.
+        saved_model_dir: folder that `export` wrote for the translator.
+        translator: the translator, with the weights that were exported.
+        sentences: list of strings.
         on_progress: called with the number of sentences just done.
 
     Returns:
-        The counts and all differences.
-
-    Raises:
-        TypeError: if `sentences` is a string.
-        UserError: if the folder is not an export.
-
-    Example:
-    >>> report = compare_translations("served/demo", translator, sentences)
-    >>> report.identical_to_graph == report.num_sentences
-    True
+        `ParityReport` with the counts and all differences.
     """
-    refuse_one_sentence(sentences, "sentences")
     searches = _ThreeSearches(saved_model_dir, translator)
     graph_differences, differences = [], []
     for batch in _batches(translator, sentences):
@@ -164,8 +142,7 @@ def compare_translations(
                         source, texts[0], texts[2], *scores, noise_gives_both
                     )
                 )
-        if on_progress is not None:
-            on_progress(len(batch))
+        on_progress(len(batch))
     return ParityReport(
         len(sentences), tuple(graph_differences), tuple(differences)
     )
@@ -185,18 +162,12 @@ class _ThreeSearches:
     """The SavedModel, its graph in Python, and the compiled search."""
 
     def __init__(self, saved_model_dir, translator):
-        from keras_deepnmt.serving.serving_graph import ServingGraph
-
         self.client = SavedModelClient(saved_model_dir)
         description = self.client.description
         options = SearchOptions.from_mapping(description)
         self.graph = ServingGraph(translator, **options.as_dict())
-        self.compiled = type(translator)(
-            translator.model,
-            translator.source_tokenizer,
-            translator.target_tokenizer,
-            batch_size=translator.batch_size,
-            batch_tokens=translator.batch_tokens,
+        self.compiled = translator.replaced(
+            compiled=True,
             max_source_length=description["max_source_length"],
             options=options,
         )

@@ -7,8 +7,8 @@ irregular, plural.
 
 from typing import NamedTuple
 
-from keras_deepnmt.data.demo import english
-from keras_deepnmt.data.demo.german import noun_forms
+from tools.demo_corpus import english
+from tools.demo_corpus.german import noun_forms
 
 TABLES = {
     "person": """

@@ -6,7 +6,7 @@ Mann die Tür aufmacht*), first in a question. English word order does not
 change.
 """
 
-from keras_deepnmt.data.demo.phrases import THIRD
+from tools.demo_corpus.phrases import THIRD
 
 _BE = {
     "present": (("bin", "ist", "sind"), ("am", "is", "are")),

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from keras_deepnmt.data.demo import function_words, phrases
-from keras_deepnmt.data.demo.chooser import Chooser
-from keras_deepnmt.data.demo.clauses import Clause
-from keras_deepnmt.data.demo.german import ACCUSATIVE, DATIVE, NOMINATIVE
-from keras_deepnmt.data.demo.phrases import ANIMATE, PEOPLE, Phrase
-from keras_deepnmt.data.demo.verbs import ANIMAL_VERBS, MODALS, VERBS
+from tools.demo_corpus import function_words, phrases
+from tools.demo_corpus.chooser import Chooser
+from tools.demo_corpus.clauses import Clause
+from tools.demo_corpus.german import ACCUSATIVE, DATIVE, NOMINATIVE
+from tools.demo_corpus.phrases import ANIMATE, PEOPLE, Phrase
+from tools.demo_corpus.verbs import ANIMAL_VERBS, MODALS, VERBS
 
 # An item that is listed more often is chosen more often.
 TENSES = ("present",) * 10 + ("past",) * 6 + ("modal",) * 4

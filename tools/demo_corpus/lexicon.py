@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from keras_deepnmt.data.demo import function_words, nouns, verbs
-from keras_deepnmt.data.demo.verbs import MODALS
+from tools.demo_corpus import function_words, nouns, verbs
+from tools.demo_corpus.verbs import MODALS
 
 
 class Lexeme(NamedTuple):
@@ -70,19 +70,3 @@ def _lexemes():
 
 
 LEXICON: tuple[Lexeme, ...] = tuple(dict.fromkeys(_lexemes()))
-
-
-def num_lexemes() -> int:
-    """Returns the number of lexemes of the demo grammar.
-
-    A lexeme is a dictionary entry with its meaning: all forms of a word count
-    once, and the compounds that the grammar builds do not count.
-
-    Returns:
-        The length of `LEXICON`.
-
-    Example:
-    >>> num_lexemes() >= 400
-    True
-    """
-    return len(LEXICON)
