@@ -124,6 +124,9 @@ class TensorFlowStep:
         self._seeds_are_spread = True
 
     def _function(self, python_function):
+        if self.run_eagerly:
+            # Asked for to see the values of tensors, also of those in here.
+            return python_function
         if self.step_jit_compile:
             return CompiledProgram(python_function)
         # No code here branches on tensors, so tracing needs no rewriting.
