@@ -21,11 +21,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.batch_size import find_batch, with_parts
 from keras_deepnmt.runs.batch_trial import largest_batch_shapes
-from keras_deepnmt.runs.build import (
-    batch_shapes_version,
-    plan_batches,
-    preset_version,
-)
+from keras_deepnmt.runs.build import plan_batches
 from keras_deepnmt.runs.fine_tuning import fine_tune
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import (
@@ -198,20 +194,7 @@ def dry_run(
             place = existing if is_prepared else run
             return open_data(recipe, place, data_dir, prepared_dir, quiet)
 
-        return _start_and_measure(
-            recipe, run, open_prepared, _versions(existing), say
-        )
-
-
-def _versions(existing):
-    """Returns the versions that a run was started with; none for a new one."""
-    if not existing.recipe_file.is_file():
-        return {}
-    started = existing.recipe()
-    return {
-        "preset_version": preset_version(started),
-        "batch_shapes_version": batch_shapes_version(started),
-    }
+        return _start_and_measure(recipe, run, open_prepared, say)
 
 
 def _check_strategy(recipe):
@@ -223,7 +206,7 @@ def _check_strategy(recipe):
         )
 
 
-def _start_and_measure(recipe, run, open_prepared, versions, say):
+def _start_and_measure(recipe, run, open_prepared, say):
     """Makes the dry run in a temporary run folder."""
     training = recipe.training
     strategy = None
@@ -231,7 +214,7 @@ def _start_and_measure(recipe, run, open_prepared, versions, say):
         strategy = make_strategy(training.strategy, training.replicas)
     data = open_prepared()
     batch = find_batch(recipe, None, data, say)
-    resolved = resolve(recipe, run, data, batch, None) | versions
+    resolved = resolve(recipe, run, data, batch, None)
     recipe = dataclasses.replace(recipe, resolved=resolved)
     if strategy is None:
         strategy = make_strategy(training.strategy, training.replicas)

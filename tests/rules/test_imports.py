@@ -10,17 +10,17 @@ from package_tree import imports, package_of, refuse, relative, source_files
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
-    {"figures"},
+    {"analysis"},
     {"runs", "reranking"},
-    {"recipes", "training", "evaluation", "serving", "analysis"},
+    {"recipes", "training", "evaluation", "serving"},
     {"translator"},
     {"decoding", "data"},
     {"zoo"},
     {"models"},
-    {"layers", "losses"},
+    {"layers", "losses", "validation"},
     {"xla"},
     {"masks", "files", "docstrings", "threads"},
-    {"errors", "version"},
+    {"errors", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
