@@ -11,14 +11,10 @@ import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
-    BATCH_SHAPES_VERSION,
     choose_batch_shapes,
     shapes_for_updates,
 )
 from keras_deepnmt.data.batches.datasets import validation_plan
-from keras_deepnmt.data.batches.earlier_shape_search import (
-    choose_earlier_batch_shapes,
-)
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
@@ -38,7 +34,7 @@ from keras_deepnmt.training.schedules import (
 )
 from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.zoo import create_model
-from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
+from keras_deepnmt.zoo.registry import check_preset_version, get_preset
 
 _logger = logging.getLogger(__name__)
 
@@ -65,12 +61,15 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         sizes["source_vocabulary_size"],
         sizes["target_vocabulary_size"],
     )
+    if recipe.resolved:
+        check_preset_version(
+            recipe.resolved.get("preset_version"), f"recipe {recipe.name}"
+        )
     with refused_values(f"recipe {recipe.name}, `model`"):
         _check_overrides(preset, vocabulary_sizes, overrides)
         return create_model(
             preset,
             *vocabulary_sizes,
-            preset_version=preset_version(recipe),
             **{"dtype": recipe.training.dtype_policy, **overrides},
         )
 
@@ -108,29 +107,6 @@ def _is_of_kind(value, kind):
     if kind is bool or isinstance(value, bool):
         return isinstance(value, kind) and kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
-
-
-def preset_version(recipe: Recipe) -> int:
-    """Returns the version of the presets that a recipe's model is built with.
-
-    It is the newest one, unless the recipe is a run folder's copy.
-    """
-    if not recipe.resolved:
-        return PRESET_VERSION
-    # Runs of the first version did not record it.
-    return recipe.resolved.get("preset_version", 1)
-
-
-def batch_shapes_version(recipe: Recipe) -> int:
-    """Returns the version of the search that chooses a recipe's batch shapes.
-
-    It is the newest one, unless the recipe is a run folder's copy: a run that
-    is resumed keeps the order of its batches.
-    """
-    if not recipe.resolved:
-        return BATCH_SHAPES_VERSION
-    # Runs of the first version did not record it.
-    return recipe.resolved.get("batch_shapes_version", 1)
 
 
 def compile_model(
@@ -272,10 +248,7 @@ def plan_batches(
         training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
-    if batch_shapes_version(recipe) < 2:
-        batch_shapes = choose_earlier_batch_shapes(*arguments)
-    else:
-        batch_shapes = choose_batch_shapes(*arguments, weights)
+    batch_shapes = choose_batch_shapes(*arguments, weights)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 

@@ -1,6 +1,5 @@
 """Does what a run does before its first update, and measures some updates."""
 
-import dataclasses
 import statistics
 import sys
 import tempfile
@@ -20,12 +19,7 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.batch_trial import largest_batch_shapes
-from keras_deepnmt.runs.build import (
-    batch_shapes_version,
-    build_for_training,
-    plan_batches,
-    preset_version,
-)
+from keras_deepnmt.runs.build import build_for_training, plan_batches
 from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import batch_transforms
@@ -187,24 +181,9 @@ def dry_run(
         place = existing if is_prepared else folder
         data = open_data(settled, place, data_dir, prepared_dir, quiet=quiet)
         run = resolve_run(settled, folder, data, say=say)
-        run = _with_versions(run, existing.started())
         if strategy is None:
             strategy = make_strategy(training.strategy, training.replicas)
         return _start_and_measure(run, strategy, say)
-
-
-def _with_versions(run, started):
-    """Gives a dry run the versions that the real run was started with."""
-    if started is None:
-        return run
-    versions = {
-        "preset_version": preset_version(started),
-        "batch_shapes_version": batch_shapes_version(started),
-    }
-    recipe = dataclasses.replace(
-        run.recipe, resolved=run.recipe.resolved | versions
-    )
-    return dataclasses.replace(run, recipe=recipe)
 
 
 def _check_strategy(recipe):

@@ -6,31 +6,32 @@ from typing import Any
 
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import preset_version
 from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 def finish(
     run: ResolvedRun,
     step: int,
-    report_compilation: Callable[[tuple[int, int]], None],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Builds the final model, scores it, and writes the model and `run.json`.
 
-    `step` is the number of updates made; `report_compilation` is called with
-    each `(rows, source length)` that the search is compiled for. Returns what
-    `run.json` holds.
+    `step` is the number of updates made; `say` prints for which shapes the
+    search is compiled. Returns what `run.json` holds.
     """
     recipe, data, folder = run.recipe, run.data, run.folder
     manifest = data.manifest
     model, steps = final_model(recipe, folder, manifest)
+    listen(model, lambda compilation: say(compilation.describe()))
     summary = {
         "name": recipe.name,
         "preset": recipe.model.preset,
         "overrides": recipe.model.overrides,
-        "preset_version": preset_version(recipe),
+        "preset_version": PRESET_VERSION,
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),
@@ -48,7 +49,7 @@ def finish(
         "seed": recipe.seed,
         "parameters": model.count_params(),
         "training": folder.describe_speed(),
-        "valid": _valid_scores(recipe, data, model, report_compilation),
+        "valid": _valid_scores(recipe, data, model),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -69,7 +70,7 @@ def _best(folder):
     return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
-def _valid_scores(recipe, data, model, report_compilation):
+def _valid_scores(recipe, data, model):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -81,7 +82,6 @@ def _valid_scores(recipe, data, model, report_compilation):
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
     )
-    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

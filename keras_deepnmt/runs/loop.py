@@ -21,6 +21,7 @@ from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import (
     has_values,
     update_count,
+    write_back_weights,
 )
 from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
@@ -203,12 +204,12 @@ class TrainingLoop:
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
-            self._recover_weights()
+            write_back_weights(self.model)
             _close(callbacks)
             # Ctrl-C and SIGTERM differ in the exit code alone.
             raise type(stop)(self._save_interrupted()) from None
         except Diverged as divergence:
-            self._recover_weights()
+            write_back_weights(self.model)
             _close(callbacks)
             message = self.rollbacks.roll_back(
                 self.model, self.store, divergence
@@ -223,11 +224,6 @@ class TrainingLoop:
         """Writes what belongs to a checkpoint but is none of its weights."""
         self.rollbacks.save_state(step)
         self._epoch_counts.save(step, self.progress.epoch_counts)
-
-    def _recover_weights(self):
-        """Writes the weights that `fit` holds on JAX back to the model."""
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
 
     def _print(self, text):
         if not self.quiet:

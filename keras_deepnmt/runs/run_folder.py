@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import (
@@ -35,6 +36,7 @@ from keras_deepnmt.translator.loading import (
     is_preset_folder,
     read_summary,
 )
+from keras_deepnmt.zoo.registry import check_preset_version
 
 # May differ when a run is resumed: no update depends on them.
 CHANGEABLE_KEYS = ("training.steps",)
@@ -143,8 +145,9 @@ class RunFolder:
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
-                that differs is named), is not a run folder, has more updates
-                than `recipe`, or has checkpoints and `resume` is false.
+                that differs is named), is not a run folder, was started with
+                other versions of the presets or of the batch shapes, has more
+                updates than `recipe`, or has checkpoints and `resume` is false.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -162,6 +165,7 @@ class RunFolder:
             return
         if restart:
             return
+        self._check_versions()
         self._check_same(recipe, has_prepared)
         if steps and not resume:
             raise UserError(
@@ -173,6 +177,21 @@ class RunFolder:
                 f"{self.directory}: {steps[-1]} updates are made already, "
                 f"`training.steps` is {recipe.training.steps}. Give more "
                 "updates, or use another run folder."
+            )
+
+    def _check_versions(self):
+        recorded = self.recipe().resolved
+        if not recorded:
+            return
+        check_preset_version(recorded.get("preset_version"), self.recipe_file)
+        version = recorded.get("batch_shapes_version")
+        if version != BATCH_SHAPES_VERSION:
+            raise UserError(
+                f"{self.recipe_file}: `resolved.batch_shapes_version` must be "
+                f"{BATCH_SHAPES_VERSION}, with which this keras_deepnmt "
+                f"chooses the batches. Received: {version}. Continue the run "
+                "with the keras_deepnmt that started it, or begin again with "
+                "`--restart`."
             )
 
     def _check_same(self, recipe, has_prepared):

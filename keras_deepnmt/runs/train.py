@@ -18,7 +18,6 @@ from keras_deepnmt.runs.start import (
     resolve_run,
     settle_recipe,
 )
-from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.xla.cache import (
     describe_unused_cache,
@@ -121,11 +120,7 @@ def train(
             folder.begin(run.recorded, data.directory, restart)
             workers.barrier()
             loop.run()
-            summary = finish(
-                run,
-                loop.step,
-                lambda shape: say(describe_search_compilation(shape)),
-            )
+            summary = finish(run, loop.step, say)
             say(_describe_result(folder, summary))
             workers.barrier()
         return summary

@@ -7,10 +7,10 @@ vocabularies have the same size.
 from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import EARLIER, SIZES
+from keras_deepnmt.zoo.transformer import SIZES
 
 PAPER = "Song et al. (2018)"
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
+_register = register_variant(Transformer, SIZES, PAPER)
 
 
 @register_variant(

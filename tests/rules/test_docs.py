@@ -30,6 +30,7 @@ from keras_deepnmt.data import CorpusOptions, train_tokenizer
 from keras_deepnmt.models.slot_layers import SLOT_LAYERS
 from keras_deepnmt.recipes import load_recipe
 from keras_deepnmt.recipes.loading import flatten_recipe
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 DOCS = REPOSITORY / "docs"
 
@@ -176,6 +177,7 @@ def folder_with_a_run(tmp_path_factory):
     create_model("transformer_tiny", size, size, **sizes).save_weights(weights)
     description = {
         "preset": "transformer_tiny",
+        "preset_version": PRESET_VERSION,
         "overrides": sizes,
         "source_vocabulary_size": size,
         "target_vocabulary_size": size,

@@ -9,14 +9,14 @@
 import numpy as np
 import pytest
 
-from keras_deepnmt.commands.analyze import NAMES
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.figures import (
+from keras_deepnmt.analysis import (
     ANALYSES,
     AnalyzedRun,
     analyze,
     training_figures,
 )
+from keras_deepnmt.commands.analyze import NAMES
+from keras_deepnmt.errors import UserError
 
 OF_ANY_TRANSFORMER = {
     *("attention_entropy", "cross_attention_1", "attention_alignment"),

@@ -1,10 +1,10 @@
-"""Figures of layer aggregation: the inputs that each node uses."""
+"""Share of each input in layer aggregation (Dou et al., 2018, Eq. 11)."""
 
+import keras
 import numpy as np
 
-from keras_deepnmt.analysis import input_exploitation
-from keras_deepnmt.figures.analyzed_run import AnalyzedRun
-from keras_deepnmt.figures.figure import Figure, HeatMap
+from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
+from keras_deepnmt.analysis.figure import Figure, HeatMap
 
 # The inputs of a node of each strategy, in the order in which it reads them.
 _NODE_INPUTS = {
@@ -14,6 +14,55 @@ _NODE_INPUTS = {
     "hierarchical": "the lower one of its blocks, the upper one, then the node "
     "below",
 }
+
+
+def input_exploitation(layer):
+    """Measures how much each aggregation node uses each of its inputs.
+
+    A rough estimate from the weights alone: input j's share of the absolute
+    values in the first matrix of the node's function (Dou et al., 2018,
+    Eq. 11),
+
+        s_j = sum |W_j| / (sum |W_1| + ... + sum |W_n|)
+
+    Here W_j is the part of the matrix that multiplies input j.
+
+    Args:
+        layer: built `layers.AggregationNode`, `layers.LayerAggregation` or
+            `layers.MultiLayerAttention`.
+
+    Returns:
+        List of float arrays `(n,)`, one per node, lowest first; each sums to 1.
+        The inputs have the order in which the node reads them: for a
+        hierarchical node H^(2i-1), H^(2i), A_(i-1), and for the last one of an
+        odd number of layers H^L, A; for an iterative one H^l, A^(l-1); for
+        linear aggregation H^1 to H^L; for attention the nearest layer first.
+
+    Raises:
+        ValueError: if the layer has no aggregation node, or is not built.
+
+    Example:
+    >>> node = keras_deepnmt.layers.AggregationNode()
+    >>> node.build([(None, 5, 7)] * 3)
+    >>> [shares.shape for shares in input_exploitation(node)]
+    [(3,)]
+    """
+    matrices = None
+    if layer.built and hasattr(layer, "input_matrices"):
+        matrices = layer.input_matrices()
+    if not matrices:
+        raise ValueError(
+            "`layer` must be a built layer with at least one aggregation "
+            f"node. Received: {layer.name} of type {type(layer).__name__}, "
+            f"built={layer.built}."
+        )
+    return [_matrix_shares(matrix) for matrix in matrices]
+
+
+def _matrix_shares(matrix):
+    matrix = keras.ops.convert_to_numpy(matrix).astype("float64")
+    sizes = np.abs(matrix).sum(axis=(1, 2))  # (n, D, F) -> (n,)
+    return sizes / sizes.sum()  # Eq. 11
 
 
 def aggregation_figures(run: AnalyzedRun) -> list[Figure]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import keras_deepnmt
-from keras_deepnmt.figures.of_runs.aggregation import aggregation_figures
+from keras_deepnmt.analysis.layer_aggregation import aggregation_figures
 
 LAST_NODE = "for the last node the last block, then the node below"
 ATTENTION = "for attention the nearest block first"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
 from keras_deepnmt.evaluation import bleu_by_source_length
-from keras_deepnmt.figures.figure import Bars, Figure, Lines, Table
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.test_translations import TestTranslations
 

@@ -3,23 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.figures.analyzed_run import AnalyzedRun
-from keras_deepnmt.figures.figure import Figure
-from keras_deepnmt.figures.of_runs.aggregation import aggregation_figures
-from keras_deepnmt.figures.of_runs.attention import attention_figures
-from keras_deepnmt.figures.of_runs.branches import branch_figures
-from keras_deepnmt.figures.of_runs.dense_layers import dense_layer_figures
-from keras_deepnmt.figures.of_runs.embeddings import embedding_figures
-from keras_deepnmt.figures.of_runs.layer_attention import (
+from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
+from keras_deepnmt.analysis.attention import attention_figures
+from keras_deepnmt.analysis.dense_nmt import dense_layer_figures
+from keras_deepnmt.analysis.embeddings import embedding_figures
+from keras_deepnmt.analysis.figure import Figure
+from keras_deepnmt.analysis.hybrid_self_attention import branch_figures
+from keras_deepnmt.analysis.layer_aggregation import aggregation_figures
+from keras_deepnmt.analysis.layer_attention import (
     layer_attention_figures,
 )
-from keras_deepnmt.figures.of_runs.layers import (
-    lens_figures,
-    similarity_figures,
-)
-from keras_deepnmt.figures.of_runs.roles import role_figures
-from keras_deepnmt.figures.of_runs.sources import ablation_figures
+from keras_deepnmt.analysis.layer_lens import lens_figures
+from keras_deepnmt.analysis.layer_similarity import similarity_figures
+from keras_deepnmt.analysis.role_interaction import role_figures
+from keras_deepnmt.analysis.source_ablation import ablation_figures
+from keras_deepnmt.errors import UserError
 
 
 @dataclass(frozen=True)

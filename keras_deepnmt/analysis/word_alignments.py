@@ -1,4 +1,4 @@
-"""Which source token each token of a translation attends to most."""
+"""Which source word each word of a translation is aligned with."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from keras_deepnmt.analysis.attention_statistics import align_by_attention
+from keras_deepnmt.analysis.attention import (
+    align_by_attention,
+    cross_attention_names,
+)
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
-from keras_deepnmt.decoding.coverage import attention_to_source
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.translator.batches import (
     length_batches,
@@ -20,6 +22,63 @@ if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
 WORD_START = "▁"
+
+
+def align_words(
+    translator: "Translator",
+    sources: Sequence[str],
+    targets: Sequence[str],
+    layer: int | None = None,
+) -> list[list[tuple[int, int]]]:
+    """Aligns the words of translations with those of their sources.
+
+    The model reads each pair, the translation as given. A token of the
+    translation is aligned with the source token that one decoder block attends
+    to most when it predicts the token, in the mean of its heads; the end tokens
+    are left out. Two words are aligned if any of their tokens are. A later
+    block need not be better: `evaluation.alignment_error_rate` compares them.
+
+    Args:
+        translator: Translator with a single model.
+        sources: Sentences.
+        targets: Their translations.
+        layer: Decoder block, from 1. Defaults to the last but one, or the last
+            of two.
+
+    Returns:
+        For each pair of sentences the aligned words, `(source word, target
+        word)`, both counted from 0, in order; empty where a text is empty or
+        longer than the model's position range.
+
+    Raises:
+        ValueError: if the lists differ in length, or the model has no such
+            block or no attention to the source.
+
+    Example:
+    >>> align_words(translator, ["a little dog"], ["ein kleiner Hund"])
+    [[(0, 0), (1, 1), (2, 2)]]
+    """
+    if len(sources) != len(targets):
+        raise ValueError(
+            "`sources` and `targets` must have the same length. Received: "
+            f"{len(sources)} and {len(targets)}"
+        )
+    tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    sides = [
+        tokenizer.encode(list(texts))
+        for tokenizer, texts in zip(tokenizers, (sources, targets), strict=True)
+    ]
+    rows = list(zip(*sides, strict=True))
+    found = []
+    for pair, aligned in zip(
+        rows, align_tokens(translator, rows, layer), strict=True
+    ):
+        words = [
+            words_of_tokens(tokenizer.pieces(ids))
+            for tokenizer, ids in zip(tokenizers, pair, strict=True)
+        ]
+        found.append(sorted({(words[0][s], words[1][t]) for s, t in aligned}))
+    return found
 
 
 def align_tokens(
@@ -80,23 +139,6 @@ def words_of_tokens(pieces: Sequence[str]) -> list[int]:
     starts = np.array([piece.startswith(WORD_START) for piece in pieces])
     starts[:1] = True
     return (np.cumsum(starts) - 1).tolist()
-
-
-def cross_attention_names(names: Sequence[str]) -> list[str]:
-    """Chooses the attention of decoder blocks to the source, block by block.
-
-    Args:
-        names: Names from `recorded_names`.
-
-    Returns:
-        Those of the weights; none if the model has no such attention.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 2)
-    >>> cross_attention_names(recorded_names(model))[-1]
-    'decoder_block_2/cross_attention/weights'
-    """
-    return attention_to_source(names)
 
 
 def _attention_name(model, layer):

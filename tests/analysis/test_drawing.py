@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from keras_deepnmt.figures import (
+from keras_deepnmt.analysis import (
     Bars,
     HeatMap,
     Lines,

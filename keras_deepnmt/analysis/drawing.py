@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_deepnmt.figures.figure import (
+from keras_deepnmt.analysis.figure import (
     Bars,
     Figure,
     HeatMap,
@@ -53,7 +53,7 @@ def draw(figure: Figure, titled: bool = True) -> "Drawing":
         TypeError: for a figure of another type, such as a `Table`.
 
     Example:
-    >>> from keras_deepnmt.figures import Lines
+    >>> from keras_deepnmt.analysis import Lines
     >>> lines = Lines(
     ...     name="loss",
     ...     title="Training",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from keras_deepnmt.analysis import record, recorded_names
+from keras_deepnmt.analysis.recorded_model import record, recorded_names
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation import Score, corpus_scores
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID

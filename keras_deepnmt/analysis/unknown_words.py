@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.analysis.alignments.token_alignments import (
+from keras_deepnmt.analysis.word_alignments import (
     WORD_START,
     align_tokens,
     words_of_tokens,
