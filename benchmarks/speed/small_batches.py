@@ -11,8 +11,8 @@ Two ways, each with and without it in turns, in one process:
 The models have random weights and the source sentences random tokens; there are
 4 beams and 32 steps. `ratio` is the speed with it relative to that without it,
 of one round. One row for each model and number of sentences is appended to
-`results/small_batches.csv`. `FEW_WEIGHTS` of `translator/batch_decoder.py` and
-`FEW_STATES` of `models/transformer.py` follow from them.
+`results/small_batches.csv`. `FEW_WEIGHTS` and `FEW_STATES` of `xla/tuned.py`
+follow from them.
 """
 
 import argparse
@@ -35,8 +35,8 @@ MODELS = ((128, 4_000, 4), (256, 8_000, 4), (384, 16_000, 4), (512, 32_000, 6))
 DIVIDED_SENTENCES = 32
 SENTENCES = (1, 2, 4, 8, 16)
 CONSTANTS = {
-    "parts": "keras_deepnmt.translator.batch_decoder.FEW_WEIGHTS",
-    "prepared projection": "keras_deepnmt.models.transformer.FEW_STATES",
+    "parts": "keras_deepnmt.xla.tuned.FEW_WEIGHTS",
+    "prepared projection": "keras_deepnmt.xla.tuned.FEW_STATES",
 }
 # What makes a way be used for every model and number of states, or for none.
 ALWAYS = {"parts": 10**12, "prepared projection": range(10**6)}

@@ -8,8 +8,8 @@ graphs (`--no-compile`), compiled by XLA with an empty cache, and compiled with
 the cache of the command before. `seconds` are those of the processor, over all
 cores, so that what else runs on the machine does not count; `elapsed` are those
 that passed. Medians over a few rounds, in which the ways alternate, are
-appended to `results/translation_start.csv`. `commands/options/compilation.py`
-says from how many tokens on `translate` compiles.
+appended to `results/translation_start.csv`. `xla/tuned.py` says
+from how many tokens on `translate` compiles.
 
 Use an environment without rouge-score (the extras `rouge` and `dev`), as most
 users have: where it is installed keras-hub imports it at each start, with all

@@ -14,6 +14,7 @@ from keras_deepnmt.decoding.phrases import (
     check_beams,
     required_phrases,
 )
+from keras_deepnmt.xla import tuned
 
 
 def at_most(length, max_length):
@@ -25,10 +26,11 @@ def at_most(length, max_length):
     >>> at_most(80, 100), at_most(79, 100)
     (100, 79)
     """
-    is_near = 5 * length >= 4 * max_length
-    if ops.is_tensor(is_near):
+    if ops.is_tensor(length) or ops.is_tensor(max_length):
+        most = tuned.NEARLY_ALL * ops.cast(length, "float32")
+        is_near = most >= ops.cast(max_length, "float32")
         return ops.where(is_near, max_length, length)
-    return max_length if is_near else length
+    return max_length if tuned.NEARLY_ALL * length >= max_length else length
 
 
 def with_room(outputs, number, pad):

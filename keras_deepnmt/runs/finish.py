@@ -11,6 +11,7 @@ from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
@@ -19,16 +20,16 @@ def finish(
     run: RunFolder,
     data: PreparedData,
     step: int,
-    report_compilation: Callable[[tuple[int, int]], None],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Builds the final model, scores it, and writes the model and `run.json`.
 
-    `step` is the number of updates made; `report_compilation` is called with
-    each `(rows, source length)` that the search is compiled for. Returns what
-    `run.json` holds.
+    `step` is the number of updates made; `say` prints for which shapes the
+    search is compiled. Returns what `run.json` holds.
     """
     manifest = data.manifest
     model, steps = final_model(recipe, run, manifest)
+    listen(model, lambda compilation: say(compilation.describe()))
     summary = {
         "name": recipe.name,
         "preset": recipe.model.preset,
@@ -51,7 +52,7 @@ def finish(
         "seed": recipe.seed,
         "parameters": model.count_params(),
         "training": run.describe_speed(),
-        "valid": _valid_scores(recipe, data, model, report_compilation),
+        "valid": _valid_scores(recipe, data, model),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -72,7 +73,7 @@ def _best(run):
     return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
-def _valid_scores(recipe, data, model, report_compilation):
+def _valid_scores(recipe, data, model):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -84,7 +85,6 @@ def _valid_scores(recipe, data, model, report_compilation):
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
     )
-    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

@@ -33,7 +33,6 @@ from keras_deepnmt.runs.objective_options import (
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, resolve, take_prepared_data
-from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.xla.cache import (
     describe_unused_cache,
@@ -171,7 +170,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, restart, quiet):
             run,
             data,
             loop.step,
-            lambda shape: _print(quiet, describe_search_compilation(shape)),
+            lambda text: _print(quiet, text),
         )
         _print(quiet, _describe_result(run, summary))
         workers.barrier()

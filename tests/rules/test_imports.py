@@ -17,7 +17,7 @@ LEVELS = [
     {"decoding", "data"},
     {"zoo"},
     {"models"},
-    {"layers", "losses"},
+    {"layers", "losses", "validation"},
     {"xla"},
     {"masks", "files", "docstrings", "threads"},
     {"errors", "suggestions", "version"},

@@ -106,20 +106,18 @@ def test_a_full_cache_loses_other_machines_entries_then_the_oldest(
 ):
     folder = cache_dir(cache, "tensorflow")
     other = folder.parent / "tensorflow-1.0-elsewhere"
-    traces = folder.parent / "traces"
-    files = [folder / "old.pb", other / "new.pb", traces / "middle.trace"]
-    kinds = {".pb", ".trace"}
+    files = [folder / "old.pb", other / "new.pb", folder / "middle.pb"]
     for age, file in enumerate(files):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(ENTRY)
         os.utime(file, (age, age))
     for most, expected in (
-        (2, {"old.pb", "middle.trace"}),
-        (1.9, {"middle.trace"}),
+        (2, {"old.pb", "middle.pb"}),
+        (1.9, {"middle.pb"}),
     ):
         monkeypatch.setattr(compilation_cache, "MOST_BYTES", most * len(ENTRY))
         ask_for_user_cache()
-        kept = [f for f in folder.parent.rglob("*") if f.suffix in kinds]
+        kept = folder.parent.rglob("*.pb")
         assert {f.name for f in kept} == expected
         os.close(compilation_cache._locks.popitem()[1])
 
