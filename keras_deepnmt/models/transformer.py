@@ -26,7 +26,7 @@ from keras_deepnmt.models.transformer_layers import (
 )
 
 # Numbers of states with which a processor multiplies the transposed embedding
-# faster than the embedding itself (`benchmarks/speed/small_batches.py`).
+# faster than the embedding itself (`benchmarks/speed/README.md`).
 FEW_STATES = range(2, 33)
 
 

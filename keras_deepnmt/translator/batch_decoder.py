@@ -32,11 +32,11 @@ from keras_deepnmt.translator.prepared_shapes import PreparedShapes
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
 
 # The matrices of a small model's step are too small to be shared by cores
-# (`benchmarks/speed/small_batches.py`). More searches at once would need memory
+# (`benchmarks/speed/README.md`). More searches at once would need memory
 # for more caches.
 BATCHES_AT_ONCE = 2
 # A model of fewer weights translates a single batch faster in two parts at
-# once, a larger one does not (`benchmarks/speed/small_batches.py`).
+# once, a larger one does not (`benchmarks/speed/README.md`).
 FEW_WEIGHTS = 20_000_000
 
 

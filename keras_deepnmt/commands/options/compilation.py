@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # About the first batch of sentences. For 488 tokens the quickstart's model took
 # 7.1 s of processor time by plain graphs from the start to the end of the
 # command, 8.8 s compiled, and 7.0 s with the cache of the command before
-# (`benchmarks/speed/translation_start.py`). For 1,456 tokens, too, plain
+# (`benchmarks/speed/README.md`). For 1,456 tokens, too, plain
 # graphs took less than compiling.
 FEW_TOKENS = 500
 # Padding that takes less time to search than a shape takes to compile. With it,
