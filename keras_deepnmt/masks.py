@@ -52,26 +52,6 @@ def relative_positions(length, num_keys=None, start=0):
     return keys[None, :] - queries[:, None]
 
 
-def causal_mask(length, num_keys=None, start=0):
-    """Lets each position attend to itself and to earlier positions.
-
-    Args:
-        length: int or int scalar tensor. Number of queries T.
-        num_keys: int or int scalar tensor. Number of keys S. Defaults to
-            `length`.
-        start: int or int scalar tensor. Position of the first query.
-
-    Returns:
-        Bool tensor `(1, T, S)`, entry `[0, t, s]` is `True` iff key s does
-        not come after query t.
-
-    Example:
-    >>> np.asarray(causal_mask(3))[0].astype(int).tolist()
-    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    """
-    return (relative_positions(length, num_keys, start) <= 0)[None]
-
-
 def ancestor_mask(ancestors, position):
     """Lets each hypothesis attend to what it consists of, and to itself.
 

@@ -20,20 +20,12 @@ def test_only_id_zero_is_padding():
     np.testing.assert_array_equal(masks.padding_mask(ids), expected)
 
 
-def test_a_position_may_see_itself_and_the_past():
-    expected = np.tril(np.ones((5, 5), bool))[None]
-    np.testing.assert_array_equal(masks.causal_mask(5), expected)
-
-
 def test_the_future_counts_from_the_first_querys_position():
     distances = np.asarray(masks.relative_positions(2, 7, start=3))
     assert distances.tolist() == [
         [-3, -2, -1, 0, 1, 2, 3],
         [-4, -3, -2, -1, 0, 1, 2],
     ]
-    np.testing.assert_array_equal(
-        masks.causal_mask(2, 7, start=3), (distances <= 0)[None]
-    )
 
 
 def test_joined_masks_allow_what_every_mask_allows():

@@ -9,7 +9,6 @@ differences from the latter are near ties; otherwise it is 1.
 """
 
 import argparse
-import csv
 import datetime
 import json
 import sys
@@ -17,19 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from benchmarks.shared.result_rows import append_row
+
 RESULTS = Path(__file__).parent / "results" / "export_parity.csv"
-COLUMNS = (
-    "commit",
-    "date",
-    "device",
-    "versions",
-    "run",
-    "sentences",
-    "identical_to_graph",
-    "identical_to_compiled",
-    "near_ties",
-    "other_differences",
-)
 MIN_IDENTICAL_FRACTION = 0.995
 
 
@@ -39,7 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
     import_backend()
-    from keras_deepnmt.serving import compare_translations
+    from benchmarks.quality.measuring.export_comparison import (
+        compare_translations,
+    )
     from keras_deepnmt.translator import Translator
 
     sentences = options.source.read_text(encoding="utf-8").splitlines()
@@ -109,13 +100,7 @@ def _append_row(run, report):
         "near_ties": report.near_ties,
         "other_differences": report.other_differences,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    is_new = not RESULTS.exists()
-    with open(RESULTS, "a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
+    append_row(RESULTS, row)
 
 
 if __name__ == "__main__":

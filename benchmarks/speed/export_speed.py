@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_row, git_commit, provenance
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.translator.trained_run import read_summary
+from keras_deepnmt.translator.loading import read_summary
 
 REPOSITORY = Path(__file__).parents[2]
 SIDES = ("new", "old")

@@ -83,7 +83,7 @@ class CompiledPreset:
         import tensorflow as tf
 
         from keras_deepnmt.decoding import beam_search
-        from keras_deepnmt.decoding.compiled import compile_for
+        from keras_deepnmt.xla.compiled import compile_for
         from keras_deepnmt.zoo import create_model
 
         vocabulary = vocabulary_size(name)

@@ -31,7 +31,6 @@ def speed_tables():
         *_training_steps(),
         *_convolutional_models(),
         *decoding_tables(),
-        *_first_updates(),
         *_export_speed(),
         *_quickstart(),
     ]
@@ -183,30 +182,6 @@ def _target(row):
         return ""
     value = row["target"].split()[-1]
     return f"≥ {value}: {'met' if row['met'] == 'True' else 'not met'}"
-
-
-def _first_updates():
-    return table_section(
-        "First updates",
-        newest_rows(
-            read_rows(RESULTS / "first_updates.csv"), "backend", "shapes"
-        ),
-        {
-            "backend": lambda row: row["backend"],
-            "shapes": lambda row: row["shapes"],
-            "one by one (s)": lambda row: decimals(
-                row["one_by_one_seconds_median"], 1
-            ),
-            "ahead (s)": lambda row: decimals(row["ahead_seconds_median"], 1),
-            "ratio": lambda row: ratio(row["ratio_median"]),
-            "range over rounds": lambda row: ratio_range(row, "ratio"),
-            "peak memory (MiB)": lambda row: (
-                f"{row['ahead_peak_mib']}, one by one "
-                f"{row['one_by_one_peak_mib']}"
-            ),
-        },
-        "The first 60 updates of `transformer_tiny`, with compilation.",
-    )
 
 
 def _export_speed():

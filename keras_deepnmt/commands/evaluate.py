@@ -26,7 +26,7 @@ from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
 if TYPE_CHECKING:
-    from keras_deepnmt.runs.scores.test_translations import TestTranslations
+    from keras_deepnmt.runs.test_translations import TestTranslations
 
 EXAMPLE = """
 deepnmt evaluate runs/demo
@@ -204,7 +204,7 @@ def run(options: Namespace) -> None:
         return
     if options.hypotheses:
         import_backend()
-        from keras_deepnmt.runs.scores.test_translations import (
+        from keras_deepnmt.runs.test_translations import (
             read_translations,
         )
 
@@ -289,7 +289,7 @@ def _score_corrections(options):
     else:
         import_backend()
     from keras_deepnmt.evaluation import read_m2
-    from keras_deepnmt.runs.scores.corrections import read_corrections
+    from keras_deepnmt.runs.test_translations import read_corrections
 
     gold = read_m2(options.m2)
     if options.hypotheses:
@@ -335,7 +335,7 @@ def _writing(path):
 def _translate(options) -> "TestTranslations":
     given = given_decoding_options(options)
     start_backend()
-    from keras_deepnmt.runs.scores.test_translations import translate_runs
+    from keras_deepnmt.runs.test_translations import translate_runs
 
     target_file, *more = options.references or [options.target]
 

@@ -62,7 +62,7 @@ def run(options: Namespace) -> None:
 def _export_preset(options):
     search_options = given_search_options(options)
     start_backend()
-    from keras_deepnmt.runs.preset_folder.saving import save_run_to_preset
+    from keras_deepnmt.runs.preset_folder import save_run_to_preset
 
     folder = save_run_to_preset(
         options.run,

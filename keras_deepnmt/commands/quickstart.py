@@ -82,7 +82,7 @@ def run(options: Namespace) -> None:
     console.print_stage(
         "Training (the first updates are slow: the model is compiled)"
     )
-    from keras_deepnmt.runs.compilation_cache import ask_for_user_cache
+    from keras_deepnmt.xla.cache import ask_for_user_cache
 
     ask_for_user_cache()
     import_backend()

@@ -65,7 +65,7 @@ def run(options: Namespace) -> None:
         )
     console = Console(options.quiet)
     start_backend()
-    from keras_deepnmt.figures import report
+    from keras_deepnmt.analysis import report
 
     page = report(
         options.runs,

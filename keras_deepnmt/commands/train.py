@@ -101,7 +101,7 @@ def run(options: Namespace) -> None:
         load_recipe,
         recipe_name,
     )
-    from keras_deepnmt.runs.compilation_cache import ask_for_user_cache
+    from keras_deepnmt.xla.cache import ask_for_user_cache
 
     if options.exit_code_on_stop > 255:
         raise UserError(
@@ -119,8 +119,8 @@ def run(options: Namespace) -> None:
     if recipe.training.jit_compile:
         ask_for_user_cache()
     import_backend()
+    from keras_deepnmt.runs.loop import termination_raised
     from keras_deepnmt.runs.train import train
-    from keras_deepnmt.runs.training_loop import termination_raised
 
     with termination_raised():
         train(
@@ -137,7 +137,7 @@ def run(options: Namespace) -> None:
 
 def _dry_run(recipe, run_dir, options):
     import_backend()
-    from keras_deepnmt.runs.dry_run.measured_start import dry_run
+    from keras_deepnmt.runs.dry_run import dry_run
 
     result = dry_run(
         recipe,

@@ -2,11 +2,11 @@
 
 from keras import ops
 
+from keras_deepnmt.decoding.beam import BeamSearch
+from keras_deepnmt.decoding.greedy import GreedySearch
 from keras_deepnmt.decoding.hypotheses import loop_length
 from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.decoding.searches.beam import BeamSearch
-from keras_deepnmt.decoding.searches.greedy import GreedySearch
-from keras_deepnmt.decoding.searches.sampling import SampleSearch
+from keras_deepnmt.decoding.sampling import SampleSearch
 from keras_deepnmt.models.projected_model import prepare_projection
 from keras_deepnmt.models.restricted_vocabulary import restrict_vocabulary
 

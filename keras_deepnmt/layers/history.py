@@ -7,23 +7,9 @@ than those that were there: it only has to remember the slots of each
 hypothesis.
 """
 
-import contextlib
-import contextvars
-
-import keras
 from keras import ops
 
-_xla_compiles = contextvars.ContextVar("xla_compiles", default=False)
-
-
-@contextlib.contextmanager
-def compiled_by_xla():
-    """Lets code that is traced write slices, which only XLA can execute."""
-    token = _xla_compiles.set(True)
-    try:
-        yield
-    finally:
-        _xla_compiles.reset(token)
+from keras_deepnmt.xla.tracing import is_compiled_by_xla
 
 
 def write_history(history, new, position):
@@ -38,7 +24,7 @@ def write_history(history, new, position):
         The new history.
     """
     num_beams = ops.shape(new)[2]
-    if _writes_slices():
+    if is_compiled_by_xla():
         # In place in a compiled loop.
         first = ops.cast(position, "int32") * num_beams
         places = (0, 0, first, *(0 for _ in history.shape[3:]))
@@ -70,15 +56,10 @@ def used_slots(tensors, position, num_beams):
         static shapes, they are the tensors as they were: a search makes them
         longer only when it gets there.
     """
-    if _writes_slices():
+    if is_compiled_by_xla():
         return tensors
     num_slots = (position + 1) * num_beams
     return tuple(x[:, :, :num_slots] for x in tensors)
-
-
-def _writes_slices():
-    """Whether the code being traced is compiled with static shapes."""
-    return keras.backend.backend() == "jax" or _xla_compiles.get()
 
 
 def own_slots(num_beams, num_slots):

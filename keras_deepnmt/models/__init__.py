@@ -13,6 +13,7 @@ from keras_deepnmt.models.training_step.objective_term import (
 from keras_deepnmt.models.training_step.objective_term import (
     register_objective_term as register_objective_term,
 )
+from keras_deepnmt.models.training_step.r_drop import RDrop as RDrop
 from keras_deepnmt.models.training_step.scheduled_sampling import (
     ScheduledSampling as ScheduledSampling,
 )

@@ -20,7 +20,10 @@ from keras_deepnmt.models.training_step.keras_arguments import (
     split_validation,
     unpack_validation,
 )
-from keras_deepnmt.models.training_step.objective import Objective
+from keras_deepnmt.models.training_step.objective import (
+    Objective,
+    take_earlier_arguments,
+)
 from keras_deepnmt.models.training_step.shared_batches import fill_rows
 
 if keras.config.backend() == "tensorflow":
@@ -172,9 +175,6 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         *,
         jit_compile=True,
         gradient_accumulation_steps=1,
-        r_drop=0.0,
-        scheduled_sampling=None,
-        distillation=None,
         objective_terms=(),
         **kwargs,
     ):
@@ -193,32 +193,26 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             jit_compile: bool. Whether the step is compiled by XLA.
             gradient_accumulation_steps: int. Number of parts of a batch that
                 are computed one after another, to save memory.
-            r_drop: float. Weight alpha of the divergence between two forward
-                passes with different dropout; see `models.Objective`.
-            scheduled_sampling: `models.ScheduledSampling`, which replaces
-                target inputs by predictions.
-            distillation: `models.Distillation`, which trains towards a
-                teacher's distributions. It is not saved with the model:
+            objective_terms: list of `models.ObjectiveTerm` objects, such as
+                `models.RDrop`, `models.ScheduledSampling` and
+                `models.Distillation`. A teacher is not saved with the model:
                 compile a loaded model again.
-            objective_terms: list of further `models.ObjectiveTerm` objects.
             **kwargs: other arguments of `keras.Model.compile`; `metrics`,
                 `weighted_metrics` and `loss_weights` are not supported.
 
         Raises:
-            ValueError: if `gradient_accumulation_steps` is below 1, `r_drop`
-                is negative, the teacher's vocabulary sizes differ, the loss
-                does not give one value per token, or an argument is not
-                supported.
+            ValueError: if `gradient_accumulation_steps` is below 1, a term
+                cannot be used with the model, the loss does not give one value
+                per token, or an argument is not supported.
         """
+        terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. Received: "
                 f"gradient_accumulation_steps={gradient_accumulation_steps}."
             )
-        self.objective = Objective(
-            r_drop, scheduled_sampling, distillation, tuple(objective_terms)
-        )
+        self.objective = Objective(terms)
         self.objective.check(self)
         # Kept when compiled again: random states are matched by their order.
         draws = self.objective.needs_random_numbers
@@ -381,13 +375,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             "loss": keras.saving.serialize_keras_object(self.token_loss),
             "jit_compile": self.step_jit_compile,
             "gradient_accumulation_steps": self.gradient_accumulation_steps,
-            "r_drop": self.objective.r_drop,
-            "scheduled_sampling": keras.saving.serialize_keras_object(
-                self.objective.scheduled_sampling
-            ),
         }
-        terms = self.objective.objective_terms
-        if terms := [term for term in terms if term.is_saved]:
+        if terms := [term for term in self.objective.terms if term.is_saved]:
             config["objective_terms"] = keras.saving.serialize_keras_object(
                 terms
             )

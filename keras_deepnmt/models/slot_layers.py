@@ -1,12 +1,12 @@
 """Layers in slots that are given by name, as in a recipe."""
 
-import difflib
 import inspect
 
 import keras
 
 import keras_deepnmt.layers
 from keras_deepnmt.layers.cloning import prototype_config
+from keras_deepnmt.suggestions import did_you_mean
 
 # The slots of all models, and what the layer in a slot does.
 _EMBEDDINGS = "transforms the word embeddings of one side"
@@ -78,14 +78,10 @@ def _make(slot, value, fitting, arguments):
     ]
     for key in options:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            hint = (
-                f"Did you mean `{near[0]}`?"
-                if near
-                else f"It has: {', '.join(known)}."
-            )
+            hint = did_you_mean(key, known, "`")
+            hint = hint or f" It has: {', '.join(known)}."
             raise ValueError(
-                f"`{slot}`: `{key}` is not an argument of {name}. {hint}"
+                f"`{slot}`: `{key}` is not an argument of {name}.{hint}"
             )
     options = _inherited(slot, parameters, arguments) | {
         key: _inner_layer(f"{slot}.{key}", value, _INNER_SLOTS[key], arguments)
@@ -148,11 +144,9 @@ def _find_class(slot, name, fitting):
     )
     if is_own:
         return kind
-    near = difflib.get_close_matches(name, fitting, n=1)
-    if near:
+    if hint := did_you_mean(name, fitting):
         raise ValueError(
-            f'`{slot}`: there is no layer "{name}". Did you mean '
-            f'"{near[0]}"? {_remedy(fitting)}'
+            f'`{slot}`: there is no layer "{name}".{hint} {_remedy(fitting)}'
         )
     exists = hasattr(keras_deepnmt.layers, name)
     problem = "does not fit this slot" if exists else "is no layer"

@@ -16,15 +16,19 @@ def clone_slot(arguments, slot, policy, side=None):
     name = slot if side is None else f"{side}_{slot}"
     source = name.startswith(("source", "encoder"))
     stack = "encoder" if source else "decoder"
+    options = {}
+    if arguments[slot]["config"].get("reduction") in ("mean", "sum"):
+        # A layer that adds a loss: see `sum_auxiliary_losses`. In other layers
+        # the word may mean anything.
+        options["reduction"] = "sum"
     return clone_prototype(
         arguments[slot],
         name,
         policy,
         attention_initializer=arguments.get("attention_initializer"),
         num_layers=arguments[f"num_{stack}_layers"],
-        # For layers that add a loss: see `sum_auxiliary_losses`.
-        reduction="sum",
         positions="source" if source else "target",
+        **options,
     )
 
 

@@ -14,6 +14,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import PRESET_FILE, read_json, write_text
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker
+from keras_deepnmt.recipes.earlier_keys import present_key, present_value
 from keras_deepnmt.recipes.extending import read_content
 from keras_deepnmt.recipes.schema import Recipe
 
@@ -241,6 +242,7 @@ def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
 
 
 def _override(content, key, value, checker):
+    key, value = present_key(key), present_value(key, value)
     *sections, name = key.split(".")
     checker.positions[key] = None
     for section in sections:

@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import StagedFolder, write_json
-from keras_deepnmt.runs.build import average_checkpoints
+from keras_deepnmt.runs.checkpoints import average_checkpoints
 from keras_deepnmt.runs.run_folder import RunFolder
 
 

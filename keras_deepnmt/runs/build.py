@@ -1,32 +1,24 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 import inspect
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
-    BATCH_SHAPES_VERSION,
     choose_batch_shapes,
     shapes_for_updates,
 )
 from keras_deepnmt.data.batches.datasets import validation_plan
-from keras_deepnmt.data.batches.earlier_shape_search import (
-    choose_earlier_batch_shapes,
-)
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.files import WEIGHTS_FILE
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.training_schema import TrainingRecipe
 from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
-from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.checkpoints import checkpoint_fault
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -35,11 +27,8 @@ from keras_deepnmt.training.schedules import (
     WarmUp,
 )
 from keras_deepnmt.training.transfer import freeze
-from keras_deepnmt.training.weight_average import take_averages
 from keras_deepnmt.zoo import create_model
-from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
-
-_logger = logging.getLogger(__name__)
+from keras_deepnmt.zoo.registry import check_preset_version, get_preset
 
 _ROWS_AT_A_TIME = 1_000_000
 # Types of arguments with the words of an error; True is an int in Python.
@@ -64,12 +53,15 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         sizes["source_vocabulary_size"],
         sizes["target_vocabulary_size"],
     )
+    if recipe.resolved:
+        check_preset_version(
+            recipe.resolved.get("preset_version"), f"recipe {recipe.name}"
+        )
     with refused_values(f"recipe {recipe.name}, `model`"):
         _check_overrides(preset, vocabulary_sizes, overrides)
         return create_model(
             preset,
             *vocabulary_sizes,
-            preset_version=preset_version(recipe),
             **{"dtype": recipe.training.dtype_policy, **overrides},
         )
 
@@ -109,29 +101,6 @@ def _is_of_kind(value, kind):
     return isinstance(value, (int, float) if kind is float else kind)
 
 
-def preset_version(recipe: Recipe) -> int:
-    """Returns the version of the presets that a recipe's model is built with.
-
-    It is the newest one, unless the recipe is a run folder's copy.
-    """
-    if not recipe.resolved:
-        return PRESET_VERSION
-    # Runs of the first version did not record it.
-    return recipe.resolved.get("preset_version", 1)
-
-
-def batch_shapes_version(recipe: Recipe) -> int:
-    """Returns the version of the search that chooses a recipe's batch shapes.
-
-    It is the newest one, unless the recipe is a run folder's copy: a run that
-    is resumed keeps the order of its batches.
-    """
-    if not recipe.resolved:
-        return BATCH_SHAPES_VERSION
-    # Runs of the first version did not record it.
-    return recipe.resolved.get("batch_shapes_version", 1)
-
-
 def compile_model(
     recipe: Recipe, model: keras.Model, **options: Any
 ) -> list[str]:
@@ -153,7 +122,7 @@ def compile_model(
     except UserError as error:
         raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
     with refused_values(f"recipe {recipe.name}, `training`"):
-        optimizer = _optimizer(training, model)
+        optimizer = make_optimizer(training, model)
         model.compile(
             optimizer=optimizer,
             loss=make_loss(recipe),
@@ -178,7 +147,10 @@ def _check_dtype(recipe):
         )
 
 
-def _optimizer(training, model):
+def make_optimizer(
+    training: TrainingRecipe, model: keras.Model
+) -> keras.optimizers.Optimizer:
+    """Makes the optimizer of a recipe, with its schedule, for a model."""
     rule = training.optimizer
     rate = _schedule(training.learning_rate, model, training.steps)
     options = {
@@ -233,10 +205,7 @@ def plan_batches(
         training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
-    if batch_shapes_version(recipe) < 2:
-        batch_shapes = choose_earlier_batch_shapes(*arguments)
-    else:
-        batch_shapes = choose_batch_shapes(*arguments, weights)
+    batch_shapes = choose_batch_shapes(*arguments, weights)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 
@@ -301,85 +270,3 @@ def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:
                 "smaller `max_tokens`."
             )
     return lines
-
-
-def average_checkpoints(
-    recipe: Recipe,
-    run: RunFolder,
-    sizes: Mapping[str, Any],
-    folder: Path,
-    **chosen: int,
-) -> tuple[keras.Model, list[int]]:
-    """Builds the model whose weights are the mean of several checkpoints.
-
-    The mean is written to a temporary file in `folder`, to which no other
-    process may write. `chosen` is `last=N` or `best=N`, see
-    `CheckpointStore.average`.
-
-    Returns:
-        The model and the steps averaged.
-    """
-    file = folder / ".average.weights.h5"
-    try:
-        steps = run.checkpoints().average(file, **chosen)
-        model = build_model(recipe, sizes)
-        model.load_weights(file)
-    finally:
-        file.unlink(missing_ok=True)
-    return model, steps
-
-
-def load_checkpoint(
-    recipe: Recipe, sizes: Mapping[str, Any], folder: Path
-) -> keras.Model:
-    """Builds the model of one checkpoint, not compiled.
-
-    Its weights are the moving average if the recipe keeps one.
-
-    Raises:
-        UserError: if the checkpoint is damaged.
-    """
-    if fault := checkpoint_fault(folder):
-        raise UserError(fault)
-    trained = build_model(recipe, sizes)
-    compile_model(recipe, trained)
-    trained.load_weights(folder / WEIGHTS_FILE)
-    take_averages(trained)
-    # Not compiled: an optimizer would be saved with the model.
-    model = build_model(recipe, sizes)
-    model.set_weights(trained.get_weights())
-    return model
-
-
-def final_model(
-    recipe: Recipe, run: RunFolder, sizes: Mapping[str, Any]
-) -> tuple[keras.Model, list[int]]:
-    """Builds the final model of a run, as `training.final_model` chooses it.
-
-    If the recipe keeps a moving average of the weights, it is that of the
-    chosen checkpoint.
-
-    Returns:
-        The model and the steps of the checkpoints used.
-    """
-    training, store = recipe.training, run.checkpoints()
-    number, bests = training.average_checkpoints, []
-    if training.final_model != "average_last":
-        number = 1 if training.final_model == "best" else number
-        bests = store.bests()[:number]
-        if not bests:
-            _logger.warning(
-                "%s: no validation gave a value, so the last checkpoints "
-                "become the final model.",
-                run.directory,
-            )
-    if training.optimizer.average_momentum is None:
-        # A short run may have fewer checkpoints than it should average.
-        last = min(number, len(store.steps()))
-        chosen = {"best": len(bests)} if bests else {"last": last}
-        return average_checkpoints(recipe, run, sizes, run.directory, **chosen)
-    step = bests[0].step if bests else store.latest()
-    if step is None:
-        raise UserError(f"{store.directory}: holds no undamaged checkpoint.")
-    path = bests[0].path if bests else store.path(step)
-    return load_checkpoint(recipe, sizes, path), [step]

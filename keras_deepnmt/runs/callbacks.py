@@ -1,13 +1,11 @@
 """The callbacks of a training run."""
 
 import importlib.util
-from collections.abc import Callable
 
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
@@ -32,6 +30,7 @@ from keras_deepnmt.training.weight_average import (
     averaged_weights,
 )
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.replicas import num_replicas
 
 History = list[tuple[int, dict[str, float]]]
 
@@ -114,7 +113,6 @@ def make_callbacks(
             data,
             model,
             workers.is_distributed,
-            progress.say_compiling_search,
         )
         callbacks += [bleu, log_time_of(bleu)]
     if workers.is_chief:
@@ -208,14 +206,12 @@ def make_bleu(
     data: PreparedData,
     model: keras.Model,
     is_distributed: bool,
-    report_compilation: Callable[[tuple[int, int]], None],
 ) -> BleuCallback:
     """Makes the callback that measures the BLEU of the validation set.
 
     With several worker processes (`is_distributed`) it always translates all
     sentences: each worker would measure other times, but all of them must
-    translate the same ones. `report_compilation` is called with the shape of a
-    batch for which the search is compiled.
+    translate the same ones.
     """
     sources, references = data.texts("valid")
     training = recipe.training
@@ -232,7 +228,6 @@ def make_bleu(
         batch_tokens=tokens and tokens * num_replicas(model),
         compiled=training.jit_compile,
     )
-    translator.report_compilations(report_compilation)
     budget = None
     if training.validation_budget is not None and not is_distributed:
         budget = SentenceBudget(

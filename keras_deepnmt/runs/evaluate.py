@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ from keras_deepnmt.evaluation.scores import corpus_scores, make_metrics
 from keras_deepnmt.files import lines_sha256, write_text
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
+from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.scores.scores_file import (
+from keras_deepnmt.runs.scores_file import (
     add_scores,
     read_scores,
     with_defaults,
@@ -91,8 +90,10 @@ def evaluate(
     >>> sorted(row["scores"])
     ['bleu', 'chrf', 'ter']
     """
-    run = RunFolder(run_dir)
-    summary, load = _open_model(run, checkpoint)
+    run, loaded = RunFolder(run_dir), open_run(run_dir, checkpoint)
+    summary = loaded.summary
+    if checkpoint is not None:
+        summary = summary | {"checkpoint": summary["steps"]}
     name, sources, references, more = _open_texts(
         run, source_file, target_file, more_reference_files, split, prepared_dir
     )
@@ -106,7 +107,9 @@ def evaluate(
     read_scores(run.scores_file)
     if output_file is not None:
         _check_folder(Path(output_file))
-    translator = load(**decoding, compiled=compiled, on_truncated=on_truncated)
+    translator = Translator.load(
+        loaded, **decoding, compiled=compiled, on_truncated=on_truncated
+    )
     start = time.monotonic()
     hypotheses = translator.translate(sources, on_progress=on_progress)
     seconds = time.monotonic() - start
@@ -204,15 +207,6 @@ def _of_training(summary):
     if "checkpoint" in summary:
         names.append("checkpoint")
     return {name: summary[name] for name in names}
-
-
-def _open_model(run, checkpoint):
-    """Returns the summary of a model, and a function that loads it."""
-    if checkpoint is None:
-        return run.read_summary(), partial(Translator.load, run.directory)
-    saved = SavedCheckpoint.open(run.directory, checkpoint)
-    summary = saved.summary() | {"checkpoint": saved.step}
-    return summary, saved.load_translator
 
 
 def _check_folder(file):

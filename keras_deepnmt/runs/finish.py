@@ -8,9 +8,11 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import final_model, preset_version
+from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 def finish(
@@ -18,22 +20,21 @@ def finish(
     run: RunFolder,
     data: PreparedData,
     step: int,
-    report_compilation: Callable[[tuple[int, int]], None],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Builds the final model, scores it, and writes the model and `run.json`.
 
-    `step` is the number of updates made; `report_compilation` is called with
-    each `(rows, source length)` that the search is compiled for. Returns what
-    `run.json` holds.
+    `step` is the number of updates made; `say` prints for which shapes the
+    search is compiled. Returns what `run.json` holds.
     """
     manifest = data.manifest
     model, steps = final_model(recipe, run, manifest)
-    logs = [logs for _, logs in run.history()]
+    listen(model, lambda compilation: say(compilation.describe()))
     summary = {
         "name": recipe.name,
         "preset": recipe.model.preset,
         "overrides": recipe.model.overrides,
-        "preset_version": preset_version(recipe),
+        "preset_version": PRESET_VERSION,
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),
@@ -50,8 +51,8 @@ def finish(
         },
         "seed": recipe.seed,
         "parameters": model.count_params(),
-        "training": describe_speed(logs),
-        "valid": _valid_scores(recipe, data, model, report_compilation),
+        "training": run.describe_speed(),
+        "valid": _valid_scores(recipe, data, model),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
@@ -72,25 +73,7 @@ def _best(run):
     return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
-def describe_speed(logs):
-    """Time in seconds and tokens over all starts of a run, from its log."""
-    seconds = sum(row.get("seconds", 0.0) for row in logs)
-    tokens = sum(row.get("tokens", 0.0) for row in logs)
-    compiling = sum(row.get("compile_seconds", 0.0) for row in logs)
-    busy = sum(
-        row["tokens"] / row["tokens_per_second"]
-        for row in logs
-        if row.get("tokens_per_second")
-    )
-    return {
-        "seconds": round(seconds, 1),
-        "target_tokens": int(tokens),
-        "target_tokens_per_second": round(tokens / busy, 1) if busy else None,
-        "compile_seconds": round(compiling, 1),
-    }
-
-
-def _valid_scores(recipe, data, model, report_compilation):
+def _valid_scores(recipe, data, model):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -102,7 +85,6 @@ def _valid_scores(recipe, data, model, report_compilation):
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
     )
-    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

@@ -1,5 +1,6 @@
 """Turns a recipe's objective and data options into objects for `compile`."""
 
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import keras
@@ -15,16 +16,14 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation.scores import make_metrics
 from keras_deepnmt.losses import get_loss
-from keras_deepnmt.models import (
-    Distillation,
-    ObjectiveTerm,
-    ScheduledSampling,
-)
+from keras_deepnmt.models import ObjectiveTerm
 from keras_deepnmt.models.training_step.objective_term import (
     make_objective_term,
 )
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.translator.trained_run import Run, read_run
+from keras_deepnmt.translator.loading import Run, read_run
+
+_TEACHER = "`training.objective.distillation.teacher`"
 
 
 def check_objective(recipe: Recipe) -> None:
@@ -63,12 +62,23 @@ def make_loss(recipe: Recipe) -> keras.losses.Loss:
     return _make(recipe, "loss", make, training.loss, training.loss_options)
 
 
-def make_terms(recipe: Recipe) -> list[ObjectiveTerm]:
-    """Makes the terms of `training.objective`, in its order."""
-    return [
-        _make(recipe, "objective", make_objective_term, name, options)
-        for name, options in recipe.training.objective.items()
-    ]
+def make_terms(recipe: Recipe, teacher: Any = None) -> list[ObjectiveTerm]:
+    """Makes the terms of `training.objective`, in its order.
+
+    `teacher` is the distillation's model, whose run folder the recipe names.
+    """
+    terms = []
+    for name, options in recipe.training.objective.items():
+        if is_dataclass(options):
+            options = asdict(options)
+        if name == "distillation":
+            options = {**options, "teacher": teacher}
+        terms.append(
+            _make(
+                recipe, f"objective.{name}", make_objective_term, name, options
+            )
+        )
+    return terms
 
 
 def _make(recipe, key, make, name, options):
@@ -82,22 +92,20 @@ def _make(recipe, key, make, name, options):
 
 
 def read_teacher(recipe: Recipe) -> Run | None:
-    """Reads the run named by `training.distillation`, without its weights.
+    """Reads the run of the distillation's teacher, without its weights.
 
     Returns `None` if the recipe has no distillation.
 
     Raises:
         UserError: if it is not a finished run.
     """
-    distillation = recipe.training.distillation
+    distillation = recipe.training.objective.get("distillation")
     if distillation is None:
         return None
     try:
-        return read_run(distillation.run)
+        return read_run(distillation.teacher)
     except UserError as error:
-        raise UserError(
-            f"recipe {recipe.name}, `training.distillation.run`: {error}"
-        ) from error
+        raise UserError(f"recipe {recipe.name}, {_TEACHER}: {error}") from error
 
 
 def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
@@ -105,33 +113,15 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
 
     Call it in the strategy's scope: a teacher model must be made there.
 
-    Returns:
-        Dict of `r_drop`, `scheduled_sampling`, `distillation` and
-        `objective_terms`.
-
     Raises:
         UserError: if the teacher is not a finished run, is damaged, or has
             other tokenizers than `data`.
     """
-    training = recipe.training
-    sampling = training.scheduled_sampling
-    if sampling is not None:
-        sampling = ScheduledSampling(
-            sampling.probability, sampling.start_step, sampling.end_step
-        )
     teacher = read_teacher(recipe)
-    distillation = None
     if teacher is not None:
         _check_tokenizers(recipe, teacher, data)
-        distillation = Distillation(
-            teacher.load_model(), training.distillation.weight
-        )
-    return {
-        "r_drop": training.r_drop,
-        "scheduled_sampling": sampling,
-        "distillation": distillation,
-        "objective_terms": make_terms(recipe),
-    }
+        teacher = teacher.load_model()
+    return {"objective_terms": make_terms(recipe, teacher)}
 
 
 def batch_transforms(
@@ -187,7 +177,7 @@ def _check_tokenizers(recipe, teacher, data):
         name = f"{side}_tokenizer"
         if getattr(teacher, name).sha256 != getattr(data, name).sha256:
             raise UserError(
-                f"recipe {recipe.name}: `training.distillation.run` must have "
+                f"recipe {recipe.name}: {_TEACHER} must have "
                 f"the tokenizers of the data. Received: another {side} "
                 f"tokenizer in {teacher.directory}. Train the teacher on "
                 f"{data.directory}."

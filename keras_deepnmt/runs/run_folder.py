@@ -10,7 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
+from keras_deepnmt.data.batches.batch_shapes import (
+    BATCH_SHAPES_VERSION,
+    shapes_for_updates,
+)
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import (
@@ -30,13 +33,14 @@ from keras_deepnmt.recipes.loading import (
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.checkpoints import CheckpointStore
-from keras_deepnmt.translator.trained_run import (
+from keras_deepnmt.translator.loading import (
     MODEL_DIR,
     RUN_FILE,
     TOKENIZER_DIR,
     is_preset_folder,
     read_summary,
 )
+from keras_deepnmt.zoo.registry import check_preset_version
 
 # May differ when a run is resumed: no update depends on them.
 CHANGEABLE_KEYS = ("training.steps",)
@@ -136,8 +140,9 @@ class RunFolder:
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
-                that differs is named), is not a run folder, has more updates
-                than `recipe`, or has checkpoints and `resume` is false.
+                that differs is named), is not a run folder, was started with
+                other versions of the presets or of the batch shapes, has more
+                updates than `recipe`, or has checkpoints and `resume` is false.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -155,6 +160,7 @@ class RunFolder:
             return
         if restart:
             return
+        self._check_versions()
         self._check_same(recipe, has_prepared)
         if steps and not resume:
             raise UserError(
@@ -184,6 +190,21 @@ class RunFolder:
         if number is None:
             number = shapes_for_updates(training.steps)
         return replace(recipe, training=replace(training, max_shapes=number))
+
+    def _check_versions(self):
+        recorded = self.recipe().resolved
+        if not recorded:
+            return
+        check_preset_version(recorded.get("preset_version"), self.recipe_file)
+        version = recorded.get("batch_shapes_version")
+        if version != BATCH_SHAPES_VERSION:
+            raise UserError(
+                f"{self.recipe_file}: `resolved.batch_shapes_version` must be "
+                f"{BATCH_SHAPES_VERSION}, with which this keras_deepnmt "
+                f"chooses the batches. Received: {version}. Continue the run "
+                "with the keras_deepnmt that started it, or begin again with "
+                "`--restart`."
+            )
 
     def _check_same(self, recipe, has_prepared):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
@@ -344,6 +365,40 @@ class RunFolder:
                 )
                 for row in rows
             ]
+
+    def describe_speed(self, until: int | None = None) -> dict[str, Any]:
+        """Sums the times and tokens of the log over all starts of the run.
+
+        Args:
+            until: number of the last update that counts. Defaults to all.
+
+        Returns:
+            Seconds, target tokens, their number per second without compiling,
+            and the seconds of compiling.
+        """
+        logs = [
+            row
+            for _, row in self.history()
+            if until is None or row.get("step", 0) <= until
+        ]
+        tokens = sum(row.get("tokens", 0.0) for row in logs)
+        busy = sum(
+            row["tokens"] / row["tokens_per_second"]
+            for row in logs
+            if row.get("tokens_per_second")
+        )
+        seconds, compiling = (
+            sum(row.get(name, 0.0) for row in logs)
+            for name in ("seconds", "compile_seconds")
+        )
+        return {
+            "seconds": round(seconds, 1),
+            "target_tokens": int(tokens),
+            "target_tokens_per_second": round(tokens / busy, 1)
+            if busy
+            else None,
+            "compile_seconds": round(compiling, 1),
+        }
 
     def truncate_log(self, step: int) -> None:
         """Removes the log rows of updates after `step`, to be made again.

@@ -21,7 +21,7 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
-from keras_deepnmt.translator.trained_run import is_preset_folder, read_run
+from keras_deepnmt.translator.loading import is_preset_folder, read_run
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
@@ -107,7 +107,7 @@ def resolve(
 ) -> dict[str, Any]:
     """Returns the hashes and versions that `recipe.yaml` records.
 
-    `batch` is what `batch_size.search.find_batch` returned. On a resume
+    `batch` is what `batch_size.find_batch` returned. On a resume
     `recorded` is what was recorded at the start; it is checked and returned.
 
     Raises:

@@ -16,30 +16,29 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import fine_tuned_model, load_recipe
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.batch_size.search import find_batch, with_parts
+from keras_deepnmt.runs.batch_size import find_batch, with_parts
 from keras_deepnmt.runs.build import (
     build_model,
     compile_model,
     describe_long_pairs,
     plan_batches,
 )
-from keras_deepnmt.runs.compilation_cache import (
-    describe_unused_cache,
-    open_user_cache,
-    user_cache_asked_for,
-)
+from keras_deepnmt.runs.fine_tuning import fine_tune
 from keras_deepnmt.runs.finish import finish
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import (
     check_objective,
     compile_options,
     describe_sampling,
 )
-from keras_deepnmt.runs.preset_folder.fine_tuning import fine_tune
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, resolve, take_prepared_data
-from keras_deepnmt.runs.training_loop import TrainingLoop
-from keras_deepnmt.training.progress import describe_search_compilation
 from keras_deepnmt.training.strategies import Workers, make_strategy
+from keras_deepnmt.xla.cache import (
+    describe_unused_cache,
+    open_user_cache,
+    user_cache_asked_for,
+)
 from keras_deepnmt.zoo.registry import get_preset
 
 _logger = logging.getLogger(__name__)
@@ -171,7 +170,7 @@ def _train(recipe, run, data_dir, prepared_dir, resume, restart, quiet):
             run,
             data,
             loop.step,
-            lambda shape: _print(quiet, describe_search_compilation(shape)),
+            lambda text: _print(quiet, text),
         )
         _print(quiet, _describe_result(run, summary))
         workers.barrier()

@@ -3,9 +3,6 @@
 from keras_deepnmt.serving.clients import RestClient as RestClient
 from keras_deepnmt.serving.clients import SavedModelClient as SavedModelClient
 from keras_deepnmt.serving.exporting import export as export
-from keras_deepnmt.serving.parity import (
-    compare_translations as compare_translations,
-)
 from keras_deepnmt.serving.verification import (
     translate_in_fresh_process as translate_in_fresh_process,
 )

@@ -21,8 +21,8 @@ from keras_deepnmt.serving.golden import (
     write_golden,
 )
 from keras_deepnmt.serving.verification import numbered_versions, verify
-from keras_deepnmt.translator.invalid_numbers import no_probabilities
-from keras_deepnmt.translator.rows import refuse_one_sentence
+from keras_deepnmt.translator.requests import refuse_one_sentence
+from keras_deepnmt.translator.results import no_probabilities
 from keras_deepnmt.version import __version__
 
 if TYPE_CHECKING:

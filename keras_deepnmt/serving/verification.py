@@ -11,7 +11,7 @@ from pathlib import Path
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE, read_golden
-from keras_deepnmt.translator.rows import as_sentences
+from keras_deepnmt.translator.requests import as_sentences
 
 SCRIPT = Path(__file__).with_name("standalone.py")
 _MAX_CHARACTERS = 80

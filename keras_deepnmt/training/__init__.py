@@ -18,9 +18,6 @@ from keras_deepnmt.training.divergence import (
     DivergenceDetector as DivergenceDetector,
 )
 from keras_deepnmt.training.divergence import lower_rate as lower_rate
-from keras_deepnmt.training.freed_memory import (
-    keep_freed_memory as keep_freed_memory,
-)
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW
 from keras_deepnmt.training.optimizers import Muon as Muon
@@ -54,4 +51,7 @@ from keras_deepnmt.training.weight_average import (
 )
 from keras_deepnmt.training.weight_average import (
     averaged_weights as averaged_weights,
+)
+from keras_deepnmt.xla.memory import (
+    keep_freed_memory as keep_freed_memory,
 )

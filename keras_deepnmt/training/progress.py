@@ -4,6 +4,7 @@ import functools
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO
 
 import keras
@@ -16,17 +17,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from keras_deepnmt.files import read_json, write_json
 from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.xla.events import listen
 
-
-def describe_search_compilation(shape: tuple[int, int]) -> str:
-    """Says that the search is compiled for `(rows, source length)`.
-
-    Example:
-    >>> describe_search_compilation((32, 24))
-    'compiling the search for 32 x 24 tokens'
-    """
-    return f"compiling the search for {shape[0]} x {shape[1]} tokens"
+# More than any number of checkpoints that a run keeps.
+_MOST_STEPS = 100
 
 
 class ThroughputProgress(keras.callbacks.Callback):
@@ -93,36 +89,20 @@ class ThroughputProgress(keras.callbacks.Callback):
         self._count_compilations = functools.partial(
             getattr, model, "num_compilations", None
         )
-        if not getattr(model, "step_jit_compile", False):
-            return
         strategy = getattr(model, "distribute_strategy", None)
-        replicas = strategy.num_replicas_in_sync if strategy else 1
-        for purpose, shapes, expected in (
-            ("training", model.training_shapes, self.expected_compilations),
-            (
-                "validation",
-                model.evaluation_shapes,
-                self.expected_validation_compilations,
-            ),
-        ):
-            # It is called inside of a step, where Keras on JAX must not hand
-            # out `self.model`: that would take the state from the step.
-            shapes.listener = functools.partial(
-                self._say_compiling, purpose, shapes, expected, replicas
-            )
+        self._replicas = strategy.num_replicas_in_sync if strategy else 1
+        # A step calls it, where Keras on JAX must not hand out `self.model`.
+        listen(model, self._say_compiling, name="progress")
 
-    def say_compiling_search(self, shape: tuple[int, int]):
-        """Says that the search is compiled for `(rows, source length)`."""
-        self._say(describe_search_compilation(shape))
-
-    def _say_compiling(self, purpose, shapes, expected, replicas, shape):
-        if shape in shapes.compiled_ahead:
-            return
-        rows, source_length, target_length = shape
-        of_all = f" of {expected}" if expected else ""
+    def _say_compiling(self, compilation):
+        expected = {
+            "training": self.expected_compilations,
+            "validation": self.expected_validation_compilations,
+        }
         self._say(
-            f"compiling {purpose} shape {len(shapes)}{of_all}: "
-            f"{rows * replicas} x {source_length} -> {target_length} tokens"
+            compilation.describe(
+                expected.get(compilation.purpose), self._replicas
+            )
         )
 
     def on_train_begin(self, logs=None):
@@ -281,3 +261,43 @@ class ThroughputProgress(keras.callbacks.Callback):
             self._bar.console.print(line, highlight=False, markup=False)
         else:
             print(line, file=self.stream, flush=True)
+
+
+class EpochCounts:
+    """Keeps what was counted in an epoch before each checkpoint, in a file.
+
+    A run that continues from a checkpoint within an epoch adds it to what it
+    counts itself, so that the log has the seconds, the tokens and the mean loss
+    of the whole epoch.
+
+    Args:
+        file: a JSON file. It maps the update number of a checkpoint to
+            `ThroughputProgress.epoch_counts` at that update.
+    """
+
+    def __init__(self, file: Path):
+        self._file = file
+        self._by_step = read_json(file) if file.is_file() else {}
+
+    def save(self, step: int, counts: Mapping[str, float]) -> None:
+        """Writes what was counted; call it before saving a checkpoint.
+
+        Args:
+            step: number of updates made.
+            counts: `ThroughputProgress.epoch_counts`.
+        """
+        self._by_step[str(step)] = dict(counts)
+        for old in sorted(self._by_step, key=int)[:-_MOST_STEPS]:
+            del self._by_step[old]
+        write_json(self._file, self._by_step)
+
+    def of(self, step: int) -> Mapping[str, float]:
+        """Returns what was counted before a checkpoint.
+
+        Args:
+            step: update number of the checkpoint.
+
+        Returns:
+            What `save` was given; an empty dict if that is not known.
+        """
+        return self._by_step.get(str(step), {})

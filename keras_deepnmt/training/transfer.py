@@ -1,6 +1,5 @@
 """Starting from another model: copying its weights, freezing some of them."""
 
-import difflib
 import fnmatch
 import math
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ import keras
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.layers.multi_layer_attention import NEAREST_ATTENTION
+from keras_deepnmt.suggestions import nearest_name
 
 
 def weight_path(model: keras.Model, weight: keras.Variable) -> str:
@@ -50,15 +50,37 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
     """
     if model.compiled:
         raise ValueError("`model` must not be compiled yet. Freeze it first.")
+    frozen = _matching_weights(model, patterns)
+    for weight in frozen.values():
+        weight.trainable = False
+    return list(frozen)
+
+
+def trained_weights(
+    model: keras.Model, patterns: Sequence[str]
+) -> list[keras.Variable]:
+    """Returns the weights that train if `patterns` are frozen.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> len(trained_weights(model, ["encoder*", "*/bias"]))
+    18
+    """
+    frozen = {id(w) for w in _matching_weights(model, patterns).values()}
+    return [w for w in model.trainable_variables if id(w) not in frozen]
+
+
+def _matching_weights(model, patterns):
+    """Returns the trainable weights that match, by path, in their order."""
     weights = {weight_path(model, w): w for w in model.trainable_variables}
     frozen = {}
     for pattern in patterns:
         matches = fnmatch.filter(weights, pattern)
         if not matches:
-            near = difflib.get_close_matches(pattern, weights, 1, cutoff=0.0)
+            near = nearest_name(pattern, weights, cutoff=0.0)
             raise UserError(
                 f"`freeze`: no weight matches {pattern!r}. The nearest is "
-                f'"{near[0]}"; a "*" stands for any text.'
+                f'"{near}"; a "*" stands for any text.'
             )
         frozen |= dict.fromkeys(matches)
     if len(frozen) == len(weights):
@@ -66,9 +88,7 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> list[str]:
             "`freeze` must leave some weights to train. Received: "
             f"{list(patterns)}, which match all {len(weights)}."
         )
-    for path in frozen:
-        weights[path].trainable = False
-    return [path for path in weights if path in frozen]
+    return {path: w for path, w in weights.items() if path in frozen}
 
 
 @dataclass(frozen=True)

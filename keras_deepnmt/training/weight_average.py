@@ -77,21 +77,30 @@ class WeightAverage:
         return {**config, "average_momentum": self.average_momentum}
 
 
-def take_averages(model: keras.Model) -> list[np.ndarray]:
-    """Replaces a model's weights by their averages; returns the raw values.
+def load_averages(
+    file: Path,
+    optimizer: keras.optimizers.Optimizer,
+    weights: Sequence[keras.Variable],
+) -> None:
+    """Replaces weights by their averages in a checkpoint's file.
 
-    Without averages, or before the first update, the weights do not change and
-    the returned list is empty.
+    Before the first update the averages have no values, and the weights do not
+    change.
 
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> model.compile(keras_deepnmt.training.Adam(average_momentum=0.99))
-    >>> take_averages(model)
-    []
+    Args:
+        file: a `.weights.h5` file with the state of an optimizer.
+        optimizer: an optimizer of the same options, not built.
+        weights: the weights that it trained.
     """
-    raw = _raw_values(model)
-    _assign(model, _averages(model))
-    return raw
+    optimizer.build(weights)
+    with h5py.File(file) as saved:
+        state = saved["optimizer"]
+        # In mixed_float16 an optimizer that scales the loss is around it.
+        state = state.get("inner_optimizer", state)
+        optimizer.load_own_variables(state["vars"])
+    if ops.convert_to_numpy(optimizer.iterations):
+        for weight, average in zip(weights, optimizer.averages, strict=True):
+            weight.assign(average)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Translates and scores text in batches of few shapes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,26 +12,30 @@ from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
     SearchOptions,
 )
-from keras_deepnmt.errors import refused_values
+from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.masks import END_ID
+from keras_deepnmt.models.ensemble import Ensemble
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
-from keras_deepnmt.translator.batch_limits import (
+from keras_deepnmt.translator.batches import (
     BatchLimitAttributes,
     BatchLimits,
     as_integer,
 )
-from keras_deepnmt.translator.given_rows import given_rows
-from keras_deepnmt.translator.results import Hypothesis, TargetScore
-from keras_deepnmt.translator.rows import (
+from keras_deepnmt.translator.loading import (
+    Run,
+    read_run,
+    with_run_options,
+)
+from keras_deepnmt.translator.requests import (
     as_pairs,
     as_sentences,
+    given_rows,
     label_rows,
     print_truncated,
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.trained_run import read_run, with_run_options
-from keras_deepnmt.translator.vocabularies import check_vocabularies
+from keras_deepnmt.translator.results import Hypothesis, TargetScore
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.shortlists import Shortlists
@@ -109,7 +113,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_truncated: Callable[[list[int]], None] | None = None,
         **search_options: Any,
     ):
-        check_vocabularies(
+        _check_vocabularies(
             model, source_tokenizer, target_tokenizer, shortlists
         )
         self.model = model
@@ -133,11 +137,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         )
 
     @classmethod
-    def load(cls, run_dir: str | Path, **options) -> "Translator":
+    def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
         """Loads what `deepnmt train` or `deepnmt export --format preset` wrote.
 
         Args:
-            run_dir: the run folder or the preset folder.
+            run_dir: the run folder or the preset folder, or what `read_run`
+                returned.
             **options: arguments of the constructor. What is `None` or left out
                 is the run's; `options` replaces all its search options.
 
@@ -152,7 +157,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         >>> Translator.load("runs/demo", num_beams=5).num_beams
         5
         """
-        run = read_run(run_dir)
+        run = run_dir if isinstance(run_dir, Run) else read_run(run_dir)
         with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)
         return cls(
@@ -162,42 +167,47 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             **with_run_options(options, run.decoding),
         )
 
-    def uncompiled(self) -> "Translator":
-        """Returns a translator with the same model and options, not compiled.
+    def replaced(self, **changes: Any) -> "Translator":
+        """Returns a translator with other arguments of the constructor.
 
-        Its first translation comes sooner, the later ones are slower.
+        All that is not replaced is as it is in this translator now. If its
+        `batch_tokens` follow from its batch size, so do those of the new one.
+
+        Args:
+            **changes: arguments of the constructor, search options included,
+                and their new values.
+
+        Returns:
+            The new translator; this one does not change.
+
+        Raises:
+            TypeError: if there is no such argument.
+            ValueError: if a value is not allowed, as for the constructor.
 
         Example:
-        >>> translator.uncompiled().translate(["a little dog"])
+        >>> plain = translator.replaced(compiled=False, num_beams=2)
+        >>> plain.translate(["a little dog"])
         ['ein kleiner Hund']
         """
-        return Translator(
-            self.model,
-            self.source_tokenizer,
-            self.target_tokenizer,
-            options=self.options,
-            batch_size=self.batch_size,
-            batch_tokens=self.batch_tokens,
-            max_source_length=self.max_source_length,
-            compiled=False,
-            shortlists=self.shortlists,
-            on_truncated=self.on_truncated,
-        )
+        arguments = {
+            "model": self.model,
+            "source_tokenizer": self.source_tokenizer,
+            "target_tokenizer": self.target_tokenizer,
+            "options": self.options,
+            "batch_size": self.batch_size,
+            "batch_tokens": self.batch_limits.given_batch_tokens,
+            "max_source_length": self.max_source_length,
+            "compiled": self.compiled,
+            "shortlists": self.shortlists,
+            "on_truncated": self.on_truncated,
+        }
+        translator = Translator(**{**arguments, **changes})
+        translator.compilation_padding = self.compilation_padding
+        return translator
 
     @property
     def num_compilations(self) -> int:
         return self._decoder.num_compilations
-
-    def report_compilations(
-        self, report: Callable[[tuple[int, int]], None]
-    ) -> None:
-        """Has each compilation reported, which takes seconds to minutes.
-
-        Args:
-            report: called before each compilation with the shape of the source
-                ids, `(rows, length)`.
-        """
-        self._decoder.report_compilations(report)
 
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
@@ -431,3 +441,89 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         elif truncated:
             print_truncated(truncated, texts, self.max_source_length)
         return rows, truncated
+
+
+def join_translators(
+    translators: Sequence[Translator],
+    weights: Sequence[float] | None = None,
+    mean: str = "arithmetic",
+) -> Translator:
+    """Makes a translator with the mean of several models' probabilities.
+
+    See `models.Ensemble`. Everything else, such as the search options, is that
+    of the first translator.
+
+    Args:
+        translators: Translators with the same tokenizers.
+        weights: Positive numbers, one for each model, of which only the ratios
+            count. Defaults to equal ones.
+        mean: `"arithmetic"` or `"geometric"`.
+
+    Returns:
+        The translator.
+
+    Raises:
+        UserError: if a tokenizer differs from that of the first translator, or
+            the number of weights is wrong or one is not positive.
+        ValueError: if there is no translator, or `mean` is another one.
+
+    Example:
+    >>> runs = ["runs/demo", "runs/demo"]
+    >>> joined = join_translators([Translator.load(run) for run in runs])
+    >>> len(joined.model.models)
+    2
+    """
+    if not translators:
+        raise ValueError("`translators` must have at least one translator.")
+    first = translators[0]
+    for number, other in enumerate(translators, start=1):
+        for side in ("source", "target"):
+            tokenizers = [
+                getattr(t, f"{side}_tokenizer").sha256 for t in (first, other)
+            ]
+            if len(set(tokenizers)) > 1:
+                raise UserError(
+                    "Models that translate together must have the same "
+                    f"tokenizers. The {side} tokenizer of model {number} is "
+                    "not that of model 1. Train both on the same prepared data."
+                )
+    if weights is not None and (
+        len(weights) != len(translators) or min(weights) <= 0
+    ):
+        raise UserError(
+            f"The weights of an ensemble must be {len(translators)} positive "
+            f"numbers, one for each model. Received: {list(weights)}"
+        )
+    return first.replaced(
+        model=Ensemble([t.model for t in translators], weights, mean),
+        max_source_length=min(t.max_source_length for t in translators),
+    )
+
+
+def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):
+    """Refuses what does not have the vocabularies of the model.
+
+    Raises:
+        ValueError: if the size of a tokenizer differs.
+        UserError: if one of the shortlists does.
+    """
+    if shortlists is not None:
+        found = (len(shortlists.by_source), shortlists.target_vocabulary_size)
+        sizes = (model.source_vocabulary_size, model.target_vocabulary_size)
+        if found != sizes:
+            raise UserError(
+                "Shortlists must have the vocabularies of the model. Received: "
+                f"shortlists of {found[0]} source and {found[1]} target tokens "
+                f"for a model of {sizes[0]} and {sizes[1]}. Prepare them with "
+                "the model's tokenizers."
+            )
+    for side, tokenizer, size in (
+        ("source", source_tokenizer, model.source_vocabulary_size),
+        ("target", target_tokenizer, model.target_vocabulary_size),
+    ):
+        if tokenizer.vocabulary_size != size:
+            raise ValueError(
+                f"`{side}_tokenizer` must have the vocabulary of `model`. "
+                f"Received: {tokenizer.vocabulary_size} pieces for a model "
+                f"of {size}"
+            )

@@ -8,10 +8,10 @@ from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
 from keras_deepnmt.models.transformer import Transformer
 from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import EARLIER, SIZES
+from keras_deepnmt.zoo.transformer import SIZES
 
 PAPER = "Song et al. (2018)"
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
+_register = register_variant(Transformer, SIZES, PAPER)
 
 
 @register_variant(

@@ -19,12 +19,8 @@ BIG_SIZES = {
     "big": changed(big, **_SEPARATE),
 }
 SIZES = {"tiny": tiny, "base": BIG_SIZES["base"]}
-# In version 1 target embeddings and output shared a matrix.
-EARLIER = {size: {"tie_output_embedding": True} for size in BIG_SIZES}
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
-_register_big = register_variant(
-    Transformer, {**SIZES, **BIG_SIZES}, PAPER, EARLIER
-)
+_register = register_variant(Transformer, SIZES, PAPER)
+_register_big = register_variant(Transformer, {**SIZES, **BIG_SIZES}, PAPER)
 
 
 @register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")

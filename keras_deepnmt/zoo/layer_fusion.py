@@ -16,13 +16,7 @@ from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 PAPER = "Liu et al. (2021)"
 # The dropout of the released command.
 BIG_SIZES = {"base": changed(base, dropout=0.3), "big": big}
-EARLIER = {
-    "base": {"share_embeddings": False, "dropout": 0.1},
-    "big": {"share_embeddings": False},
-}
-_register = register_variant(
-    Transformer, {"tiny": tiny, **BIG_SIZES}, PAPER, EARLIER
-)
+_register = register_variant(Transformer, {"tiny": tiny, **BIG_SIZES}, PAPER)
 
 
 @register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")

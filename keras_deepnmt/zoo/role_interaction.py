@@ -39,12 +39,9 @@ BIG_SIZES = {
 }
 SIZES = {"tiny": tiny, "small": small}
 ALL_SIZES = {**SIZES, **BIG_SIZES}
-# In version 1 the layer dropped the embeddings, and the model once more.
-EARLIER = {size: {"token_dropout": None} for size in ALL_SIZES}
-EARLIER["base"] = {**EARLIER["base"], "dropout": 0.1}
 PAPER = "Weissenborn et al. (2019)"
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
-_register_all = register_variant(Transformer, ALL_SIZES, PAPER, EARLIER)
+_register = register_variant(Transformer, SIZES, PAPER)
+_register_all = register_variant(Transformer, ALL_SIZES, PAPER)
 
 
 def both_sides(layer, arguments, **options):

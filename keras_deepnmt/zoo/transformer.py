@@ -79,13 +79,9 @@ def changed(size, **arguments):
 
 
 SIZES = {"tiny": tiny, "small": small, "base": base, "big": big}
-# In version 1 only the tiny presets shared a matrix.
-EARLIER = {
-    size: {"share_embeddings": False} for size in ("small", "base", "big")
-}
 
 
-@register_variant(Transformer, SIZES, "Vaswani et al. (2017)", EARLIER)
+@register_variant(Transformer, SIZES, "Vaswani et al. (2017)")
 def transformer(arguments):
     """The plain Transformer."""
     return {}

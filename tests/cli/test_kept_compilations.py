@@ -7,7 +7,7 @@ import sys
 import pytest
 from digit_run import deepnmt_process, environment
 
-from keras_deepnmt.runs.compilation_cache import USER_VARIABLE, cache_dir
+from keras_deepnmt.xla.cache import USER_VARIABLE, cache_dir
 
 pytestmark = pytest.mark.thorough
 

@@ -5,7 +5,7 @@ import pytest
 
 from keras_deepnmt import Translator, UserError
 from keras_deepnmt.data import Shortlists
-from keras_deepnmt.translator.candidate_tokens import CandidateTokens
+from keras_deepnmt.translator.batches import CandidateTokens
 
 SENTENCES = ["1 2 3", "", "4 5 6 7 8"]
 
@@ -55,7 +55,7 @@ def test_all_batches_of_a_call_have_one_number_of_tokens():
 def test_translations_consist_of_them(deepnmt, digits, tmp_path, monkeypatch):
     # The digits have fewer tokens than a shortlist of usual size.
     monkeypatch.setattr(
-        "keras_deepnmt.translator.candidate_tokens.padded_number",
+        "keras_deepnmt.translator.batches.padded_number",
         lambda number: number,
     )
     translator = Translator.load(digits / "run", compiled=False)

@@ -119,9 +119,7 @@ def test_options_of_a_search_reach_it(deepnmt, monkeypatch):
         raise UserError("seen")
 
     monkeypatch.setattr("keras_deepnmt.translator.Translator.load", see)
-    monkeypatch.setattr(
-        "keras_deepnmt.runs.scores.test_translations.evaluate", see
-    )
+    monkeypatch.setattr("keras_deepnmt.runs.test_translations.evaluate", see)
     options = ["--length-penalty", "1", "--length-offset", "0"]
     options += ["--min-length", "3"]
     for words in (["translate"], ["evaluate"], ["export", "served"]):
@@ -191,4 +189,4 @@ def test_a_pattern_that_matches_no_model_is_refused(deepnmt, more):
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert "'transfomer_tinny*'" in done.err
-    assert 'nearest is "transformer_tiny' in done.err
+    assert 'Did you mean "transformer_tiny' in done.err

@@ -12,7 +12,7 @@ import sys
 import pytest
 from digit_run import environment
 
-from keras_deepnmt.runs.training_loop import TrainingLoop
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.translator import Translator
 
 # Key and value of `--set`, and what the line says.
@@ -27,13 +27,13 @@ RECIPE_MISTAKES = [
     ("training.learning_rate.peak=.nan", "`training.learning_rate.peak`"),
     ("training.learning_rate.peak=.inf", "`training.learning_rate.peak`"),
     ("training.temperature.start=.nan", "`training.temperature.start`"),
-    ("training.r_drop=.inf", "`training.r_drop`"),
+    ("training.r_drop=.inf", "`training.objective.r_drop.alpha`"),
     ("training.loss=focal", "focal"),
     ("training.loss_options={gamma: 2}", "gamma"),
     ("training.objective={nosuch: {}}", "nosuch"),
     ("training.freeze=[nosuch*]", "nosuch*"),
     ("training.initialize_from=nowhere", "nowhere"),
-    ("training.distillation.run=nowhere", "nowhere"),
+    ("training.objective.distillation.teacher=nowhere", "nowhere"),
     ("model.overrides.hidden_dim=abc", "must be an integer"),
     ("model.overrides.hidden_dim=64.5", "must be an integer"),
     ("model.overrides.dropout=x", "must be a number"),
@@ -64,7 +64,7 @@ OPTION_MISTAKES = [
     ([*PREPARE, "25", "--seed", "-1"], "`--seed`"),
     ([*PREPARE, "99999999999999"], "`--vocabulary-size`"),
     ([*PREPARE, "25", "--weight", "nan"], "`--weight`"),
-    ([*PREPARE, "25", "--weight", "inf"], "weight=inf"),
+    ([*PREPARE, "25", "--weight", "inf"], "number above 0. Received: inf"),
     ([*PREPARE, "25", "--corpus", "nosuch"], "nosuch"),
     (["translate", "run", "--batch-size", "99999999999999"], "2,147,483,647"),
     (["translate", "run", "--num-beams", "99999999999999"], "2,147,483,647"),

@@ -19,16 +19,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
-from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
     ObjectiveTerm,
+    RDrop,
     ScheduledSampling,
 )
 from keras_deepnmt.training import (  # noqa: E402
     CheckpointStore,
     make_strategy,
 )
+from keras_deepnmt.xla.compiled import compile_for  # noqa: E402
 
 T = 5
 WITH_OPTIONS = "every slot"  # what is trained with every option
@@ -103,11 +104,13 @@ def train_with_options(entry, weights):
     teacher.set_weights([0.9 * weight for weight in weights])
     model.compile(
         keras.optimizers.SGD(0.1),
-        r_drop=3.0,
-        # From the second update on.
-        scheduled_sampling=ScheduledSampling(1.0, 1, 1),
-        distillation=Distillation(teacher, 0.5),
-        objective_terms=[Scaled()],
+        objective_terms=[
+            # From the second update on.
+            ScheduledSampling(1.0, 1, 1),
+            Distillation(teacher, 0.5),
+            RDrop(3.0),
+            Scaled(),
+        ],
     )
     inputs, labels = entry.example()
     history = model.fit(inputs, labels, batch_size=4, epochs=2, verbose=0)

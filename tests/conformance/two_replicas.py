@@ -22,15 +22,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
-from keras_deepnmt.decoding.compiled import compile_for  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
+    RDrop,
     ScheduledSampling,
 )
 from keras_deepnmt.models.training_step.training_state import (  # noqa: E402
     update_count,
 )
 from keras_deepnmt.training import CheckpointStore  # noqa: E402
+from keras_deepnmt.xla.compiled import compile_for  # noqa: E402
 
 # What is special on two replicas, for one entry each; sums are for all.
 OPTIONS = [
@@ -40,16 +41,16 @@ OPTIONS = [
 ]
 
 
-def objective(number, entry, teacher_weights):
+def terms(number, entry, teacher_weights):
     """What is lowered, for one entry each; the teacher is the strategy's."""
     if number == 0:
         # From the second of two updates on, whatever is drawn.
-        return {"r_drop": 3.0, "scheduled_sampling": ScheduledSampling(1, 1, 1)}
+        return [RDrop(3.0), ScheduledSampling(1, 1, 1)]
     if number == 2:
         teacher = entry.make()
         teacher.set_weights(teacher_weights)
-        return {"distillation": Distillation(teacher, 0.5)}
-    return {}
+        return [Distillation(teacher, 0.5)]
+    return []
 
 
 def updated_weights(entry, weights, strategy, number, **options):
@@ -59,7 +60,9 @@ def updated_weights(entry, weights, strategy, number, **options):
             keras.optimizers.SGD(
                 0.5, global_clipnorm=0.05 if number == 3 else None
             ),
-            **objective(number, entry, [0.9 * weight for weight in weights]),
+            objective_terms=terms(
+                number, entry, [0.9 * weight for weight in weights]
+            ),
             **{"jit_compile": False, **options},
         )
     model.set_weights(weights)

@@ -21,11 +21,11 @@ from keras_deepnmt.decoding import (
     compile_for,
     greedy_search,
     score_targets,
-    scoring,
     search,
 )
-from keras_deepnmt.decoding.replicas import num_replicas
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla import tuned
+from keras_deepnmt.xla.replicas import num_replicas
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
@@ -107,7 +107,7 @@ def main():
             distance = max(distance, float(gap.max()))
         compilations.append(on_two.num_compilations)
     # Several parts, of which each replica has some rows.
-    scoring._POSITIONS = 8
+    tuned.SCORED_POSITIONS = 8
     arrays = (
         np.concatenate([SOURCES, SOURCES, SOURCES[:1]]),
         np.array([[2, 5, 6, 7, 8]] * 7, "int32"),

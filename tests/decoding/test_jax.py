@@ -9,7 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 FILES = (
-    "test_batches_at_once",
+    "../translator/test_batches_at_once",
     "test_beam_search",
     "test_candidate_tokens",
     "test_required_phrases",

@@ -1,13 +1,19 @@
 """What must be true of DenseAttention: it is Equation 9 or 10; with one state
 both are the same; equal states count as the root of their number; padding
 cannot be seen; step by step gives the same from keys and values computed once;
-a decoder of several layers computes them once too."""
+a decoder of several layers computes them once too, as the models of the paper
+do."""
 
 import keras
 import numpy as np
 import pytest
 
-from keras_deepnmt.layers import DenseAttention, MultiStepAttention
+from keras_deepnmt import create_model
+from keras_deepnmt.layers import (
+    DenseAttention,
+    DenseAttentionMemory,
+    MultiStepAttention,
+)
 
 B, T, S, D, U, K = 3, 5, 7, 11, 13, 3
 WIDTHS = (2, 2, D)
@@ -181,6 +187,37 @@ def test_decoder_layers_share_keys_and_values(tensors):
     np.testing.assert_allclose(found, expected, atol=1e-5)
     # A further layer has no weights for keys and values.
     assert another.count_params() == 2 * U * D + 2 * U + 2 * D
+
+
+@each_variant
+def test_a_model_of_the_paper_attends_by_this_layer(variant, monkeypatch):
+    calls = {MultiStepAttention: [], DenseAttentionMemory: []}
+    for part, recorded in calls.items():
+
+        def call(self, *inputs, call=part.call, recorded=recorded, **options):
+            outputs = call(self, *inputs, **options)
+            recorded.append((inputs, options, outputs))
+            return outputs
+
+        monkeypatch.setattr(part, "call", call)
+    model = create_model(f"dense_nmt_{variant}_tiny", 17, 19)
+    for recorded in calls.values():
+        recorded.clear()  # those of the functional graph
+    source_ids = np.array([[7, 5, 9, 3, 0], [4, 3, 0, 0, 0]], "int32")
+    target_ids = np.array([[2, 8, 6], [2, 5, 0]], "int32")
+    model.decode(target_ids, model.encode(source_ids))
+    ((memory_inputs, _, _),) = calls.pop(DenseAttentionMemory)
+    ((inputs, _, expected), *others) = calls.pop(MultiStepAttention)
+    assert len(others) == len(model.decoder_blocks) - 1
+    layer = DenseAttention(variant)
+    layer(*inputs[:2], *memory_inputs)
+    layer.memory.set_weights(model.attention_memory.get_weights())
+    block = model.decoder_blocks[0]
+    layer.attention.set_weights(block.attention.get_weights())
+    found = layer(
+        *inputs[:2], *memory_inputs, memory_padding_mask=source_ids != 0
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_refuses_what_cannot_be(tensors):

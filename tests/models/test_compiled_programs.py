@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import keras_deepnmt
-from keras_deepnmt.models.compilation.tensorflow_programs import (
+from keras_deepnmt.xla.tensorflow_programs import (
     CompiledProgram,
     _Naming,
 )

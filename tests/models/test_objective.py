@@ -13,6 +13,7 @@ from keras_deepnmt.models import (
     Distillation,
     Objective,
     ObjectiveTerm,
+    RDrop,
     ScheduledSampling,
     Seq2Seq,
     register_objective_term,
@@ -94,7 +95,7 @@ def reference(scores, alpha=0.0, teacher=None, weight=0.0):
 
 
 def test_r_drop_is_half_of_the_papers_objective():
-    loss, added = summed(Objective(r_drop=3.0), Canned(SECOND), 2.0, 5.0)
+    loss, added = summed(Objective((RDrop(3.0),)), Canned(SECOND), 2.0, 5.0)
     np.testing.assert_allclose(
         loss, reference([FIRST, SECOND], alpha=3.0), rtol=1e-5
     )
@@ -103,14 +104,14 @@ def test_r_drop_is_half_of_the_papers_objective():
 
 def test_r_drop_of_equal_forwards_is_the_plain_loss():
     plain, _ = summed(Objective(), Canned(), 0.0)
-    loss, _ = summed(Objective(r_drop=3.0), Canned(FIRST), 0.0, 0.0)
+    loss, _ = summed(Objective((RDrop(3.0),)), Canned(FIRST), 0.0, 0.0)
     np.testing.assert_allclose(loss, plain, rtol=1e-6)
     np.testing.assert_allclose(plain, reference([FIRST]), rtol=1e-5)
 
 
 def test_distillation_mixes_in_the_divergence_from_the_teacher():
     option = Distillation(Canned(TAUGHT), 0.3)
-    loss, added = summed(Objective(distillation=option), Canned(), 2.0)
+    loss, added = summed(Objective((option,)), Canned(), 2.0)
     expected = reference([FIRST], teacher=TAUGHT, weight=0.3)
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
     assert added == 2.0
@@ -118,14 +119,14 @@ def test_distillation_mixes_in_the_divergence_from_the_teacher():
 
 def test_a_teacher_that_agrees_costs_nothing():
     option = Distillation(Canned(FIRST), 1.0)
-    loss, _ = summed(Objective(distillation=option), Canned(), 0.0)
+    loss, _ = summed(Objective((option,)), Canned(), 0.0)
     np.testing.assert_allclose(loss, 0.0, atol=1e-5)
 
 
 def test_all_options_compose():
     model, teacher = Canned(SECOND, THIRD), Canned(TAUGHT)
     sampling = ScheduledSampling(1.0)
-    objective = Objective(3.0, sampling, Distillation(teacher, 0.3))
+    objective = Objective((RDrop(3.0), sampling, Distillation(teacher, 0.3)))
     loss, added = summed(objective, model, 2.0, 5.0)
     expected = reference([SECOND, THIRD], 3.0, TAUGHT, 0.3)
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
@@ -158,9 +159,7 @@ class EveryStep(ObjectiveTerm):
 
 def test_a_term_changes_each_step_that_it_overrides():
     model = Canned(SECOND, THIRD)
-    loss, added = summed(
-        Objective(objective_terms=(EveryStep(),)), model, 2.0, 5.0
-    )
+    loss, added = summed(Objective((EveryStep(),)), model, 2.0, 5.0)
     # Ids up to 6 become 7; the sum of two forwards and 10 is halved.
     assert loss == np.count_nonzero(LABELS) * (7.0 + 7.0 + 10.0) / 2.0
     assert added == 3.5
@@ -171,9 +170,7 @@ def test_a_term_changes_each_step_that_it_overrides():
 
 def test_a_term_that_overrides_nothing_changes_nothing():
     plain, _ = summed(Objective(), Canned(), 0.0)
-    loss, _ = summed(
-        Objective(objective_terms=(ObjectiveTerm(),)), Canned(), 0.0
-    )
+    loss, _ = summed(Objective((ObjectiveTerm(),)), Canned(), 0.0)
     assert loss == plain
 
 
@@ -191,7 +188,7 @@ def test_all_or_none_of_the_inputs_become_predictions(probability):
     # What no search feeds back would win everywhere.
     scores[..., [0, 2, 3]] += 100.0
     model = Canned(SECOND)
-    objective = Objective(scheduled_sampling=ScheduledSampling(probability))
+    objective = Objective((ScheduledSampling(probability),))
     objective.sum_losses(model, INPUTS, LABELS, scores, lambda tokens: 0.0)
     expected = predictions(FIRST) if probability else TARGETS
     np.testing.assert_array_equal(model.read[0], expected)
@@ -238,14 +235,12 @@ def test_a_divergence_is_its_sum():
 @pytest.mark.parametrize(
     "make, received",
     [
-        (lambda: Objective(r_drop=-1.0), "r_drop=-1.0"),
-        (lambda: Objective(distillation=Canned()), "`models.Distillation`"),
-        (lambda: Objective(scheduled_sampling=0.5), "scheduled_sampling=0.5"),
+        (lambda: RDrop(-1.0), "alpha=-1.0"),
         (lambda: ScheduledSampling(1.5), "probability=1.5"),
         (lambda: ScheduledSampling(0.5, 7, 5), "start_step=7, end_step=5"),
         (lambda: Distillation(Canned(), 2.0), "weight=2.0"),
         (
-            lambda: Objective(objective_terms=(0.5,)),
+            lambda: Objective((0.5,)),
             "`objective_terms` must .*0.5",
         ),
         (

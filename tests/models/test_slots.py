@@ -265,6 +265,24 @@ def test_fine_grained_attention_has_a_weight_for_each_block_state_and_channel():
     assert extra * 512 // 8 == 21_504
 
 
+def test_an_option_reduction_that_is_no_sum_of_losses_is_left_alone():
+    class Scale(keras.layers.Layer):
+        def __init__(self, reduction=4, **kwargs):
+            super().__init__(**kwargs)
+            self.reduction = reduction
+
+        def call(self, inputs, padding_mask=None):
+            return inputs / self.reduction
+
+        def get_config(self):
+            return {**super().get_config(), "reduction": self.reduction}
+
+    scope = keras.saving.custom_object_scope({"Scale": Scale})
+    with scope:
+        model = transformer(1, source_embedding_layer=Scale(reduction=8))
+    assert model.source_embedding_layer.reduction == 8
+
+
 def test_every_slot_is_used_once_for_each_block_or_side():
     model = transformer(**one_choice())
     assert isinstance(model.encoder_blocks[0].attention, HybridSelfAttention)

@@ -13,9 +13,11 @@ from test_training_step import ConstantLoss, dataset_of
 from keras_deepnmt.models import (
     Distillation,
     ObjectiveTerm,
+    RDrop,
     ScheduledSampling,
     register_objective_term,
 )
+from keras_deepnmt.models.training_step import objective_term
 from keras_deepnmt.models.training_step.training_state import seed_variables
 
 ENTRY = catalog.MODELS[1]
@@ -25,18 +27,20 @@ SAMPLING = ScheduledSampling(1.0)
 
 @pytest.fixture(scope="module")
 def teacher():
+    keras.utils.set_random_seed(2)  # not those of the student
     return ENTRY.make(dropout=0.3)
 
 
 @pytest.fixture(scope="module")
 def weights():
+    keras.utils.set_random_seed(1)
     return ENTRY.make().get_weights()
 
 
 def compiled(weights, optimizer="sgd", **options):
     model = ENTRY.make(dropout=0.0)
     model.set_weights(weights)
-    options = {"jit_compile": False} | options
+    options = {"run_eagerly": True} | options
     model.compile(keras.optimizers.get(optimizer), **options)
     return model
 
@@ -62,13 +66,26 @@ def assert_apart(ones, others):
     assert max(np.abs(one - other).max() for one, other in pairs) > 1e-4
 
 
+def test_an_update_is_the_same_compiled_and_operation_by_operation(
+    weights, teacher
+):
+    terms = [RDrop(5.0), SAMPLING, Distillation(teacher, 0.7)]
+    options = {"objective_terms": terms, "gradient_accumulation_steps": 2}
+    # All other updates of this file need no compilation.
+    found = updated(weights, run_eagerly=False, **options)
+    assert_close(updated(weights, **options), found)
+    assert_apart(found, weights)
+
+
 def test_options_that_can_change_nothing_do_not(weights, plain, teacher):
     # Without dropout the two forwards of R-Drop are equal.
     found = updated(
         weights,
-        r_drop=5.0,
-        scheduled_sampling=ScheduledSampling(0.0),
-        distillation=Distillation(teacher, 0.0),
+        objective_terms=[
+            RDrop(5.0),
+            ScheduledSampling(0.0),
+            Distillation(teacher, 0.0),
+        ],
     )
     assert_close(found, plain)
 
@@ -77,7 +94,7 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn(weights, plain):
     itself = ENTRY.make(dropout=0.3)
     itself.set_weights(weights)
     assert_close(
-        updated(weights, distillation=Distillation(itself, 1.0)), weights
+        updated(weights, objective_terms=[Distillation(itself, 1.0)]), weights
     )
     assert_apart(plain, weights)
 
@@ -85,11 +102,8 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn(weights, plain):
 def test_a_part_of_a_batch_makes_its_part_of_the_update(
     weights, plain, teacher
 ):
-    options = {
-        "r_drop": 5.0,
-        "scheduled_sampling": SAMPLING,
-        "distillation": Distillation(teacher, 0.7),
-    }
+    terms = [RDrop(5.0), SAMPLING, Distillation(teacher, 0.7)]
+    options = {"objective_terms": terms}
     whole = updated(weights, **options)
     parts = updated(weights, gradient_accumulation_steps=2, **options)
     assert_close(whole, parts)
@@ -100,9 +114,8 @@ def test_the_losses_of_layers_count_once():
     model = ENTRY.make(layer_diversity=ConstantLoss())
     model.compile(
         keras.optimizers.SGD(0.25),
-        jit_compile=False,
-        r_drop=1.0,
-        scheduled_sampling=SAMPLING,
+        run_eagerly=True,
+        objective_terms=[RDrop(1.0), SAMPLING],
     )
     layers = [model.encoder_diversity, model.decoder_diversity]
     before = [float(layer.value) for layer in layers]
@@ -114,7 +127,7 @@ def test_the_losses_of_layers_count_once():
 def test_the_teacher_stays_out_of_the_student(weights, teacher, tmp_path):
     before = teacher.get_weights()
     seeds = [np.array(seed) for seed in seed_variables(teacher)]
-    model = compiled(weights, distillation=Distillation(teacher, 0.5))
+    model = compiled(weights, objective_terms=[Distillation(teacher, 0.5)])
     alone = compiled(weights)
     model.fit(dataset_of(BATCH), verbose=0)
     assert len(model.variables) == len(alone.variables)
@@ -125,14 +138,14 @@ def test_the_teacher_stays_out_of_the_student(weights, teacher, tmp_path):
         np.testing.assert_array_equal(old, new)
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
-    assert again.objective.distillation is None
+    assert again.objective.terms == ()
     assert_close(again.get_weights(), model.get_weights())
 
 
 def test_a_teacher_of_other_vocabularies_is_refused(weights):
     other = catalog.MODELS[0].make()
     with pytest.raises(ValueError, match="source_vocabulary_size=13 of the"):
-        compiled(weights, distillation=Distillation(other))
+        compiled(weights, objective_terms=[Distillation(other)])
 
 
 def test_the_share_follows_the_optimizer(weights):
@@ -140,11 +153,11 @@ def test_the_share_follows_the_optimizer(weights):
     model = compiled(
         weights,
         keras.optimizers.SGD(0.0),
-        scheduled_sampling=ScheduledSampling(1.0, start_step=2, end_step=2),
+        objective_terms=[ScheduledSampling(1.0, start_step=2, end_step=2)],
     )
     history = model.fit(dataset_of(BATCH), epochs=4, verbose=0).history["loss"]
     always = compiled(
-        weights, keras.optimizers.SGD(0.0), scheduled_sampling=SAMPLING
+        weights, keras.optimizers.SGD(0.0), objective_terms=[SAMPLING]
     )
     never = compiled(weights, keras.optimizers.SGD(0.0))
     before, after = (
@@ -157,20 +170,34 @@ def test_the_share_follows_the_optimizer(weights):
 
 def test_options_are_saved_with_the_model(weights, tmp_path):
     model = compiled(
-        weights,
-        r_drop=2.0,
-        scheduled_sampling=ScheduledSampling(0.5, 3, 7),
+        weights, objective_terms=[RDrop(2.0), ScheduledSampling(0.5, 3, 7)]
     )
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
     assert again.get_compile_config() == model.get_compile_config()
-    assert again.objective.r_drop == 2.0
-    assert again.objective.scheduled_sampling.end_step == 7
+    dropping, sampling = again.objective.terms
+    assert dropping.alpha == 2.0
+    assert sampling.end_step == 7
     # A model that does not draw needs no generator.
     assert seed_variables(compiled(weights)) == []
     assert len(seed_variables(again)) == 1
-    again.compile("sgd", scheduled_sampling=SAMPLING)
+    again.compile("sgd", objective_terms=[SAMPLING])
     assert len(seed_variables(again)) == 1
+
+
+def test_a_model_that_was_saved_with_earlier_arguments_is_compiled(weights):
+    model = compiled(weights)
+    sampling = keras.saving.serialize_keras_object(ScheduledSampling(0.5, 3, 7))
+    config = model.get_compile_config()
+    model.compile_from_config(
+        config | {"r_drop": 2.0, "scheduled_sampling": sampling}
+    )
+    sampling, dropping = model.objective.terms
+    assert (sampling.end_step, dropping.alpha) == (7, 2.0)
+    model.compile_from_config(
+        config | {"r_drop": 0.0, "scheduled_sampling": None}
+    )
+    assert model.objective.is_plain
 
 
 class Scaled(ObjectiveTerm):
@@ -181,7 +208,8 @@ class Scaled(ObjectiveTerm):
         return self.factor * losses
 
 
-def test_another_term_trains_and_is_saved(weights, plain, tmp_path):
+def test_another_term_trains_and_is_saved(weights, tmp_path, monkeypatch):
+    monkeypatch.setattr(objective_term, "_TERMS", dict(objective_term._TERMS))
     register_objective_term("scaled_in_test", Scaled)
     # Half the loss at twice the rate is the same update.
     model = compiled(
@@ -193,7 +221,7 @@ def test_another_term_trains_and_is_saved(weights, plain, tmp_path):
     assert_close(model.get_weights(), half.get_weights())
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
-    (term,) = again.objective.objective_terms
+    (term,) = again.objective.terms
     assert isinstance(term, Scaled)
     assert term.factor == 0.5
     assert again.get_compile_config() == model.get_compile_config()

@@ -30,7 +30,7 @@ training:
   optimizer: {beta_2: 0.99, global_clipnorm: 1.0}
   learning_rate: {peak: 0.003, warmup_steps: 40}
   label_smoothing: 0.2
-  scheduled_sampling: {probability: 0.5}
+  objective: {r_drop: {alpha: 5}, scheduled_sampling: {probability: 0.5}}
 """
 
 
@@ -55,7 +55,7 @@ model:
 data:
   train: [{source: c.en, target: c.de}]
   valid: {source: v.en, target: v.de}
-training: {steps: 7, scheduled_sampling: null}
+training: {steps: 7, objective: {scheduled_sampling: null}}
 """)
     recipe = load_recipe(file)
     assert (recipe.name, recipe.seed) == ("mine", 5)
@@ -70,8 +70,21 @@ training: {steps: 7, scheduled_sampling: null}
     assert recipe.data.vocabulary_size == 700
     assert recipe.training.steps == 7
     assert recipe.training.learning_rate.peak == 0.003
-    assert recipe.training.scheduled_sampling is None
+    assert list(recipe.training.objective) == ["r_drop"]
     assert load_recipe(file, {"training.steps": 3}).training.steps == 3
+
+
+def test_the_options_of_a_term_are_merged(extended):
+    file = extended("""\
+training:
+  steps: 7
+  objective: {scheduled_sampling: {end_step: 9}, mine: {weight: 2}}
+""")
+    objective = load_recipe(file).training.objective
+    assert list(objective) == ["r_drop", "scheduled_sampling", "mine"]
+    assert objective["scheduled_sampling"].probability == 0.5
+    assert objective["scheduled_sampling"].end_step == 9
+    assert objective["mine"] == {"weight": 2}
 
 
 def test_options_of_another_choice_are_not_taken_over(extended):
@@ -107,12 +120,14 @@ def test_recipes_extend_each_other_in_a_row(extended, tmp_path):
 def test_a_mistake_is_told_where_it_stands(extended, tmp_path):
     base = tmp_path / "base" / "plain.yaml"
     base.write_text(BASE.replace("beta_2: 0.99", "beta_2: 2"))
-    file = extended("training: {stepz: 3, r_drop: -1}\n")
+    file = extended("training: {stepz: 3, objective: {r_drop: {alpha: -1}}}\n")
     with pytest.raises(UserError) as info:
         load_recipe(file)
     first, second, third = str(info.value).splitlines()
     assert first.startswith(f"{file}, line 2: `training.stepz` is unknown")
-    assert second.startswith(f"{file}, line 2: `training.r_drop`")
+    assert second.startswith(
+        f"{file}, line 2: `training.objective.r_drop.alpha`"
+    )
     assert third.startswith(f"{base}, line 11: `training.optimizer.beta_2`")
 
 
@@ -125,7 +140,7 @@ def test_a_mistake_is_told_where_it_stands(extended, tmp_path):
         ),
         ("base/../mine.yaml", "must not extend itself"),
         ("base/plane.yaml", "plane.yaml. is neither a file nor a bundled"),
-        ("transformer_tiny.demo_de", "did you mean .transformer_tiny.demo_de_"),
+        ("transformer_tiny.demo_de", "Did you mean .transformer_tiny.demo_de_"),
         ("[a, b]", "`extends` must be"),
     ],
 )

@@ -3,6 +3,7 @@
 * `docs/recipe_keys.md`, `docs/recipes.md`, the JSON Schema of recipes, the
   table of plain presets and the tables of papers, slots and layers are up to
   date
+* the figures of the guides are those of the notebooks
 * `docs/cli.md` lists every option of every command
 * a YAML block is a recipe, or a part of one, that loads
 * a console example (`pycon`) of a run runs and gives values of the shown type
@@ -26,6 +27,7 @@ from keras_deepnmt.commands import VERBS
 from keras_deepnmt.data import CorpusOptions, train_tokenizer
 from keras_deepnmt.recipes import load_recipe
 from keras_deepnmt.recipes.loading import flatten_recipe
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 DOCS = REPOSITORY / "docs"
 
@@ -60,6 +62,24 @@ def test_generated_pages_and_files_are_those_of_the_code(name):
         assert file.read_text(encoding="utf-8") == content, (
             f"{file.name}: run python docs/{name}"
         )
+
+
+def test_figures_are_those_of_the_notebooks():
+    script = runpy.run_path(str(DOCS / "write_figures.py"))
+    for file, content in script["files"]().items():
+        assert file.read_bytes() == content, (
+            f"{file.name}: run python docs/write_figures.py"
+        )
+
+
+def test_every_figure_is_on_a_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    notebooks = [
+        path.read_text(encoding="utf-8")
+        for path in (REPOSITORY / "notebooks").glob("*.ipynb")
+    ]
+    for file in (DOCS / "images").glob("*"):
+        assert f"images/{file.name}" in pages + "".join(notebooks), file.name
 
 
 def test_every_recipe_key_is_on_the_page_of_keys():
@@ -137,6 +157,7 @@ def folder_with_a_run(tmp_path_factory):
     create_model("transformer_tiny", size, size, **sizes).save_weights(weights)
     description = {
         "preset": "transformer_tiny",
+        "preset_version": PRESET_VERSION,
         "overrides": sizes,
         "source_vocabulary_size": size,
         "target_vocabulary_size": size,

@@ -10,23 +10,25 @@ from package_tree import imports, package_of, refuse, relative, source_files
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
-    {"figures"},
+    {"analysis"},
     {"runs", "reranking"},
-    {"recipes", "training", "evaluation", "serving", "analysis"},
+    {"recipes", "training", "evaluation", "serving"},
     {"translator"},
     {"decoding", "data"},
     {"zoo"},
     {"models"},
-    {"layers", "losses"},
+    {"layers", "losses", "validation"},
+    {"xla"},
     {"masks", "files", "docstrings", "threads"},
-    {"errors", "version"},
+    {"errors", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
 
-BACKEND_NEUTRAL = {"masks", "losses", "layers", "models", "zoo", "decoding"}
+BACKEND_NEUTRAL = {"masks", "xla", "losses", "layers", "models", "zoo"}
+BACKEND_NEUTRAL |= {"decoding"}
 NEVER_A_BACKEND = {"masks", "losses", "layers", "zoo"}
-KERAS_ALONE = {"masks", "losses", "layers", "models", "zoo"}
+KERAS_ALONE = {"masks", "xla", "losses", "layers", "models", "zoo"}
 BACKENDS = {"tensorflow", "jax", "torch"}
 ONLY_KERAS = {"keras", "numpy", "keras_deepnmt"}
 # Private modules of other projects; written apart for `test_words.py`.
@@ -66,8 +68,9 @@ def all_imports():
 
 
 def is_for_tensorflow(path):
-    """Whether the file may use TensorFlow: some of the training step does."""
-    return package_of(path) == "models" and path.stem.startswith("tensorflow_")
+    """Whether the file may use TensorFlow, as parts of the training step do."""
+    is_named_so = path.stem.startswith("tensorflow_")
+    return is_named_so and package_of(path) in {"models", "xla"}
 
 
 def test_every_package_has_a_level():
@@ -116,8 +119,8 @@ def test_a_backend_is_loaded_only_where_it_must_be():
             and not is_for_tensorflow(path)
             and (at_load or package_of(path) in NEVER_A_BACKEND)
         ],
-        "Use `keras.ops`; in models and decoding, import a backend inside the "
-        "function that needs it.",
+        "Use `keras.ops`; in models, decoding and xla, import a backend inside "
+        "the function that needs it.",
     )
 
 

@@ -21,15 +21,15 @@ from keras_deepnmt.losses import LabelSmoothedCrossEntropy
 from keras_deepnmt.models import ObjectiveTerm
 from keras_deepnmt.models.training_step import objective_term
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.batch_size import search as batch_search
-from keras_deepnmt.runs.batch_size.search import (
+from keras_deepnmt.runs import batch_size as batch_search
+from keras_deepnmt.runs.batch_size import (
     available_memory,
     fewest_parts,
     find_batch,
     find_parts,
     run_trial,
 )
-from keras_deepnmt.runs.batch_size.trial import largest_batch_shapes
+from keras_deepnmt.runs.batch_trial import largest_batch_shapes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo import registry
 
@@ -221,7 +221,7 @@ def test_a_run_keeps_what_was_found(
             {**AUTO, "training.gradient_accumulation_steps": 2},
             "is found by `batch_tokens: auto`",
         ),
-        ({"training.batch_tokens": 0}, "must be above zero"),
+        ({"training.batch_tokens": 0}, "must be an integer from 1 to"),
         ({"training.batch_tokens": "most"}, "training.batch_tokens` must be"),
     ],
 )

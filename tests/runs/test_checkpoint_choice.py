@@ -14,8 +14,11 @@ import pytest
 from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.checkpoints.choice import choose_checkpoint
-from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
+from keras_deepnmt.runs.checkpoints import (
+    choose_checkpoint,
+    load_model,
+    open_run,
+)
 from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -86,7 +89,7 @@ def test_the_best_is_that_of_the_best_validation(
     wanted = (min if metric == "val_loss" else max)(values.values())
     step, folder = choose_checkpoint(run, "best")
     assert values[step] == wanted
-    assert SavedCheckpoint.open(run.directory, "best").folder == folder
+    assert open_run(run.directory, "best").checkpoint == folder
     with open(folder / "state.npz", "ab") as file:
         file.write(b"more")
     with pytest.raises(UserError, match="damaged.*or latest"):
@@ -106,20 +109,18 @@ def test_without_a_validation_no_checkpoint_is_the_best(run):
 def test_an_unfinished_run_translates_with_its_checkpoint(run):
     with pytest.raises(UserError, match="`--checkpoint latest`"):
         Translator.load(run.directory)
-    saved = SavedCheckpoint.open(run.directory, "5")
-    translator = saved.load_translator(num_beams=1, compiled=False)
+    saved = open_run(run.directory, "5")
+    translator = Translator.load(saved, num_beams=1, compiled=False)
     assert (translator.num_beams, translator.batch_size) == (1, 7)
     given = SearchOptions(num_beams=3)
-    assert saved.load_translator(options=given).options == given
-    other = SavedCheckpoint.open(run.directory, 6).load_translator()
+    assert Translator.load(saved, options=given).options == given
+    other = load_model(run.directory, 6)
     equal = map(
-        np.array_equal,
-        translator.model.get_weights(),
-        other.model.get_weights(),
+        np.array_equal, translator.model.get_weights(), other.get_weights()
     )
     assert not all(equal)
     pairs = ["a b"], ["b a"]
-    again = saved.load_translator(compiled=False)
+    again = Translator.load(saved, compiled=False)
     assert translator.score(*pairs) == again.score(*pairs)
 
 
@@ -130,17 +131,16 @@ def test_other_tokenizers_are_refused(run):
     text = run.recipe_file.read_text("utf-8")
     source = run.recipe().resolved["tokenizer"]["source"]
     run.recipe_file.write_text(text.replace(source, "0" * 64))
-    saved = SavedCheckpoint.open(run.directory, "latest")
     with pytest.raises(UserError, match="not the tokenizer"):
-        saved.load_translator()
+        open_run(run.directory, "latest")
 
 
 def test_no_run_folder(tmp_path):
     with pytest.raises(UserError, match="no such run folder"):
-        SavedCheckpoint.open(tmp_path / "none", "latest")
+        open_run(tmp_path / "none", "latest")
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(UserError, match="prepared data"):
-        SavedCheckpoint.open(tmp_path, "latest")
+        open_run(tmp_path, "latest")
 
 
 def test_each_checkpoint_has_its_own_scores(run):
@@ -165,11 +165,8 @@ def test_a_moving_average_is_what_is_used(recipe_file, prepared_dir, tmp_path):
             "training.average_checkpoints": 1,
         },
     )
-    translator = SavedCheckpoint.open(folder, "latest").load_translator()
-    final = RunFolder(folder).model_dir / "model.weights.h5"
-    averaged = [np.array(w) for w in translator.model.get_weights()]
-    translator.model.load_weights(final)
-    for mine, expected in zip(
-        averaged, translator.model.get_weights(), strict=True
-    ):
+    model = load_model(folder, "latest")
+    averaged = [np.array(w) for w in model.get_weights()]
+    model.load_weights(RunFolder(folder).model_dir / "model.weights.h5")
+    for mine, expected in zip(averaged, model.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, expected)

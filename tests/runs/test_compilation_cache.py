@@ -20,8 +20,11 @@ from digit_run import environment
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs import compilation_cache
-from keras_deepnmt.runs.compilation_cache import (
+from keras_deepnmt.runs.loop import TrainingLoop
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.xla import cache as compilation_cache
+from keras_deepnmt.xla.cache import (
     USER_VARIABLE,
     ask_for_user_cache,
     cache_dir,
@@ -29,9 +32,6 @@ from keras_deepnmt.runs.compilation_cache import (
     is_whole,
     user_cache_asked_for,
 )
-from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 
 VARIABLE = "TF_XLA_FLAGS"
 # Field 1 is text, field 2 a number, field 3 holds 300 bytes.
@@ -106,20 +106,18 @@ def test_a_full_cache_loses_other_machines_entries_then_the_oldest(
 ):
     folder = cache_dir(cache, "tensorflow")
     other = folder.parent / "tensorflow-1.0-elsewhere"
-    traces = folder.parent / "traces"
-    files = [folder / "old.pb", other / "new.pb", traces / "middle.trace"]
-    kinds = {".pb", ".trace"}
+    files = [folder / "old.pb", other / "new.pb", folder / "middle.pb"]
     for age, file in enumerate(files):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(ENTRY)
         os.utime(file, (age, age))
     for most, expected in (
-        (2, {"old.pb", "middle.trace"}),
-        (1.9, {"middle.trace"}),
+        (2, {"old.pb", "middle.pb"}),
+        (1.9, {"middle.pb"}),
     ):
         monkeypatch.setattr(compilation_cache, "MOST_BYTES", most * len(ENTRY))
         ask_for_user_cache()
-        kept = [f for f in folder.parent.rglob("*") if f.suffix in kinds]
+        kept = folder.parent.rglob("*.pb")
         assert {f.name for f in kept} == expected
         os.close(compilation_cache._locks.popitem()[1])
 

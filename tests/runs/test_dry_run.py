@@ -11,10 +11,10 @@ from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.build import build_model
-from keras_deepnmt.runs.dry_run.measured_start import dry_run
+from keras_deepnmt.runs.dry_run import dry_run
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 
 
 def stop(loop):

@@ -19,7 +19,7 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.average import average
-from keras_deepnmt.runs.build import final_model
+from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 

@@ -18,7 +18,7 @@ from keras_deepnmt import cli
 from keras_deepnmt.data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.preset_folder.saving import save_run_to_preset
+from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator

@@ -2,7 +2,7 @@
 
 * its number of batch shapes follows the number of updates and is recorded
 * it stays the same when the run is resumed, or extended to more updates
-* a run of version 0.1.0, which recorded its default of 8, keeps that
+* a run that was started with another number keeps that
 * validation has the shapes of training, or of the parts of a batch
 """
 

@@ -29,8 +29,8 @@ from keras_deepnmt.models import (
     register_objective_term,
 )
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
-from keras_deepnmt.runs.batch_size.search import with_parts
-from keras_deepnmt.runs.batch_size.trial import try_updates
+from keras_deepnmt.runs.batch_size import with_parts
+from keras_deepnmt.runs.batch_trial import try_updates
 from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,
@@ -41,16 +41,17 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 OPTIONS = {
     "training.steps": 4,
     "training.validate_every": 2,
-    "training.r_drop": 2.0,
+    "training.objective.r_drop.alpha": 2.0,
     "training.word_dropout": 0.2,
     "training.subword_sampling": 0.3,
-    "training.scheduled_sampling.probability": 0.5,
-    "training.scheduled_sampling.end_step": 3,
-    "training.distillation.weight": 0.4,
+    "training.objective.scheduled_sampling.probability": 0.5,
+    "training.objective.scheduled_sampling.end_step": 3,
+    "training.objective.distillation.weight": 0.4,
 }
 
 
@@ -64,6 +65,7 @@ def teacher_dir(recipe_file, prepared_dir, tmp_path_factory):
     model = build_model(recipe, data.manifest)
     content = {
         "preset": recipe.model.preset,
+        "preset_version": PRESET_VERSION,
         "overrides": recipe.model.overrides,
         "weights_sha256": run.write_model(model),
         "tokenizer": dict(data.manifest["tokenizer"]),
@@ -77,7 +79,7 @@ def teacher_dir(recipe_file, prepared_dir, tmp_path_factory):
 
 @pytest.fixture
 def recipe(recipe_file, teacher_dir):
-    run = {"training.distillation.run": str(teacher_dir)}
+    run = {"training.objective.distillation.teacher": str(teacher_dir)}
     return load_recipe(recipe_file, OPTIONS | run)
 
 
@@ -122,10 +124,10 @@ def test_a_trial_of_a_batch_has_the_objective_of_the_run(
     save_recipe(recipe, file, {})
     save_recipe(with_parts(load_recipe(file, auto), 3), file, {})
     try_updates(file, prepared_dir)
-    objective = tried[0].objective
-    assert objective.r_drop == 2.0
-    assert objective.scheduled_sampling.probability == 0.5
-    assert objective.distillation.weight == 0.4
+    dropping, sampling, distillation = tried[0].objective.terms
+    assert dropping.alpha == 2.0
+    assert sampling.probability == 0.5
+    assert distillation.weight == 0.4
     assert tried[0].gradient_accumulation_steps == 3
 
 
@@ -149,7 +151,7 @@ def test_all_options_broken_off_end_as_if_they_had_not(
     assert (
         run["parameters"]
         == Translator.load(
-            recipe.training.distillation.run
+            recipe.training.objective["distillation"].teacher
         ).model.count_params()
     )
 
@@ -157,7 +159,9 @@ def test_all_options_broken_off_end_as_if_they_had_not(
 def refuses_another_teacher(recipe, prepared_dir, tmp_path):
     file = tmp_path / "copy" / "recipe.yaml"
     shutil.copytree(tmp_path / "resumed", file.parent)
-    teacher = RunFolder(recipe.training.distillation.run).read_summary()
+    teacher = RunFolder(
+        recipe.training.objective["distillation"].teacher
+    ).read_summary()
     text = file.read_text()
     assert teacher["weights_sha256"] in text
     file.write_text(text.replace(teacher["weights_sha256"], "0" * 64))
@@ -167,15 +171,17 @@ def refuses_another_teacher(recipe, prepared_dir, tmp_path):
 
 def test_each_key_reaches_its_place(recipe, prepared_dir):
     data = PreparedData(prepared_dir)
-    objective = Objective(**compile_options(recipe, data))
-    assert objective.r_drop == 2.0
-    sampling = objective.scheduled_sampling
+    objective = Objective(
+        tuple(compile_options(recipe, data)["objective_terms"])
+    )
+    dropping, sampling, distillation = objective.terms
+    assert dropping.alpha == 2.0
     assert sampling.get_config() == {
         "probability": 0.5,
         "start_step": 0,
         "end_step": 3,
     }
-    assert objective.distillation.weight == 0.4
+    assert distillation.weight == 0.4
     cutting, dropping = batch_transforms(recipe, data)
     assert isinstance(cutting, SubwordSampling)
     assert (cutting.alpha, cutting.seed) == (0.3, 7)
@@ -184,7 +190,9 @@ def test_each_key_reaches_its_place(recipe, prepared_dir):
 
 def test_without_its_keys_a_recipe_is_plain(recipe_file, prepared_dir):
     recipe, data = load_recipe(recipe_file), PreparedData(prepared_dir)
-    assert Objective(**compile_options(recipe, data)).is_plain
+    assert Objective(
+        tuple(compile_options(recipe, data)["objective_terms"])
+    ).is_plain
     assert batch_transforms(recipe, data) == []
 
 
@@ -202,11 +210,14 @@ def test_a_teacher_with_other_tokenizers_is_refused(recipe, prepared_dir):
 
 def test_a_teacher_that_is_not_finished_is_refused_at_once(recipe, tmp_path):
     distillation = dataclasses.replace(
-        recipe.training.distillation, run=str(tmp_path / "nowhere")
+        recipe.training.objective["distillation"],
+        teacher=str(tmp_path / "nowhere"),
     )
-    training = dataclasses.replace(recipe.training, distillation=distillation)
+    training = dataclasses.replace(
+        recipe.training, objective={"distillation": distillation}
+    )
     recipe = dataclasses.replace(recipe, training=training)
-    with pytest.raises(UserError, match="`training.distillation.run`: .*no s"):
+    with pytest.raises(UserError, match="distillation.teacher`: .*no s"):
         train(recipe, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
 
@@ -214,15 +225,23 @@ def test_a_teacher_that_is_not_finished_is_refused_at_once(recipe, tmp_path):
 @pytest.mark.parametrize(
     "key, value, said",
     [
-        ("r_drop", -1.0, "`training.r_drop`: .*not be negative"),
-        ("word_dropout", 1.0, "`training.word_dropout`: .*\\[0, 1\\)"),
-        ("subword_sampling", 1.5, "`training.subword_sampling`: .*\\[0, 1\\]"),
-        ("scheduled_sampling.end_step", -3, "`end_step` must not be before"),
-        ("distillation.weight", 2.0, "`training.distillation.weight`"),
+        (
+            "objective.r_drop.alpha",
+            -1.0,
+            "r_drop.alpha` must be a finite number of at",
+        ),
+        ("word_dropout", 1.0, "`training.word_dropout` .*\\[0, 1\\)"),
+        ("subword_sampling", 1.5, "`training.subword_sampling` .*\\[0, 1\\]"),
+        (
+            "objective.scheduled_sampling.end_step",
+            -3,
+            "end_step` must be an integer from 0",
+        ),
+        ("objective.distillation.weight", 2.0, "distillation.weight`"),
     ],
 )
 def test_values_that_cannot_be_are_refused(recipe_file, key, value, said):
-    changes = {**OPTIONS, "training.distillation.run": "teacher"}
+    changes = {**OPTIONS, "training.objective.distillation.teacher": "teacher"}
     with pytest.raises(UserError, match=said):
         load_recipe(recipe_file, {**changes, f"training.{key}": value})
 
@@ -283,7 +302,7 @@ def test_a_recipe_compiles_a_registered_loss_and_term(
     model = build_model(recipe, data.manifest)
     compile_model(recipe, model, **compile_options(recipe, data))
     assert model.token_loss.factor == 4.0
-    (term,) = model.objective.objective_terms
+    (term,) = model.objective.terms
     assert term.factor == 0.25
 
 
@@ -318,15 +337,15 @@ def test_a_recipe_without_a_loss_means_label_smoothing(recipe_file):
         ),
         (
             {"objective": {"shrunk_in_tst": {}}},
-            '`training.objective`: .*"shrunk_in_test"?',
+            '`training.objective.shrunk_in_tst`: .*"shrunk_in_test"?',
         ),
         (
             {"objective": {"shrunk_in_test": {"rate": 1}}},
-            "`training.objective`: .*rate",
+            "`training.objective.shrunk_in_test`: .*rate",
         ),
         (
-            {"objective": {"r_drop": {"alpha": 1}}},
-            "`training.objective`: .*Use `training.r_drop`",
+            {"objective": {"shrunk_in_test": 0.25}},
+            "`training.objective.shrunk_in_test` must be a mapping",
         ),
     ],
 )

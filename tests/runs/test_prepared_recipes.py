@@ -14,9 +14,9 @@ from keras_deepnmt.recipes.loading import (
     prepared_data_options,
     save_recipe,
 )
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 
 
 class Begun(Exception):

@@ -24,8 +24,8 @@ from keras_deepnmt.data.known_corpora.finding import list_named_corpora
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.evaluate import evaluate
-from keras_deepnmt.runs.preset_folder.model_card import terms_of_use
-from keras_deepnmt.runs.preset_folder.saving import save_run_to_preset
+from keras_deepnmt.runs.model_card import terms_of_use
+from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator

@@ -14,9 +14,9 @@ from broken_runs import checkpoint, fails_at
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.runs.build import build_model, compile_model
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.checkpoints import CheckpointStore
 
 RATE = "training.learning_rate"

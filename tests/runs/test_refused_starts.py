@@ -16,9 +16,9 @@ from broken_runs import fails_at
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator import Translator
 

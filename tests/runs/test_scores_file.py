@@ -10,8 +10,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from keras_deepnmt.runs.scores import scores_file as module
-from keras_deepnmt.runs.scores.scores_file import add_scores
+from keras_deepnmt.runs import scores_file as module
+from keras_deepnmt.runs.scores_file import add_scores
 
 
 def row(name, value=1.0):

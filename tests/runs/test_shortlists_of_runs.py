@@ -11,12 +11,12 @@ import pytest
 
 from keras_deepnmt.data import Shortlists, prepare_corpus
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs import preset_folder
 from keras_deepnmt.runs.average import average
-from keras_deepnmt.runs.preset_folder import saving
-from keras_deepnmt.runs.preset_folder.saving import save_run_to_preset
+from keras_deepnmt.runs.loop import TrainingLoop
+from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop
 from keras_deepnmt.translator import Translator
 
 WITH_SHORTLISTS = {"data.shortlist_targets": 3}
@@ -112,6 +112,6 @@ def test_a_finished_run_keeps_its_own_until_it_is_replaced(
     assert run.is_finished() and not run.shortlist_file.exists()
     with pytest.MonkeyPatch.context() as patch:
         # Its translations do not matter here.
-        patch.setattr(saving, "_verify", lambda *_: None)
+        patch.setattr(preset_folder, "_verify", lambda *_: None)
         save_run_to_preset(run.directory, tmp_path / "preset")
     assert not (tmp_path / "preset" / "shortlist.npz").exists()

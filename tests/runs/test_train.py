@@ -25,9 +25,9 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.evaluate import evaluate
+from keras_deepnmt.runs.loop import TrainingLoop, split_into_epochs
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.runs.training_loop import TrainingLoop, split_into_epochs
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator import Translator, read_run
 from keras_deepnmt.zoo.registry import PRESET_VERSION

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from keras_deepnmt.files import lock_folder
-from keras_deepnmt.models.compilation import tensorflow_traces
-from keras_deepnmt.runs import compilation_cache
-from keras_deepnmt.runs.compilation_cache import (
+from keras_deepnmt.xla import cache as compilation_cache
+from keras_deepnmt.xla.cache import (
     USER_VARIABLE,
     ask_for_user_cache,
     cache_dir,
@@ -35,7 +34,6 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setenv(FLAGS, "")
     monkeypatch.setattr(compilation_cache, "_locks", {})
-    monkeypatch.setattr(tensorflow_traces, "_folders", [])
     yield cache_dir(tmp_path / "cache", "tensorflow")
     for lock in compilation_cache._locks.values():
         os.close(lock)
@@ -65,19 +63,6 @@ def test_the_folder_is_made_and_asked_for(cache):
     ask_for_user_cache()
     assert cache.is_dir()
     assert f'="{cache}"' in os.environ[FLAGS]
-
-
-def test_traces_are_kept_in_it_too(cache, monkeypatch):
-    traces = cache.parent / "traces"
-    traces.mkdir(parents=True)
-    (traces / ".of_a_killed_process.trace.1.partial").touch()
-    ask_for_user_cache()
-    assert not list(traces.iterdir())
-    open_user_cache("tensorflow")
-    assert tensorflow_traces._folders == [traces]
-    monkeypatch.setenv(USER_VARIABLE, "off")
-    open_user_cache("tensorflow")
-    assert tensorflow_traces._folders == []
 
 
 def test_no_folder_no_cache(cache, monkeypatch):

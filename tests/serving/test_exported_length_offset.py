@@ -2,17 +2,13 @@
 
 * an export scores and ranks with the translator's offset
 * it is a constant of the export: requests are what they always were
-* exports made before it could be chosen are compared with the offset 5
 """
-
-import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tiny_translator import all_pairs
 
-from keras_deepnmt.serving import exporting, parity
+from keras_deepnmt.serving import exporting
 from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.translator import Translator
 
@@ -79,18 +75,3 @@ def test_the_offset_is_a_constant_of_the_export(client):
     ]
     np.testing.assert_allclose(lengths, np.round(lengths), 1e-4)
     assert min(lengths) > 1.5
-
-
-@pytest.mark.parametrize("is_old", [False, True])
-def test_roads_are_compared_with_the_offset_of_the_export(
-    client, plain, is_old, monkeypatch
-):
-    description = json.loads(json.dumps(client.description))
-    if is_old:
-        del description["length_offset"]
-    stand_in = SimpleNamespace(description=description)
-    monkeypatch.setattr(parity, "SavedModelClient", lambda folder: stand_in)
-    roads = parity._ThreeSearches("served", plain)
-    expected = 5.0 if is_old else 0.0
-    assert roads.graph.length_offset == expected
-    assert roads.compiled.length_offset == expected

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_deepnmt.decoding import SearchOptions, search
-from keras_deepnmt.decoding.searches.search_stages import SearchStages
+from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.serving.graph_search import search_in_graph
 

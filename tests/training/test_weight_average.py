@@ -5,6 +5,7 @@
 * `fit` validates the average and goes on with the raw weights, also when it
   was broken off, even amid an assignment, and a checkpoint holds both
 * before the first update, and without averages, nothing changes
+* they are read from the file of a checkpoint without the model that trained
 """
 
 from pathlib import Path
@@ -19,7 +20,7 @@ from keras_deepnmt.training.optimizers import Adam, Nesterov
 from keras_deepnmt.training.weight_average import (
     ValidateAverage,
     averaged_weights,
-    take_averages,
+    load_averages,
 )
 
 
@@ -114,8 +115,33 @@ def test_without_an_update_or_an_average_nothing_changes(model):
     model.compile(Adam(0.1), "mse")
     fit(model, ValidateAverage())
     after = model.get_weights()
-    assert take_averages(model) == [] and not model.optimizer.averages
-    np.testing.assert_equal(model.get_weights(), after)
+    assert not model.optimizer.averages
+    with averaged_weights(model):
+        np.testing.assert_equal(model.get_weights(), after)
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+@pytest.mark.parametrize("updates", [0, 2])
+def test_are_read_from_the_file_of_a_checkpoint(
+    model, tmp_path, is_scaled, updates
+):
+    def optimizer():
+        return Nesterov(0.1, 0.5, average_momentum=0.5)
+
+    if is_scaled:
+        model.compile(keras.optimizers.LossScaleOptimizer(optimizer()), "mse")
+        model.optimizer.build(model.trainable_variables)
+    for _ in range(updates):
+        fit(model)
+    model.save_weights(tmp_path / "step.weights.h5")
+    raw = model.get_weights()
+    with averaged_weights(model):
+        averages = model.get_weights()
+    load_averages(
+        tmp_path / "step.weights.h5", optimizer(), model.trainable_variables
+    )
+    np.testing.assert_equal(model.get_weights(), averages)
+    assert np.array_equal(raw[0], averages[0]) == (updates == 0)
 
 
 def test_survives_serialization_and_refuses_what_is_no_share(model):

@@ -281,44 +281,6 @@ def test_a_layer_that_is_an_override_keeps_its_own_options():
     assert found["encoder_self_attention"] is layer
 
 
-@pytest.mark.parametrize(
-    "name, changed",
-    [
-        ("transformer_small", {"share_embeddings": False}),
-        ("hybrid_self_attention_sum_big", {"share_embeddings": False}),
-        (
-            "surface_fusion_hard_base",
-            {"share_embeddings": False, "dropout": 0.1},
-        ),
-        ("layer_aggregation_dense_base", {"tie_output_embedding": True}),
-        ("role_interaction_dense_base", {"dropout": 0.1}),
-        ("transformer_base_matched", {"dropout": 0.1}),
-    ],
-)
-def test_an_earlier_version_of_a_preset_can_be_built(name, changed):
-    now = arguments_of(name, 13, 13)
-    then = arguments_of(name, 13, 13, preset_version=1)
-    assert {key: then[key] for key in changed} == changed
-    assert {key: now.get(key) for key in changed} != changed
-    assert (
-        arguments_of(name, 13, 13, dropout=0.2, preset_version=1)["dropout"]
-        == 0.2
-    )
-
-
-def test_in_the_first_version_slots_did_not_follow_the_model():
-    found = arguments_of(
-        "surface_fusion_hard_tiny", 13, 13, key_bias=True, preset_version=1
-    )
-    assert found["output_fusion"].key_bias is False
-    roles = arguments_of(
-        "role_interaction_dense_tiny", 13, 13, preset_version=1
-    )
-    assert roles["source_embedding_layer"].token_dropout is None
-    with pytest.raises(ValueError, match="`preset_version` must be 1 to"):
-        zoo.create_model("transformer_tiny", 13, 13, preset_version=0)
-
-
 def test_embeddings_are_dropped_as_often_with_roles_as_without():
     for name in zoo.list_models("role_interaction_*") + ["everything_tiny"]:
         found = arguments_of(name, 13, 13, dropout=0.25)

@@ -46,7 +46,7 @@ def read_run(folder, run, text):
         MAX_LENGTH,
         write_model,
     )
-    from keras_deepnmt.translator.trained_run import read_summary
+    from keras_deepnmt.translator.loading import read_summary
     from keras_deepnmt.translator.translator import Translator
 
     summary = read_summary(run)

@@ -212,11 +212,10 @@ def load_run(
     folder: str, checkpoint: str | None, given: dict[str, Any]
 ) -> "Translator":
     """Loads one run, or a checkpoint of it, with the options given."""
-    if checkpoint is not None:
-        from keras_deepnmt.runs.checkpoints.loading import SavedCheckpoint
-
-        saved = SavedCheckpoint.open(folder, checkpoint)
-        return saved.load_translator(**given)
     from keras_deepnmt.translator import Translator
 
-    return Translator.load(folder, **given)
+    if checkpoint is None:
+        return Translator.load(folder, **given)
+    from keras_deepnmt.runs.checkpoints import open_run
+
+    return Translator.load(open_run(folder, checkpoint), **given)

@@ -8,8 +8,8 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import LineReader, decode_line
-from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.validation import LARGEST
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -124,7 +124,7 @@ class _Lines:
 
     def check_room(self, texts, translator):
         """Refuses a text, of those taken last, that is too long a prefix."""
-        from keras_deepnmt.translator.rows import label_rows
+        from keras_deepnmt.translator.requests import label_rows
 
         label_rows(
             translator.target_tokenizer,

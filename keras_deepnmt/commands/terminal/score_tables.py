@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
-    from keras_deepnmt.runs.scores.test_translations import TestTranslations
+    from keras_deepnmt.runs.test_translations import TestTranslations
 
 Table = list[list[str]]
 _DIFFERENCES = [

@@ -1,4 +1,4 @@
-"""Where the texts of a known corpus come from: files, archives, or a grammar.
+"""Where the texts of a known corpus come from: files, archives, or the package.
 
 A content's SHA-256 is that of the uncompressed text, so a gzipped file and its
 plain copy have the same one.
@@ -91,7 +91,7 @@ class BuiltFile:
 
 @dataclass(frozen=True)
 class DemoFile:
-    """A text of the demo corpus, which the package writes itself.
+    """A text of the demo corpus, which the package contains.
 
     Attributes:
         local_name: Its path in the cache and relative to a `data_dir`; all

@@ -21,9 +21,9 @@ class Distillation(ObjectiveTerm):
 
     The teacher is not a sublayer of the student: it is not trained, not among
     the student's weights, not in its optimizer, and not saved. After loading a
-    student, compile it again with `distillation=Distillation(teacher, weight)`.
-    Under a strategy, make the teacher in its scope. On JAX the teacher's
-    weights are constants of the compiled step.
+    student, compile it again with this term. Under a strategy, make the teacher
+    in its scope. On JAX the teacher's weights are constants of the compiled
+    step.
 
     Args:
         teacher: `models.Seq2Seq` with the student's vocabularies.
@@ -57,7 +57,7 @@ class Distillation(ObjectiveTerm):
             sizes = [getattr(m, name, None) for m in (self.teacher, model)]
             if sizes[0] != sizes[1]:
                 raise ValueError(
-                    "`distillation` needs a teacher with the student's "
+                    "`Distillation` needs a teacher with the student's "
                     f"vocabularies. Received: {name}={sizes[0]} of the "
                     f"teacher, {sizes[1]} of the student."
                 )

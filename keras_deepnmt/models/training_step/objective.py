@@ -25,93 +25,49 @@ register_objective_term("r_drop", RDrop)
 class Objective:
     """The loss of a batch in training, from the scores of its first forward.
 
-    Without any option it is the compiled loss `CE`, and nothing else is
-    computed. The options compose, in this order:
-
-    * `scheduled_sampling`: the first forward only predicts; a second one, on
-      the mixed target inputs, takes its place.
-    * `distillation`: at each position
-      `(1 - w) CE + w KL(teacher || student)`.
-    * `r_drop`: the model reads the batch once more, with other dropout
-      (Liang et al., 2021). With the two distributions P1, P2 of a position,
-      and the losses L1, L2 that the options above give it,
-
-          loss = (L1 + L2) / 2 + alpha / 4 (KL(P1 || P2) + KL(P2 || P1))
-
-      which is half of the paper's objective
-      `(L1 + L2) + alpha / 2 (KL(P1 || P2) + KL(P2 || P1))`, so that the loss
-      and a good learning rate stay those of plain training.
-    * `objective_terms`: other terms, as described in `models.ObjectiveTerm`.
+    Without terms it is the compiled loss, and nothing else is computed. Each
+    term changes it in the steps that `models.ObjectiveTerm` describes, in the
+    order of `terms`.
 
     The loss is summed over the real positions and divided by their number in
     the global batch, like the plain loss. The losses that layers add are
-    averaged over the two forwards of R-Drop; a forward that only predicts adds
-    none.
+    averaged over the two forwards of a term that needs a second one; a forward
+    whose scores only give new inputs adds none.
 
     Args:
-        r_drop: float. The paper's alpha; 0 for no second forward.
-        scheduled_sampling: `ScheduledSampling`, or `None`.
-        distillation: `Distillation`, or `None`.
-        objective_terms: tuple of other `ObjectiveTerm` objects.
+        terms: tuple of `models.ObjectiveTerm` objects.
 
     Raises:
-        ValueError: if `r_drop` is negative, or an option has a wrong type.
+        ValueError: if one of them is no `models.ObjectiveTerm`.
 
     Example:
-    >>> Objective(r_drop=5.0).is_plain
+    >>> Objective((RDrop(5.0),)).is_plain
     False
-
-    Reference:
-        - [Liang et al., 2021](https://arxiv.org/abs/2106.14448), R-Drop.
     """
 
-    r_drop: float = 0.0
-    scheduled_sampling: ScheduledSampling | None = None
-    distillation: Distillation | None = None
-    objective_terms: tuple[ObjectiveTerm, ...] = ()
+    terms: tuple[ObjectiveTerm, ...] = ()
 
     def __post_init__(self):
-        for name, kind in (
-            ("scheduled_sampling", ScheduledSampling),
-            ("distillation", Distillation),
-        ):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise ValueError(
-                    f"`{name}` must be a `models.{kind.__name__}` or None. "
-                    f"Received: {name}={value!r}."
-                )
-        for term in self.objective_terms:
+        for term in self.terms:
             if not isinstance(term, ObjectiveTerm):
                 raise ValueError(
                     "`objective_terms` must hold `models.ObjectiveTerm` "
                     f"objects. Received: {term!r}."
                 )
-        # Checked even if it is zero, that is, off.
-        r_drop = RDrop(self.r_drop)
-        options = (
-            self.scheduled_sampling,
-            self.distillation,
-            r_drop if self.r_drop > 0.0 else None,
-        )
-        active = tuple(term for term in options if term is not None)
-        object.__setattr__(
-            self, "_active", active + tuple(self.objective_terms)
-        )
 
     @property
     def is_plain(self):
         """Whether the objective is the compiled loss alone."""
-        return not self._active
+        return not self.terms
 
     @property
     def needs_random_numbers(self):
         """Whether a term draws from `model.sampling_generator`."""
-        return any(term.needs_random_numbers for term in self._active)
+        return any(term.needs_random_numbers for term in self.terms)
 
     def check(self, model):
         """Raises a `ValueError` if a term cannot be used with the model."""
-        for term in self._active:
+        for term in self.terms:
             term.check(model)
 
     def sum_losses(self, model, inputs, labels, scores, weigh_auxiliary):
@@ -137,15 +93,15 @@ class Objective:
         real = padding_mask(labels)
         tokens = ops.sum(ops.cast(real, "float32"))
         read = inputs
-        for term in self._active:
+        for term in self.terms:
             inputs = term.change_inputs(model, inputs, scores)
         if inputs is not read:
             scores = model.forward_again(inputs)
         auxiliary = weigh_auxiliary(tokens)
-        prepared = [term.prepare(model, inputs) for term in self._active]
+        prepared = [term.prepare(model, inputs) for term in self.terms]
         log_probs = model.log_probs(scores)
         losses = self._token_losses(model, labels, log_probs, prepared)
-        comparing = [term for term in self._active if term.needs_second_forward]
+        comparing = [term for term in self.terms if term.needs_second_forward]
         if comparing:
             again = model.log_probs(model.forward_again(inputs))
             auxiliary = (auxiliary + weigh_auxiliary(tokens)) / 2.0
@@ -161,6 +117,24 @@ class Objective:
     def _token_losses(self, model, labels, log_probs, prepared):
         """Returns the losses `(B, T)` of one forward."""
         losses = model.token_loss.call(labels, log_probs)
-        for term, value in zip(self._active, prepared, strict=True):
+        for term, value in zip(self.terms, prepared, strict=True):
             losses = term.change_losses(model, labels, log_probs, losses, value)
         return losses
+
+
+def take_earlier_arguments(arguments):
+    """Removes `r_drop`, `scheduled_sampling` and `distillation`.
+
+    These were arguments of `Seq2Seq.compile`, and are so in saved models.
+    Returns the terms that they stand for.
+
+    Example:
+    >>> [term.alpha for term in take_earlier_arguments({"r_drop": 5.0})]
+    [5.0]
+    """
+    names = ("scheduled_sampling", "distillation")
+    terms = [arguments.pop(name, None) for name in names]
+    # Zero meant no second forward.
+    alpha = arguments.pop("r_drop", 0.0)
+    terms.append(RDrop(alpha) if alpha else None)
+    return [term for term in terms if term is not None]

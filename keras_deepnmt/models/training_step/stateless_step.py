@@ -6,9 +6,6 @@ import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
-from keras_deepnmt.models.compilation.compilations_at_once import (
-    num_compilations_at_once,
-)
 from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
@@ -23,7 +20,6 @@ from keras_deepnmt.models.training_step.shared_batches import (
     num_devices,
 )
 from keras_deepnmt.models.training_step.training_state import NotedShapes
-from keras_deepnmt.threads import num_cores
 
 
 class StatelessStep:
@@ -41,17 +37,12 @@ class StatelessStep:
     distribution = None
     # Number of real tokens of the whole batch while its parts are computed.
     _batch_counts = None
-    # Batch shapes that the first update of the next `fit` compiles, how many at
-    # a time, and what keeps the compiled steps.
-    _shapes_ahead = ()
-    _num_at_once = 0
-    _ahead = None
 
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="token_loss")
         self.distribution = keras.distribution.distribution()
-        self.training_shapes = NotedShapes()
-        self.evaluation_shapes = NotedShapes()
+        self.training_shapes = NotedShapes(self, "training")
+        self.evaluation_shapes = NotedShapes(self, "validation")
         super().compile(*args, **kwargs)
 
     def _devices(self):
@@ -84,61 +75,6 @@ class StatelessStep:
     def num_compilations(self):
         """Number of batch shapes so far; XLA compiles the step for each."""
         return len(self.training_shapes)
-
-    def compile_ahead(self, shapes):
-        """Has the next `fit` compile the step for several shapes at a time.
-
-        The first update waits for them. `shapes` are those of batches, `(rows,
-        source length, target length)`, in the order in which `fit` will meet
-        them. Returns how many are compiled at a time; 0 if each is when `fit`
-        meets it: with several devices, where this machine has one core or too
-        little memory, and for one shape.
-        """
-        self._shapes_ahead, self._num_at_once = tuple(shapes), 0
-        if (
-            len(shapes) > 1
-            and keras.config.backend() == "jax"
-            and self.step_jit_compile
-            and not self.run_eagerly
-            and self.distribution is None
-        ):
-            # Nothing is run: only the compiler takes memory.
-            self._num_at_once = num_compilations_at_once(
-                len(shapes), 0, num_cores()
-            )
-        return self._num_at_once
-
-    def stop_compiling_ahead(self):
-        """Forgets the shapes to compile, and what was compiled ahead."""
-        self._shapes_ahead, self._ahead = (), None
-
-    def make_train_function(self, force=False):
-        """Makes the function that `fit` calls per batch; called by Keras."""
-        super().make_train_function(force)
-        if not (self._shapes_ahead and self._num_at_once):
-            return
-        function = self.train_function
-
-        def first(state, iterator):
-            # In the first update, so that its time is that of a compilation.
-            self.train_function = function
-            self._compile_shapes_ahead(state)
-            return function(state, iterator)
-
-        self.train_function = first
-
-    def _compile_shapes_ahead(self, state):
-        from keras_deepnmt.models.compilation.jax_ahead import compile_step
-
-        # None after a stop, or if a `fit` that ended before its first update
-        # left its function behind: what was compiled must then be kept.
-        if not self._shapes_ahead:
-            return
-        shapes, self._shapes_ahead = self._shapes_ahead, ()
-        batches = [_batch_of(*shape) for shape in shapes]
-        self._ahead = compile_step(
-            self.train_step, state, batches, self._num_at_once
-        )
 
     def call(self, inputs, training=None, **kwargs):
         outputs = super().call(inputs, training=training, **kwargs)
@@ -240,17 +176,6 @@ class StatelessStep:
         if self._batch_counts:
             rows *= self.gradient_accumulation_steps
         shapes.add((rows, source_length, labels.shape[1]))
-
-
-def _batch_of(rows, source_length, target_length):
-    """Describes a batch to JAX by the sizes and types of its arrays."""
-    import jax
-
-    source, target = (
-        jax.ShapeDtypeStruct((rows, length), "int32")
-        for length in (source_length, target_length)
-    )
-    return {"source_ids": source, "target_ids": target}, target
 
 
 def _count_tokens(source_ids, labels):

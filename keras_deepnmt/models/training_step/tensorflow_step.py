@@ -10,16 +10,6 @@ import contextlib
 import keras
 import tensorflow as tf
 
-from keras_deepnmt.models.compilation.compilations_at_once import (
-    num_compilations_at_once,
-)
-from keras_deepnmt.models.compilation.tensorflow_ahead import (
-    AheadCompilation,
-    num_threads,
-)
-from keras_deepnmt.models.compilation.tensorflow_programs import (
-    CompiledProgram,
-)
 from keras_deepnmt.models.training_step.auxiliary_losses import (
     losses_by_side,
     sum_auxiliary_losses,
@@ -38,6 +28,9 @@ from keras_deepnmt.models.training_step.training_state import (
     NotedShapes,
     count_batches,
 )
+from keras_deepnmt.xla.tensorflow_programs import (
+    CompiledProgram,
+)
 
 
 class TensorFlowStep:
@@ -49,17 +42,12 @@ class TensorFlowStep:
     """
 
     _seeds_are_spread = False
-    # Batch shapes that the next `fit` compiles ahead, how many at a time, and
-    # the threads that do so.
-    _shapes_ahead = ()
-    _num_at_once = 0
-    _ahead = None
 
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="loss")
         self._token_sum = keras.metrics.Sum(name="tokens")
-        self.training_shapes = NotedShapes()
-        self.evaluation_shapes = NotedShapes()
+        self.training_shapes = NotedShapes(self, "training")
+        self.evaluation_shapes = NotedShapes(self, "validation")
         super().compile(*args, **kwargs)
         # An unbuilt optimizer would trace its first loss scale as a constant.
         self.optimizer.build(self.trainable_variables)
@@ -136,6 +124,9 @@ class TensorFlowStep:
         self._seeds_are_spread = True
 
     def _function(self, python_function):
+        if self.run_eagerly:
+            # Asked for to see the values of tensors, also of those in here.
+            return python_function
         if self.step_jit_compile:
             return CompiledProgram(python_function)
         # No code here branches on tensors, so tracing needs no rewriting.
@@ -151,64 +142,6 @@ class TensorFlowStep:
     def num_compilations(self):
         """Number of batch shapes so far; XLA compiles the step for each."""
         return len(self.training_shapes)
-
-    def compile_ahead(self, shapes):
-        """Compiles the step for shapes to come while the next `fit` trains.
-
-        `shapes` are those of batches, `(rows, source length, target length)`,
-        in the order in which `fit` will meet them. Returns how many are
-        compiled at a time; 0 if each is when `fit` meets it: with several
-        replicas, with accelerators, whose memory the step may need, where this
-        machine has one core or too little memory, and for one shape.
-        """
-        self._shapes_ahead, self._num_at_once = tuple(shapes), 0
-        if (
-            len(shapes) > 1
-            and self.step_jit_compile
-            and not self.run_eagerly
-            and self.distribute_strategy.num_replicas_in_sync == 1
-            and len(tf.config.list_physical_devices()) == 1
-        ):
-            self._num_at_once = num_compilations_at_once(
-                len(shapes), self._step_bytes(shapes), num_threads()
-            )
-        return self._num_at_once
-
-    def stop_compiling_ahead(self):
-        """Begins no further compilation ahead; the present ones end."""
-        self._shapes_ahead = ()
-        if self._ahead is not None:
-            self._ahead.stop()
-
-    def _step_bytes(self, shapes):
-        """Estimates the memory of a step: scores, their gradient, weights."""
-        parts = self.gradient_accumulation_steps
-        positions = max(
-            rows // parts * (source + target) for rows, source, target in shapes
-        )
-        scores = 8 * positions * self.get_config()["target_vocabulary_size"]
-        return scores + 16 * self.count_params()
-
-    def _start_compiling_ahead(self):
-        shapes, self._shapes_ahead = self._shapes_ahead, ()
-        if not shapes or not self._num_at_once or tf.executing_eagerly():
-            return
-        count = tf.TensorSpec((), tf.float32)
-        counts = {"source": count, "target": count}
-        arguments = {}
-        for rows, *lengths in shapes:
-            part = rows // self.gradient_accumulation_steps
-            source, target = (
-                tf.TensorSpec((part, n), tf.int32) for n in lengths
-            )
-            inputs = {"source_ids": source, "target_ids": target}
-            arguments[rows, *lengths] = (inputs, target, counts)
-        self._ahead = AheadCompilation(
-            self._gradient_function,
-            arguments,
-            self._num_at_once,
-            self.training_shapes.compiled_ahead.add,
-        )
 
     def train_step(self, data):
         """Makes one update from one replica's batch; called by `fit`.
@@ -255,7 +188,6 @@ class TensorFlowStep:
             *tf.nest.map_structure(lambda ids: ids[::parts], (inputs, labels)),
             counts,
         )
-        self._start_compiling_ahead()
         for part in range(1, parts):
             # Computed in parallel, all parts would need memory at once.
             with tf.control_dependencies(tf.nest.flatten(total)):

@@ -182,11 +182,10 @@ class CheckpointStore:
         for step in _sealed_steps(self.directory, "best"):
             folder = self.directory / f"best-{step:08d}"
             seal = read_json(folder / SEAL_FILE)
-            metric = seal["metric"]
-            # Older versions did not record the mode.
-            mode = seal.get("mode", mode_of(metric))
             found.append(
-                BestCheckpoint(step, metric, seal["value"], folder, mode)
+                BestCheckpoint(
+                    step, seal["metric"], seal["value"], folder, seal["mode"]
+                )
             )
         return _best_first(found)
 

@@ -1,0 +1,324 @@
+"""The best one-token extensions of live hypotheses.
+
+They are those of beam search, of groups that avoid each other's tokens, and of
+hypotheses that must come to contain phrases.
+"""
+
+import math
+
+from keras import ops
+
+from keras_deepnmt.decoding.hypotheses import (
+    IMPOSSIBLE,
+    flatten_beams,
+    gather_beams,
+    unflatten_beams,
+)
+from keras_deepnmt.decoding.phrases import of_group
+
+
+def extend_hypotheses(live_log_probs, log_probs, options, followed=None):
+    """Finds the one-token extensions that a search goes on with.
+
+    Args:
+        live_log_probs: float tensor `(B * G, K)`, the sums of the hypotheses,
+            the groups of a sentence one after another.
+        log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
+        options: `SearchOptions`.
+        followed: dict from `follow_phrases`, if phrases are required.
+
+    Returns:
+        As `best_extensions`, of all groups, each `(B * G, K)`.
+    """
+    if options.num_groups > 1:
+        return diverse_extensions(
+            live_log_probs,
+            log_probs,
+            options.num_groups,
+            options.diversity_penalty,
+            followed,
+        )
+    if followed is not None:
+        return constrained_extensions(live_log_probs, log_probs, followed)
+    return best_extensions(live_log_probs, log_probs)
+
+
+def best_extensions(live_log_probs, log_probs, penalties=None):
+    """Finds the K best one-token extensions of a sentence's live hypotheses.
+
+    Each of them is among the K best extensions of its own hypothesis, so the
+    K * V candidates need not be sorted.
+
+    Args:
+        live_log_probs: float tensor `(B, K)`, the sums of the hypotheses.
+        log_probs: float tensor `(B * K, V)` of the tokens that may follow.
+        penalties: float tensor `(B, V)` that is subtracted from the candidates'
+            sums to choose them. Defaults to none.
+
+    Returns:
+        Sums of log-probabilities, without penalties, parent beams and new ids,
+        each `(B, K)`, best first. A hypothesis that has ended has no possible
+        extension.
+    """
+    num_beams = live_log_probs.shape[1]
+    per_beam = min(num_beams, log_probs.shape[-1])
+    if penalties is None:
+        token_log_probs, token_ids = blockwise_top_k(log_probs, per_beam)
+        ranked = token_log_probs
+    else:
+        by_hypothesis = ops.repeat(penalties, num_beams, axis=0)  # (B * K, V)
+        ranked, token_ids = blockwise_top_k(log_probs - by_hypothesis, per_beam)
+        token_log_probs = ops.take_along_axis(log_probs, token_ids, axis=-1)
+    live = live_log_probs[:, :, None]
+    by_sentence = (-1, num_beams * per_beam)
+
+    def totals(values):
+        return ops.reshape(
+            unflatten_beams(values, num_beams) + live, by_sentence
+        )
+
+    _, places = ops.top_k(totals(ranked), num_beams)
+    places = ops.cast(places, "int32")  # (B, K)
+    return (
+        ops.maximum(gather_beams(totals(token_log_probs), places), IMPOSSIBLE),
+        places // per_beam,
+        gather_beams(ops.reshape(token_ids, by_sentence), places),
+    )
+
+
+def diverse_extensions(
+    live_log_probs, log_probs, num_groups, penalty, followed=None
+):
+    """Finds extensions for groups of hypotheses that avoid each other's tokens.
+
+    The groups choose one after another; a group's candidates lose `penalty` for
+    each time that an earlier group has chosen their token at this step:
+    Equation 4 of Vijayakumar et al. (2018) with Hamming diversity.
+
+    Args:
+        live_log_probs: float tensor `(B * G, K)`, the groups of a sentence one
+            after another.
+        log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
+        num_groups: int, G.
+        penalty: float or scalar tensor.
+        followed: dict from `follow_phrases`, if phrases are required; each
+            group must come to contain them.
+
+    Returns:
+        As `best_extensions`, of all groups, each `(B * G, K)`.
+    """
+    size, group_size = log_probs.shape[-1], live_log_probs.shape[1]
+    live = ops.reshape(live_log_probs, (-1, num_groups, group_size))
+    by_group = ops.reshape(log_probs, (-1, num_groups, group_size, size))
+    counts, found = None, []
+    for group in range(num_groups):
+        hypotheses = live[:, group], ops.reshape(by_group[:, group], (-1, size))
+        penalties = None if counts is None else penalty * counts
+        if followed is None:
+            extended = best_extensions(*hypotheses, penalties)
+        else:
+            extended = constrained_extensions(
+                *hypotheses,
+                of_group(followed, group, num_groups),
+                penalties,
+            )
+        found.append(extended)
+        totals, _, new_ids = extended
+        is_chosen = ops.cast(totals > IMPOSSIBLE / 2, "float32")[..., None]
+        chosen = ops.sum(ops.one_hot(new_ids, size) * is_chosen, axis=1)
+        counts = chosen if counts is None else counts + chosen  # (B, V)
+    return tuple(
+        ops.reshape(ops.stack(parts, axis=1), (-1, group_size))
+        for parts in zip(*found, strict=True)
+    )
+
+
+def constrained_extensions(live_log_probs, log_probs, followed, penalties=None):
+    """Finds one-token extensions that make progress with required phrases.
+
+    Candidates are the K best extensions of each hypothesis, and its extensions
+    by the next token of each phrase that it lacks. They are sorted into banks
+    by the number of phrase tokens that they have. The K places go to the best
+    candidate of each bank, beginning with the largest number of tokens, then to
+    the second best of each bank, and so on: dynamic beam allocation (Post and
+    Vilar, 2018), by sorting alone (Hu et al., 2019).
+
+    Args:
+        live_log_probs: float tensor `(B, K)`, the sums of the hypotheses.
+        log_probs: float tensor `(B * K, V)` of the tokens that may follow.
+        followed: dict from `follow_phrases`.
+        penalties: float tensor `(B, V)` that is subtracted from the candidates'
+            sums to choose them. Defaults to none.
+
+    Returns:
+        As `best_extensions`.
+    """
+    num_beams = live_log_probs.shape[1]
+    ranked = log_probs
+    if penalties is not None:
+        ranked = log_probs - ops.repeat(penalties, num_beams, axis=0)
+    tokens, is_candidate = _candidates(ranked, followed, num_beams)
+    num_tokens = ops.shape(tokens)[2]
+    live = live_log_probs[:, :, None]
+
+    def totals_of(values):
+        values = ops.take_along_axis(values, flatten_beams(tokens), axis=-1)
+        return _by_sentence(unflatten_beams(values, num_beams) + live)
+
+    totals = ops.where(
+        _by_sentence(is_candidate),
+        ops.maximum(totals_of(log_probs), IMPOSSIBLE),
+        IMPOSSIBLE,
+    )  # (B, K * N)
+    is_possible = totals > IMPOSSIBLE / 2
+    places = _allocate(
+        ops.where(is_possible, totals_of(ranked), IMPOSSIBLE),
+        is_possible,
+        _by_sentence(_banks(followed, tokens)),
+        _most_tokens(followed) + 1,
+        num_beams,
+    )
+    return (
+        gather_beams(totals, places),
+        places // num_tokens,
+        gather_beams(_by_sentence(tokens), places),
+    )
+
+
+def blockwise_top_k(x, k):
+    """Finds the `k` largest values of each row, as `ops.top_k`, but faster.
+
+    They are in the `k` blocks with the largest maxima: any other block has only
+    values that are at most as large as `k` others. So one pass over the rows
+    computes the maxima, and of each row only these and `k` blocks are sorted:
+    with blocks of `sqrt(V / k)` values that is least, `2 sqrt(k V)`. Of equal
+    values the first one counts, as for `ops.top_k`.
+
+    Args:
+        x: float tensor `(R, V)`, V static.
+        k: int, at most V.
+
+    Returns:
+        The values `(R, k)`, largest first, and their places int32 `(R, k)`.
+
+    Example:
+    >>> values, places = blockwise_top_k(np.arange(600.0)[None], 2)
+    >>> np.asarray(values).tolist(), np.asarray(places).tolist()
+    ([[599.0, 598.0]], [[599, 598]])
+    """
+    size = x.shape[-1]
+    block_size = _block_size(size, k)
+    num_blocks = -(-size // block_size)
+    if num_blocks <= k:
+        values, places = ops.top_k(x, k)
+        return values, ops.cast(places, "int32")
+    if size % block_size:
+        x = ops.pad(
+            x,
+            [[0, 0], [0, num_blocks * block_size - size]],
+            constant_values=2 * IMPOSSIBLE,
+        )
+    blocks = ops.reshape(x, (-1, num_blocks, block_size))
+    _, best = ops.top_k(ops.max(blocks, axis=-1), k)  # (R, k)
+    # In the order of the row, so that of equal values the first one is found.
+    best = ops.sort(ops.cast(best, "int32"), axis=-1)
+    candidates = ops.take_along_axis(blocks, best[..., None], axis=1)
+    values, places = ops.top_k(ops.reshape(candidates, (-1, k * block_size)), k)
+    places = ops.cast(places, "int32")
+    block = ops.take_along_axis(best, places // block_size, axis=1)
+    return values, block * block_size + places % block_size
+
+
+def _candidates(ranked, followed, num_beams):
+    """Tokens that may extend each hypothesis, `(B, K, N)`, and which count.
+
+    A token that is there twice counts once.
+    """
+    per_beam = min(num_beams, ranked.shape[-1])
+    _, best = blockwise_top_k(ranked, per_beam)
+    best = unflatten_beams(best, num_beams)
+    is_missing = followed["is_missing"]  # (B, K, C)
+    positions = ops.arange(ops.shape(followed["ids"])[-1], dtype="int32")
+    is_next = ops.equal(positions, followed["progress"][..., None])
+    next_ids = ops.where(is_next, followed["ids"][:, None], 0)
+    next_ids = ops.sum(next_ids, axis=-1)  # (B, K, C)
+    tokens = ops.concatenate([best, next_ids], axis=-1)
+    places = ops.arange(ops.shape(tokens)[-1], dtype="int32")
+    is_before = places[None] < places[:, None]  # (N, N)
+    is_candidate = ops.concatenate(
+        [ops.ones_like(best, dtype="bool"), is_missing], axis=-1
+    )
+    is_equal = ops.equal(tokens[..., :, None], tokens[..., None, :])
+    is_same = ops.logical_and(is_equal, is_candidate[..., None, :])
+    is_repeated = ops.any(ops.logical_and(is_same, is_before), axis=-1)
+    return tokens, ops.logical_and(is_candidate, ops.logical_not(is_repeated))
+
+
+def _banks(followed, tokens):
+    """Number of phrase tokens that each extension has: `(B, K, N)`.
+
+    All tokens of the phrases that it contains, and those of the phrase that it
+    has begun.
+    """
+    numbers = ops.arange(ops.shape(followed["ids"])[-1], dtype="int32")
+    lengths = followed["lengths"][:, None, None]  # (B, 1, 1, C)
+    is_next = ops.equal(
+        tokens[..., None, None], followed["ids"][:, None, None]
+    )  # (B, K, N, C, P)
+    continues = ops.logical_and(followed["begun"][:, :, None], is_next)
+    is_last = ops.equal(numbers + 1, lengths[..., None])
+    completes = ops.any(ops.logical_and(continues, is_last), axis=-1)
+    occurrences = followed["occurrences"][:, :, None] + ops.cast(
+        completes, "int32"
+    )
+    is_met = occurrences > followed["repeats"][:, None, None]
+    is_part = ops.logical_and(continues, numbers + 1 < lengths[..., None])
+    progress = ops.max(ops.where(is_part, numbers + 1, 0), axis=-1)
+    progress = ops.max(ops.where(is_met, 0, progress), axis=-1)
+    return ops.sum(ops.where(is_met, lengths, 0), axis=-1) + progress
+
+
+def _most_tokens(followed):
+    _, num_phrases, length = ops.shape(followed["ids"])
+    return num_phrases * length
+
+
+def _allocate(ranked, is_possible, banks, num_banks, num_beams):
+    """Chooses candidates `(B, J)` of all banks in turn: places `(B, K)`.
+
+    The places are sorted, best first.
+    """
+    ranked, order = ops.top_k(ranked, ops.shape(ranked)[1])
+    order = ops.cast(order, "int32")
+    is_possible = gather_beams(is_possible, order)
+    banks = gather_beams(banks, order)
+    in_bank = ops.one_hot(banks, num_banks, dtype="float32")
+    in_bank = ops.where(is_possible[..., None], in_bank, 0.0)  # (B, J, banks)
+    better = ops.cumsum(in_bank, axis=1) - in_bank
+    # How many candidates of the same bank are better; K are enough.
+    rank = ops.minimum(ops.sum(better * in_bank, axis=-1), num_beams)
+    behind = rank * num_banks - ops.cast(banks, "float32")
+    _, chosen = ops.top_k(
+        ops.where(is_possible, -behind, IMPOSSIBLE), num_beams
+    )
+    # They are sorted, so their places are in the order of their ranks.
+    chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)
+    return gather_beams(order, chosen)
+
+
+def _by_sentence(x):
+    """Joins the candidates of a sentence: `(B, K, N)` to `(B, K * N)`."""
+    shape = ops.shape(x)
+    return ops.reshape(x, (-1, shape[1] * shape[2]))
+
+
+def _block_size(size, k):
+    """Returns the block size for rows of a size.
+
+    A size that divides the row is better: padding costs about as much as the
+    search for the maxima.
+    """
+    best = max(1, round(math.sqrt(size / k)))
+    near = range(best // 2 + 1, 2 * best)
+    sizes = sorted(near, key=lambda n: abs(n - best))
+    return next((n for n in sizes if size % n == 0), best)

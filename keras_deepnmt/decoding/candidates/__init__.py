@@ -1,1 +1,0 @@
-"""Which tokens may follow a hypothesis, and the best of them."""

@@ -1,1 +1,0 @@
-"""Which hypotheses are better: their scores, and the best that ended."""

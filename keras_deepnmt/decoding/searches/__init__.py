@@ -1,1 +1,0 @@
-"""The searches: beam search, greedy search and sampling."""

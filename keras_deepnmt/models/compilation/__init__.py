@@ -1,1 +1,0 @@
-"""Programs for XLA that are the same in every process."""

@@ -1,0 +1,53 @@
+"""Reads the keys that terms of the objective had in earlier recipes."""
+
+import re
+from typing import Any
+
+from keras_deepnmt.recipes.checking import Position
+
+_TERMS = ("scheduled_sampling", "distillation", "r_drop")
+_EARLIER = re.compile(rf"training\.({'|'.join(_TERMS)})(\.|$)")
+
+
+def present_key(key: str) -> str:
+    """Returns a dotted key as it is written now.
+
+    Example:
+    >>> present_key("training.distillation.run")
+    'training.objective.distillation.teacher'
+    """
+    key = _EARLIER.sub(r"training.objective.\1\2", key)
+    return re.sub(r"(\.distillation)\.run$", r"\1.teacher", key)
+
+
+def present_value(key: str, value: Any) -> Any:
+    """Returns the value of an earlier key as it is written now.
+
+    Example:
+    >>> present_value("training.r_drop", 5.0)
+    {'alpha': 5.0}
+    """
+    if key == "training.r_drop":
+        # Zero meant no second forward.
+        return {"alpha": value} if value else None
+    if key == "training.distillation" and isinstance(value, dict):
+        return {"teacher" if k == "run" else k: v for k, v in value.items()}
+    return value
+
+
+def move_earlier_keys(content: Any, positions: dict[str, Position]) -> None:
+    """Changes the content of a file to the keys of now.
+
+    A term that the file gives with both keys is left as it is.
+    """
+    training = content.get("training") if isinstance(content, dict) else None
+    if not isinstance(training, dict):
+        return
+    objective = training.get("objective", {})
+    for name in _TERMS if isinstance(objective, dict) else ():
+        key = f"training.{name}"
+        if name in training and name not in objective:
+            objective[name] = present_value(key, training.pop(name))
+            training["objective"] = objective
+            for old in [k for k in positions if f"{k}.".startswith(f"{key}.")]:
+                positions[present_key(old)] = positions.pop(old)

@@ -1,1 +1,0 @@
-"""Finds how large a part of a batch fits in memory."""

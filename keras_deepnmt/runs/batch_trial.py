@@ -1,0 +1,98 @@
+"""Makes two updates of a recipe's largest batches, to see if they fit.
+
+python -m keras_deepnmt.runs.batch_trial RECIPE PREPARED
+"""
+
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.batch_size import DOES_NOT_FIT
+from keras_deepnmt.runs.build import (
+    build_model,
+    compile_model,
+    plan_batches,
+)
+from keras_deepnmt.runs.objective_options import compile_options
+from keras_deepnmt.training.strategies import make_strategy
+
+
+def largest_batch_shapes(
+    batch_shapes: Sequence[BatchShape],
+) -> list[BatchShape]:
+    """Chooses the batch shapes, at most three, that may need the most memory.
+
+    Activations grow with a batch's tokens, scores with its target tokens, and
+    attention with its rows times the square of its length.
+
+    Example:
+    >>> shapes = [BatchShape(4, 9, 9), BatchShape(9, 4, 4), BatchShape(2, 4, 9)]
+    >>> largest_batch_shapes(shapes)
+    [BatchShape(batch_size=4, source_length=9, target_length=9)]
+    """
+    sizes = (
+        lambda shape: shape.num_tokens,
+        lambda shape: shape.batch_size * shape.target_length,
+        lambda shape: (
+            shape.batch_size
+            * max(shape.source_length, shape.target_length) ** 2
+        ),
+    )
+    return sorted({max(batch_shapes, key=size) for size in sizes})
+
+
+def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
+    """Makes two updates of each of the largest batch shapes, no padding.
+
+    They are the updates of the run, with its objective, teacher, optimizer and
+    parts of a batch. The recipe must give a number of `batch_tokens`.
+    """
+    recipe = load_recipe(recipe_file)
+    data = PreparedData(prepared_dir)
+    training = recipe.training
+    strategy = make_strategy(training.strategy, training.replicas)
+    plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        # The teacher, a second forward and their scores need memory, too.
+        compile_model(recipe, model, **compile_options(recipe, data))
+        for batch_shape in largest_batch_shapes(plan.batch_shapes):
+            batch = _full_batch(batch_shape)
+            endless = (batch for _ in itertools.count())
+            model.fit(endless, steps_per_epoch=2, verbose=0)
+
+
+def _full_batch(shape):
+    source = np.full((shape.batch_size, shape.source_length), 3, "int32")
+    target = np.full((shape.batch_size, shape.target_length), 3, "int32")
+    return {"source_ids": source, "target_ids": target}, target
+
+
+def main(words: Sequence[str]) -> int:
+    """Returns 0 if the updates fit in memory, otherwise `DOES_NOT_FIT`.
+
+    `words` are the recipe's file and the prepared folder.
+    """
+    try:
+        try_updates(*map(Path, words))
+    except MemoryError:
+        return DOES_NOT_FIT
+    except Exception as error:
+        message = f"{type(error).__name__} {error}"
+        if "RESOURCE_EXHAUSTED" in message or "ResourceExhausted" in message:
+            return DOES_NOT_FIT
+        raise
+    return 0
+
+
+if __name__ == "__main__":
+    # TensorFlow's progress output would hide the error message.
+    keras.utils.disable_interactive_logging()
+    sys.exit(main(sys.argv[1:]))

@@ -1,1 +1,0 @@
-"""Uses single checkpoints of a run, whether it is finished or not."""

@@ -1,0 +1,422 @@
+"""Trains a compiled model by `fit`, from its last checkpoint to the end."""
+
+import contextlib
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.datasets import (
+    clear_data_errors,
+    plan_dataset,
+    training_dataset,
+)
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import Terminated, UserError
+from keras_deepnmt.models.training_step.training_state import (
+    has_values,
+    update_count,
+    write_back_weights,
+)
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.build import plan_validation
+from keras_deepnmt.runs.callbacks import (
+    UpdateCallbacks,
+    check_unvalidated,
+    describe_constant_temperature,
+    make_callbacks,
+    stopping_callbacks,
+)
+from keras_deepnmt.runs.objective_options import batch_transforms
+from keras_deepnmt.runs.rollback import Rollbacks
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import copy_initial_weights
+from keras_deepnmt.training.callbacks import CheckpointCallback
+from keras_deepnmt.training.divergence import Diverged
+from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
+from keras_deepnmt.training.strategies import Workers
+from keras_deepnmt.training.weight_average import averaged_weights
+from keras_deepnmt.xla.replicas import num_replicas
+
+_logger = logging.getLogger(__name__)
+
+
+class TrainingLoop:
+    """Runs `model.fit` with checkpoints, validation, rollback and resume.
+
+    `model` is compiled, and `workers` are the processes that train together.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: RunFolder,
+        data: PreparedData,
+        model: keras.Model,
+        plan: BatchPlan,
+        workers: Workers,
+        quiet: bool = False,
+    ):
+        self.recipe = recipe
+        self.run_folder = run
+        self.data = data
+        self.model = model
+        self.plan = plan
+        self.workers = workers
+        self.quiet = quiet
+        training = recipe.training
+        averaged = training.average_checkpoints
+        averages_best = training.final_model == "average_best"
+        self.store = run.checkpoints(
+            keep=averaged + 1, keep_best=averaged if averages_best else 1
+        )
+        self._saving = CheckpointCallback(
+            self.store,
+            training.checkpoint_every,
+            training.steps,
+            self._before_save,
+        )
+        divergence = training.divergence
+        if workers.is_distributed:
+            # Each worker would roll back on its own, and all would write.
+            divergence = replace(divergence, most_rollbacks=0)
+        self._divergence = divergence
+        self.rollbacks = None
+        self._epoch_counts = None
+        self._start = 0
+        self._advice = "Run the same command to continue."
+        self.validation = None
+        self.validation_plan = plan_validation(
+            recipe, data, plan, num_replicas(model)
+        )
+        if self.validation_plan is None:
+            check_unvalidated(recipe)
+        else:
+            self.validation = plan_dataset(
+                data.store("valid"), self.validation_plan
+            )
+        self.progress = ThroughputProgress(
+            training.steps,
+            len(plan.batch_shapes),
+            plan.padding_fraction,
+            quiet,
+            expected_validation_compilations=self.validation_plan
+            and np.count_nonzero(self.validation_plan.batches_per_shape),
+        )
+        self.progress.set_model(model)
+
+    @property
+    def step(self) -> int:
+        """Number of updates made so far."""
+        return update_count(self.model)
+
+    def restore(
+        self, resolved: Mapping[str, Any], restart: bool = False
+    ) -> None:
+        """Gives the model the weights with which `run` begins; writes nothing.
+
+        They are those of the last good checkpoint, or of
+        `training.initialize_from`, or random ones. `resolved` is what
+        `start.resolve` returned. With `restart` no checkpoint is read.
+
+        Raises:
+            UserError: if all checkpoints are damaged or belong to another
+                model, or a finished run has none from which to train further.
+        """
+        run = self.run_folder
+        if restart:
+            self._advice = (
+                "Run the same command without `--restart` to continue."
+            )
+        else:
+            self._start = self.store.restore(self.model) or 0
+        if self._start:
+            self._print(f"Resuming at update {self._start:,}.")
+            return
+        if self.workers.is_chief and run.is_finished() and not restart:
+            raise UserError(
+                f"{run.directory}: is a finished run without a checkpoint from "
+                "which to train further. Use another run folder, or "
+                "`--restart` to begin again from update 0."
+            )
+        if self.recipe.training.initialize_from is not None:
+            report = copy_initial_weights(
+                self.recipe,
+                run,
+                self.data,
+                self.model,
+                resolved["initialize_from"],
+            )
+            self._print(f"Initialized: {report.describe()}")
+
+    def run(self) -> None:
+        """Trains from where `restore` put the model to the last update.
+
+        Raises:
+            KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
+                message names the checkpoint and how to continue.
+            Terminated: on SIGTERM, likewise.
+        """
+        start = self._start
+        if self.workers.is_chief:
+            self.store.delete_unfinished()
+        self.rollbacks = Rollbacks(self.run_folder, self._divergence)
+        self._epoch_counts = EpochCounts(self.run_folder.epoch_counts_file)
+        if start:
+            self.run_folder.training_began = True
+            self.rollbacks.restore_state(self.model, start)
+        warning = describe_constant_temperature(self.recipe, self.model)
+        if warning is not None:
+            _logger.warning(warning)
+        while not self._train_from(start):
+            start = self.step
+
+    def _train_from(self, start):
+        """Trains to the end; returns `False` after a rollback."""
+        if self.workers.is_chief:
+            self.run_folder.truncate_log(start)
+            self.store.delete_best_after(start)
+        # Every worker has read the checkpoint before the log is read, and the
+        # log before the chief appends to it.
+        self.workers.barrier()
+        history = self.run_folder.history()
+        self.workers.barrier()
+        callbacks = make_callbacks(
+            self.recipe,
+            self.run_folder,
+            self.data,
+            self.model,
+            self.plan,
+            self.validation_plan,
+            saving=self._saving,
+            rollbacks=self.rollbacks,
+            progress=self.progress,
+            workers=self.workers,
+            history=history,
+        )
+        self.progress.resumed_counts = self._epoch_counts.of(start)
+        try:
+            with termination_raised(), clear_data_errors():
+                if start and not self._was_validated(history):
+                    self._validate(callbacks)
+                if not self._has_stopped():
+                    self._fit(start, callbacks)
+            return True
+        except KeyboardInterrupt as stop:
+            write_back_weights(self.model)
+            _close(callbacks)
+            # Ctrl-C and SIGTERM differ in the exit code alone.
+            raise type(stop)(self._save_interrupted()) from None
+        except Diverged as divergence:
+            write_back_weights(self.model)
+            _close(callbacks)
+            message = self.rollbacks.roll_back(
+                self.model, self.store, divergence
+            )
+            self._print(message)
+            return False
+        except BaseException:
+            _close(callbacks)
+            raise
+
+    def _before_save(self, step):
+        """Writes what belongs to a checkpoint but is none of its weights."""
+        self.rollbacks.save_state(step)
+        self._epoch_counts.save(step, self.progress.epoch_counts)
+
+    def _print(self, text):
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def _fit(self, start, callbacks):
+        training = self.recipe.training
+        train = self.data.store("train")
+        transforms = batch_transforms(self.recipe, self.data)
+        for stretch in split_into_epochs(
+            start, training.steps, training.validate_every
+        ):
+            self.model.fit(
+                training_dataset(
+                    train,
+                    self.plan,
+                    stretch.start_step,
+                    stretch.num_steps,
+                    transforms,
+                ),
+                steps_per_epoch=stretch.steps_per_epoch,
+                initial_epoch=stretch.first_epoch,
+                epochs=stretch.last_epoch,
+                validation_data=self.validation,
+                shuffle=False,
+                callbacks=UpdateCallbacks(
+                    callbacks,
+                    add_history=True,
+                    model=self.model,
+                    verbose=0,
+                    epochs=stretch.last_epoch,
+                    steps=stretch.steps_per_epoch,
+                ),
+                verbose=0,
+            )
+            if self.model.stop_training:
+                return
+            self._check_updates(stretch.start_step + stretch.num_steps)
+
+    def _check_updates(self, expected):
+        # `fit` ends without an error when TensorFlow raises "out of range".
+        if self.step != expected:
+            raise UserError(
+                f"{self.run_folder.directory}: training stopped at update "
+                f"{self.step} of {expected}; the checkpoints are kept. Perhaps "
+                "the cache of compiled programs is damaged: run the same "
+                "command with the environment variable DEEPNMT_CACHE=off to "
+                "continue."
+            )
+
+    def _was_validated(self, history):
+        """Whether the log has the validation due at this step, if any."""
+        step, training = self.step, self.recipe.training
+        if step % training.validate_every and step != training.steps:
+            return True
+        return bool(history) and history[-1][1].get("step") == step
+
+    def _validate(self, callbacks):
+        """Runs the validation that an interrupt skipped."""
+        epoch = (self.step - 1) // self.recipe.training.validate_every
+        # The log keeps its columns; what was not measured is NaN or 0.
+        logs = {"loss": float("nan"), "tokens": 0.0}
+        if self.validation is not None:
+            with averaged_weights(self.model):
+                scores = self.model.evaluate(
+                    self.validation, return_dict=True, verbose=0
+                )
+            logs |= {f"val_{name}": value for name, value in scores.items()}
+        callback_list = keras.callbacks.CallbackList(
+            callbacks, model=self.model
+        )
+        callback_list.on_train_begin()
+        callback_list.on_epoch_begin(epoch)
+        callback_list.on_epoch_end(epoch, logs)
+        callback_list.on_train_end()
+
+    def _has_stopped(self):
+        """Whether an earlier validation has already ended this run."""
+        self.model.stop_training = False
+        # The chief has logged the validation that an interrupt skipped.
+        self.workers.barrier()
+        for callback in stopping_callbacks(
+            self.recipe, self.rollbacks, self.run_folder.history()
+        ):
+            callback.set_model(self.model)
+            callback.on_train_begin()
+        return self.model.stop_training
+
+    def _save_interrupted(self):
+        """Saves a checkpoint on the chief; returns what to tell the user."""
+        if not self.workers.is_chief:
+            return f"interrupted at update {self.step}; the chief saves it."
+        # Otherwise, and after a divergence, the run resumes from the last
+        # checkpoint.
+        if has_values(self.model):
+            with contextlib.suppress(Diverged):
+                self._save_extra(self.step)
+        newest = self.store.latest()
+        if newest is None:
+            text = "no checkpoint was saved yet"
+        else:
+            text = f"the checkpoint of step {newest} is saved"
+        return (
+            f"interrupted: {text} in {self.run_folder.directory}. "
+            f"{self._advice}"
+        )
+
+    def _save_extra(self, step):
+        """Saves the checkpoint of an interrupt, unless that step has one."""
+        if step and step not in self.store.steps():
+            self._before_save(step)
+            is_due = self._saving.is_due(step)
+            self.store.save(self.model, step, extra=not is_due)
+
+
+def _close(callbacks):
+    """Closes the log files and the progress bar after `fit` has failed."""
+    for callback in callbacks:
+        if not isinstance(callback, keras.callbacks.EarlyStopping):
+            callback.on_train_end()
+
+
+@contextlib.contextmanager
+def termination_raised() -> Iterator[None]:
+    """Raises `Terminated` in its body when the process gets SIGTERM.
+
+    Without it the process would end at once. Outside the main thread, where
+    Python allows no signal handlers, it does nothing.
+
+    Example:
+    >>> with termination_raised():
+    ...     pass
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _raise(number, frame):
+    raise Terminated
+
+
+@dataclass(frozen=True)
+class EpochRange:
+    """Arguments of one call of `fit`: epochs of equal length.
+
+    Attributes:
+        first_epoch: number of the first epoch, from 0.
+        last_epoch: number of the epoch after the last one.
+        start_step: updates made before the first epoch.
+        steps_per_epoch: updates in each epoch.
+    """
+
+    first_epoch: int
+    last_epoch: int
+    start_step: int
+    steps_per_epoch: int
+
+    @property
+    def num_steps(self) -> int:
+        """Updates of all epochs together."""
+        return (self.last_epoch - self.first_epoch) * self.steps_per_epoch
+
+
+def split_into_epochs(start: int, total: int, every: int) -> list[EpochRange]:
+    """Splits the updates `start` to `total` into epochs of `every` updates.
+
+    An epoch ends at every multiple of `every`, so a run that resumes in the
+    middle of one begins with a shorter epoch; the last one may be shorter too.
+
+    Example:
+    >>> ranges = split_into_epochs(start=30, total=350, every=100)
+    >>> [epochs.steps_per_epoch for epochs in ranges]
+    [70, 100, 50]
+    """
+    ranges = []
+    while start < total:
+        epoch = start // every
+        if start % every == 0 and total - start >= every:
+            epochs, steps = (total - start) // every, every
+        else:
+            epochs, steps = 1, min((epoch + 1) * every, total) - start
+        ranges.append(EpochRange(epoch, epoch + epochs, start, steps))
+        start += epochs * steps
+    return ranges

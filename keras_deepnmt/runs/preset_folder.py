@@ -1,0 +1,147 @@
+"""Writes the model of a run as a preset folder, with a model card."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import (
+    PRESET_FILE,
+    WEIGHTS_FILE,
+    StagedFolder,
+    file_sha256,
+    write_json,
+    write_text,
+)
+from keras_deepnmt.recipes.loading import save_recipe
+from keras_deepnmt.runs.checkpoints import open_run
+from keras_deepnmt.runs.model_card import model_card
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.scores_file import read_scores
+from keras_deepnmt.serving.golden import default_sources
+from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator.loading import is_preset_folder
+
+# Sentences that the saved model must translate as the run's model does.
+_NUM_SENTENCES = 3
+
+
+def save_run_to_preset(
+    run_dir: str | Path,
+    directory: str | Path,
+    *,
+    checkpoint: str | int | None = None,
+    **search_options: Any,
+) -> Path:
+    """Writes the model of a run as a preset folder, with a model card.
+
+    The folder holds the files of a Keras preset (`config.json`,
+    `metadata.json`, `model.weights.h5`), the two SentencePiece models in
+    `tokenizer/`, `shortlist.npz` if the run has it, the search options and what
+    `run.json` and `scores.json` say of this model in `translator.json`, the
+    recipe, and `README.md`, a model card with the metadata that Hugging Face
+    defines. `Translator.load` and the commands read it in place of a run
+    folder.
+
+    The folder appears when it is complete and has been loaded: its weights and
+    some translations must be those of the run.
+
+    Args:
+        run_dir: folder of a run; finished, unless `checkpoint` is given.
+        directory: the folder to write; it must not exist yet.
+        checkpoint: `"latest"`, `"best"` or the step of the checkpoint to save.
+            Defaults to the final model of a finished run.
+        **search_options: fields of `decoding.SearchOptions`, such as
+            `num_beams=4`, that replace the run's.
+
+    Returns:
+        The folder.
+
+    Raises:
+        UserError: if the run is not finished or damaged, the folder exists,
+            the disk is full, or the saved model is not that of the run.
+
+    Example:
+    >>> save_run_to_preset("runs/demo", "presets/demo")
+    PosixPath('presets/demo')
+    """
+    directory = Path(directory)
+    if directory.exists():
+        raise UserError(f"{directory}: exists already. Give a new folder.")
+    run = RunFolder(run_dir)
+    if is_preset_folder(run.directory):
+        raise UserError(
+            f"{run.directory}: is a preset folder already. Copy it, or give "
+            "the run folder."
+        )
+    recipe = run.recipe()
+    loaded = open_run(run_dir, checkpoint)
+    translator = Translator.load(loaded, **search_options)
+    summary = loaded.summary
+    if checkpoint is not None:
+        summary = summary | {
+            "parameters": translator.model.count_params(),
+            "versions": recipe.resolved.get("versions", {}),
+            "commit": recipe.resolved.get("commit"),
+        }
+    with StagedFolder(directory) as folder:
+        translator.model.save_to_preset(str(folder))
+        shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
+        RunFolder(folder).copy_shortlist(run.directory)
+        save_recipe(recipe, folder / "recipe.yaml", _portable(recipe.resolved))
+        weights_sha256 = file_sha256(folder / WEIGHTS_FILE)
+        rows = [
+            # The scores are those of the same weights in another file.
+            {**row, "weights_sha256": weights_sha256}
+            for row in read_scores(run.scores_file)
+            if row["weights_sha256"] == summary["weights_sha256"]
+        ]
+        options = dataclasses.asdict(translator.options)
+        summary |= {
+            "decoding": {**summary["decoding"], **options},
+            "weights_sha256": weights_sha256,
+            "scores": rows,
+        }
+        write_json(folder / PRESET_FILE, summary)
+        card = model_card(
+            recipe, summary, type(translator.model).__name__, directory.name
+        )
+        write_text(folder / "README.md", card)
+        _verify(folder, directory, translator)
+    return directory
+
+
+def _portable(resolved):
+    """Leaves out the paths of the machine that the run was trained on."""
+    paths = ("prepared", "from_preset")
+    portable = {k: v for k, v in resolved.items() if k not in paths}
+    if "initialize_from" in portable:
+        source = portable["initialize_from"]
+        portable["initialize_from"] = {
+            k: v for k, v in source.items() if k != "weights"
+        }
+    return portable
+
+
+def _verify(folder, directory, translator):
+    """Loads what was written and compares weights and translations."""
+    saved = Translator.load(folder)
+    pairs = zip(
+        translator.model.get_weights(), saved.model.get_weights(), strict=True
+    )
+    is_same = all(np.array_equal(one, other) for one, other in pairs)
+    if is_same:
+        texts = default_sources(translator.source_tokenizer, _NUM_SENTENCES)
+        expected, received = (
+            loaded.replaced(compiled=False).translate(texts)
+            for loaded in (translator, saved)
+        )
+        is_same = expected == received
+    if not is_same:
+        raise UserError(
+            f"{directory}: the saved model does not translate as that of the "
+            "run, so nothing was kept. Check the disk, and run again."
+        )

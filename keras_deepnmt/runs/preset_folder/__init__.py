@@ -1,1 +1,0 @@
-"""Preset folders: models of runs in the layout of Keras presets, to share."""

@@ -1,1 +1,0 @@
-"""Scores of runs: the file that keeps them, and translations to compare."""

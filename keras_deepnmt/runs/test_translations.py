@@ -1,0 +1,232 @@
+"""The translations of a test set by several systems, and their scores."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation import AnnotatedSentence
+from keras_deepnmt.evaluation.scores import Score, corpus_scores, make_metrics
+from keras_deepnmt.evaluation.word_statistics import word_frequencies
+from keras_deepnmt.recipes.schema import EvaluationRecipe
+from keras_deepnmt.runs.evaluate import evaluate, open_data
+from keras_deepnmt.runs.run_folder import RunFolder
+
+# Sentences of the training data that are decoded at once.
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True)
+class TestTranslations:
+    """Translations of the same sentences by several systems.
+
+    Attributes:
+        sources: The sentences; `None` if they are not known.
+        references: One reference for each sentence.
+        systems: The translations of each system, by its name.
+        scores: The scores of each system, by its name and the metric's.
+        scoring: `tokenize`, `lowercase` and `metrics`.
+        count_training_words: Function that counts the words on the target side
+            of the training data; `None` if it is not known.
+        language: The target language; `None` if it is not known.
+        more_references: Further references: for each set of them a list with
+            one for each sentence.
+    """
+
+    __test__ = False  # pytest: not a class of tests
+
+    sources: list[str] | None
+    references: list[str]
+    systems: dict[str, list[str]]
+    scores: dict[str, dict[str, Score]]
+    scoring: dict[str, Any]
+    count_training_words: Callable[[], Counter[str]] | None = None
+    language: str | None = None
+    more_references: tuple[list[str], ...] = ()
+
+    @property
+    def bleu_options(self) -> dict[str, Any]:
+        """The options of BLEU: tokenizer and case."""
+        return {k: self.scoring[k] for k in ("tokenize", "lowercase")}
+
+
+def translate_runs(
+    run_dirs: Sequence[str],
+    prepared_dir: str | None = None,
+    on_translated: Callable[[list[str]], None] | None = None,
+    **options: Any,
+) -> TestTranslations:
+    """Translates a test set with several runs; see `runs.evaluate`.
+
+    The scores are added to the `scores.json` of each run. Tokenizer, case and
+    metrics are those of the first run unless they are given.
+
+    Args:
+        run_dirs: folders of runs.
+        prepared_dir: the prepared folder, if it was moved after training.
+        on_translated: function that gets the translations of each run before
+            they are scored.
+        **options: arguments of `runs.evaluate`.
+
+    Returns:
+        Texts, translations and scores.
+
+    Raises:
+        UserError: if a run cannot be evaluated, or the runs have different
+            test sets.
+    """
+    texts, systems, scores, scoring = {}, {}, {}, {}
+
+    def keep(name, sources, hypotheses, references, *more):
+        texts[name] = sources, references, more
+        systems[name] = hypotheses
+        if on_translated is not None:
+            on_translated(hypotheses)
+
+    for name in run_dirs:
+        row = evaluate(
+            name,
+            prepared_dir=prepared_dir,
+            on_translated=partial(keep, name),
+            **{**options, **scoring},
+        )
+        scoring = {**row["evaluation"]}
+        scoring["metrics"] = tuple(scoring["metrics"])
+        scores[name] = {
+            metric: Score(score["value"], score["signature"], score["interval"])
+            for metric, score in row["scores"].items()
+        }
+        first = run_dirs[0]
+        if texts[name] != texts[first]:
+            raise UserError(
+                f"{name} and {first} have different test sets, and cannot be "
+                "compared. Give one with `--source` and `--target`."
+            )
+    run = RunFolder(run_dirs[0])
+    recipe = run.recipe()
+    sources, references, more = texts[run_dirs[0]]
+    return TestTranslations(
+        sources,
+        references,
+        systems,
+        scores,
+        scoring,
+        _training_words(run, prepared_dir, scoring),
+        recipe.data.target_language,
+        more,
+    )
+
+
+def read_translations(
+    files: Sequence[str],
+    reference_files: Sequence[str],
+    source_file: str | None,
+    scoring: Mapping[str, Any],
+    num_resamples: int,
+) -> TestTranslations:
+    """Reads translations from files and scores them.
+
+    Args:
+        files: text files, one for each system.
+        reference_files: text files with the references, one for each set.
+        source_file: text file with the sources, or `None`.
+        scoring: any of `tokenize`, `lowercase` and `metrics`.
+        num_resamples: samples of the bootstrap intervals.
+
+    Returns:
+        Texts, translations and scores; the names are those of the files.
+
+    Raises:
+        UserError: if a file cannot be read or has another number of lines than
+            the references, or if a metric or tokenizer is unknown.
+    """
+    scoring = asdict(EvaluationRecipe()) | dict(scoring)
+    make_metrics(scoring["metrics"], scoring["tokenize"])
+    reference_file, *others = reference_files
+    references = read_lines(reference_file)
+    if not references:
+        raise UserError(f"{reference_file}: has no lines.")
+    others += [*files, source_file] if source_file else files
+    texts = {name: read_lines(name) for name in others}
+    for name, lines in texts.items():
+        if len(lines) != len(references):
+            raise UserError(
+                f"{name} must have as many lines as {reference_file}. "
+                f"Received: {len(lines)} and {len(references)} lines."
+            )
+    systems = {name: texts[name] for name in files}
+    more = tuple(texts[name] for name in reference_files[1:])
+    return TestTranslations(
+        texts.get(source_file),
+        references,
+        systems,
+        {
+            name: corpus_scores(
+                lines,
+                references,
+                **scoring,
+                num_resamples=num_resamples,
+                more_references=more,
+            )
+            for name, lines in systems.items()
+        },
+        scoring,
+        more_references=more,
+    )
+
+
+def read_lines(file: str) -> list[str]:
+    """Reads the lines of a text file, plain or gzipped.
+
+    Raises:
+        UserError: if the file cannot be read or is not UTF-8.
+    """
+    return [
+        decode_line(line, Path(file), number)
+        for number, line in enumerate(LineReader(file), start=1)
+    ]
+
+
+def read_corrections(
+    files: Sequence[str], gold: Sequence[AnnotatedSentence], gold_file: str
+) -> dict[str, list[str]]:
+    """Reads corrected sentences from files, one file for each system.
+
+    Raises:
+        UserError: if a file has another number of lines than `gold_file` has
+            sentences.
+    """
+    systems = {file: read_lines(file) for file in files}
+    for file, lines in systems.items():
+        if len(lines) != len(gold):
+            raise UserError(
+                f"{file} must have a line for each sentence of {gold_file}. "
+                f"Received: {len(lines)} lines and {len(gold)} sentences."
+            )
+    return systems
+
+
+def _training_words(run, prepared_dir, scoring):
+    """A function that counts the target words of the training data, if any."""
+    try:
+        data = open_data(run, prepared_dir)
+        store = data.store("train")
+    except UserError:
+        return None  # the prepared data was deleted after the training
+
+    def lines():
+        tokenizer = data.target_tokenizer
+        for start in range(0, len(store), _CHUNK):
+            rows = range(start, min(start + _CHUNK, len(store)))
+            yield from tokenizer.decode([pair[1] for pair in store.read(rows)])
+
+    def count():
+        return word_frequencies(
+            lines(), scoring["tokenize"], scoring["lowercase"]
+        )
+
+    return count

@@ -1,0 +1,310 @@
+"""Reads a run or preset folder, and refuses one of mismatched files."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.files import (
+    PRESET_FILE,
+    WEIGHTS_FILE,
+    file_sha256,
+    read_json,
+)
+
+if TYPE_CHECKING:
+    from keras_deepnmt.data.tokenizers import Tokenizer
+    from keras_deepnmt.models.seq2seq import Seq2Seq
+
+RUN_FILE = "run.json"
+MODEL_DIR = "model"
+TOKENIZER_DIR = "tokenizer"
+DECODING_OPTIONS = (
+    *SearchOptions.names(),
+    "batch_size",
+    "batch_tokens",
+    "max_source_length",
+)
+
+
+# The types of the values of `run.json`, as far as they are read.
+_REQUIRED = {
+    "preset": str,
+    "overrides": dict,
+    "source_vocabulary_size": int,
+    "target_vocabulary_size": int,
+    "tokenizer": dict,
+    "weights_sha256": str,
+}
+_OPTIONAL = {"decoding": dict, "evaluation": dict}
+
+
+@dataclass(frozen=True)
+class Run:
+    """The content of a finished run's folder; the weights are loaded later.
+
+    A preset folder holds the model of a run in the layout of a Keras preset,
+    with the tokenizers and with `translator.json` in place of `run.json`.
+
+    Attributes:
+        directory: the run folder or the preset folder.
+        preset: name of the model's preset.
+        overrides: arguments that replace the preset's.
+        source_tokenizer: tokenizer of the source side.
+        target_tokenizer: tokenizer of the target side.
+        decoding: the run's own options of `Translator`.
+        weights_sha256: SHA-256 of the weights file.
+        preset_version: version of the presets that the run recorded.
+        summary: all that `run.json` holds.
+    """
+
+    directory: Path
+    preset: str
+    overrides: dict
+    source_tokenizer: "Tokenizer"
+    target_tokenizer: "Tokenizer"
+    decoding: dict
+    weights_sha256: str
+    preset_version: int | None = None
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_preset_folder(self) -> bool:
+        return is_preset_folder(self.directory)
+
+    @property
+    def file(self) -> Path:
+        return _summary_file(self.directory)
+
+    @property
+    def weights_file(self) -> Path:
+        if self.is_preset_folder:
+            return self.directory / WEIGHTS_FILE
+        return self.directory / MODEL_DIR / WEIGHTS_FILE
+
+    def load_model(self) -> "Seq2Seq":
+        """Builds the model and loads the run's weights.
+
+        Returns:
+            The model.
+
+        Raises:
+            UserError: if the weights file is not the one that the run wrote,
+                or does not fit the model.
+        """
+        weights_file = self.weights_file
+        received = _readable_sha256(weights_file)
+        _check_hash(weights_file, received, self.weights_sha256, self.file)
+        model = self.build_model()
+        try:
+            with warnings.catch_warnings():
+                # Keras only warns when a layer keeps its initial weights.
+                warnings.simplefilter("error", UserWarning)
+                model.load_weights(weights_file)
+        except (ValueError, OSError, KeyError, UserWarning) as error:
+            raise UserError(
+                f"{weights_file}: does not fit the model that {self.file} "
+                f"describes ({self.preset}): {str(error).splitlines()[0]}"
+            ) from error
+        return model
+
+    def build_model(self) -> "Seq2Seq":
+        """Builds the model with newly initialized weights.
+
+        Raises:
+            UserError: if the folder describes no model.
+        """
+        from keras_deepnmt.models.seq2seq import Seq2Seq
+        from keras_deepnmt.zoo import create_model
+        from keras_deepnmt.zoo.registry import check_preset_version
+
+        if self.is_preset_folder:
+            # Its configuration needs no definition of the preset.
+            with refused_values(f"{self.directory / 'config.json'}"):
+                return Seq2Seq.from_preset(
+                    str(self.directory), load_weights=False
+                )
+        check_preset_version(self.preset_version, self.file)
+        with refused_values(f"{self.file}: the model"):
+            return create_model(
+                self.preset,
+                self.source_tokenizer.vocabulary_size,
+                self.target_tokenizer.vocabulary_size,
+                **self.overrides,
+            )
+
+
+def is_preset_folder(directory: Path) -> bool:
+    """Whether `deepnmt export --format preset` wrote the folder."""
+    return (directory / PRESET_FILE).is_file()
+
+
+def read_run(run_dir: str | Path) -> Run:
+    """Reads the summary and the tokenizers of a run folder or preset folder.
+
+    Args:
+        run_dir: the folder of a finished run, as `deepnmt train` wrote it, or
+            a preset folder, as `deepnmt export --format preset` did.
+
+    Returns:
+        What the folder holds; the weights are read by `Run.load_model`.
+
+    Raises:
+        UserError: if a file is missing or broken, or a tokenizer is not the
+            one that the run was trained with.
+
+    Example:
+    >>> read_run("runs/demo").preset
+    'transformer_tiny'
+    """
+    directory = Path(run_dir)
+    summary = read_summary(directory)
+    tokenizers = {
+        side: _read_tokenizer(directory, side, summary)
+        for side in ("source", "target")
+    }
+    return Run(
+        directory,
+        summary["preset"],
+        summary["overrides"],
+        tokenizers["source"],
+        tokenizers["target"],
+        {
+            name: value
+            for name, value in summary.get("decoding", {}).items()
+            if name in DECODING_OPTIONS
+        },
+        summary["weights_sha256"],
+        summary.get("preset_version"),
+        summary,
+    )
+
+
+def with_run_options(
+    given: Mapping[str, Any], decoding: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns arguments of `Translator`: those given, otherwise a run's.
+
+    What is `None` is not given. With `options` no search option of the run is
+    taken.
+
+    Args:
+        given: arguments of `Translator`.
+        decoding: the decoding options of the run.
+
+    Example:
+    >>> run = {"num_beams": 5, "batch_size": 16}
+    >>> with_run_options({"batch_size": 8, "num_beams": None}, run)
+    {'num_beams': 5, 'batch_size': 8}
+    """
+    given = {name: x for name, x in given.items() if x is not None}
+    replaced = SearchOptions.names() if "options" in given else ()
+    kept = {name: x for name, x in decoding.items() if name not in replaced}
+    return {**kept, **given}
+
+
+def read_summary(run_dir: str | Path) -> dict[str, Any]:
+    """Reads `run.json`, the summary that a run writes when it has finished.
+
+    In a preset folder it is `translator.json`.
+
+    Raises:
+        UserError: if the folder or the file is missing, or the file is not
+            valid JSON, lacks a key or has a value of the wrong type.
+    """
+    directory = Path(run_dir)
+    check_run_folder(directory)
+    file = _summary_file(directory)
+    if not file.is_file():
+        has_checkpoint = any(file.parent.glob("checkpoints/step-*"))
+        other = (
+            ", or use its last checkpoint by `--checkpoint latest`"
+            if has_checkpoint
+            else ""
+        )
+        raise UserError(
+            f"{file}: missing, so this is no finished run. Run the same "
+            f"`deepnmt train` again to continue it{other}."
+        )
+    summary = read_json(file)
+    if not isinstance(summary, dict):
+        summary = {}
+    missing = sorted(_REQUIRED.keys() - summary.keys())
+    if missing:
+        raise UserError(f"{file}: lacks {', '.join(missing)}.")
+    for name, kind in (_REQUIRED | _OPTIONAL).items():
+        if not isinstance(summary.get(name, kind()), kind):
+            raise UserError(
+                f"{file}: `{name}` must be of type {kind.__name__}. "
+                f"Received: {summary[name]!r}"
+            )
+    return summary
+
+
+def check_run_folder(directory: Path) -> None:
+    """Refuses a folder that is missing, or that another command wrote.
+
+    Raises:
+        UserError: if it does not exist, or is a folder of prepared data or
+            an exported model.
+    """
+    if not directory.is_dir():
+        raise UserError(f"{directory}: no such run folder.")
+    if (directory / RUN_FILE).is_file() or is_preset_folder(directory):
+        return
+    kind = None
+    if (directory / "manifest.json").is_file():
+        kind = "a folder of prepared data, which `deepnmt prepare` writes"
+    elif any(directory.glob("saved_model.pb")) or any(
+        directory.glob("*/saved_model.pb")
+    ):
+        kind = "an exported model, which `deepnmt export` writes"
+    if kind is not None:
+        raise UserError(
+            f"{directory}: is {kind}. A run folder is needed, which `deepnmt "
+            "train` writes."
+        )
+
+
+def _read_tokenizer(directory, side, summary):
+    from keras_deepnmt.data.tokenizers import Tokenizer
+
+    file = directory / TOKENIZER_DIR / f"{side}.model"
+    tokenizer = Tokenizer(file)
+    description = _summary_file(directory)
+    expected = summary["tokenizer"].get(side)
+    _check_hash(file, tokenizer.sha256, expected, description)
+    size = summary[f"{side}_vocabulary_size"]
+    if tokenizer.vocabulary_size != size:
+        raise UserError(
+            f"{file}: must have the vocabulary that {description} names. "
+            "Received: "
+            f"{tokenizer.vocabulary_size} pieces instead of {size}"
+        )
+    return tokenizer
+
+
+def _readable_sha256(file):
+    try:
+        return file_sha256(file)
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror})."
+        ) from error
+
+
+def _summary_file(directory):
+    name = PRESET_FILE if is_preset_folder(directory) else RUN_FILE
+    return directory / name
+
+
+def _check_hash(file, received, expected, description):
+    if received != expected:
+        raise UserError(
+            f"{file}: not the file that this run was finished with; its "
+            f"SHA-256 must be that in {description.name}. Received: {received} "
+            f"instead of {expected}"
+        )

@@ -1,0 +1,315 @@
+"""What a translator is asked for: texts, and what is given, as rows of ids.
+
+Rows of sources and targets end with the end id.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.masks import END_ID
+from keras_deepnmt.translator.batches import (
+    padded_batch,
+    padded_length,
+    padded_phrases,
+)
+from keras_deepnmt.validation import LARGEST
+
+
+def as_sentences(
+    texts: str | Iterable[str], name: str = "texts"
+) -> tuple[list[str], bool]:
+    """Returns a list of sentences, and whether `texts` is a single sentence.
+
+    Raises:
+        TypeError: if `texts`, the argument `name`, holds anything but strings.
+
+    Example:
+    >>> as_sentences("a dog"), as_sentences(["a dog"])
+    ((['a dog'], True), (['a dog'], False))
+    """
+    if isinstance(texts, str):
+        return [texts], True
+    is_iterable = isinstance(texts, Iterable) and not isinstance(texts, bytes)
+    sentences = list(texts) if is_iterable else [texts]
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(
+                f"`{name}` must be a string or a list of strings. Received: "
+                f"{sentence!r} of type {type(sentence).__name__}"
+            )
+    return sentences, False
+
+
+def as_pairs(
+    sources: str | Iterable[str], targets: str | Iterable[str]
+) -> tuple[list[str], list[str], bool]:
+    """Returns sources, targets, and whether they are a single pair.
+
+    Raises:
+        TypeError: if only one of them is a string, or one holds anything but
+            strings.
+        UserError: if there are not as many targets as sources.
+    """
+    sources, is_one = as_sentences(sources, "sources")
+    targets, is_one_target = as_sentences(targets, "targets")
+    if is_one != is_one_target:
+        raise TypeError(
+            "`sources` and `targets` must be two strings or two lists of "
+            "strings. Received: a string and a list"
+        )
+    if len(sources) != len(targets):
+        raise UserError(
+            "`sources` and `targets` must have the same length. "
+            f"Received: {len(sources)} sources, {len(targets)} targets"
+        )
+    return sources, targets, is_one
+
+
+def refuse_one_sentence(texts, name: str) -> None:
+    """Refuses a string where only several sentences have a meaning.
+
+    Raises:
+        TypeError: if `texts`, the argument `name`, is a string. Its letters
+            would be taken for sentences.
+    """
+    if isinstance(texts, str | bytes):
+        raise TypeError(
+            f"`{name}` must hold sentences. Received: {name}={texts!r}. "
+            f"Pass [{texts!r}] for a single one."
+        )
+
+
+def source_rows(
+    tokenizer, texts: Sequence[str], max_length: int
+) -> tuple[list[list[int]], list[int]]:
+    """Turns sources into rows of at most `max_length` ids, the end included.
+
+    Returns:
+        The rows, and the places from 0 of those that were truncated.
+
+    Example:
+    >>> source_rows(source_tokenizer, [""], 9)
+    ([[3]], [])
+    """
+    encoded = tokenizer.encode(list(texts))
+    truncated = [n for n, ids in enumerate(encoded) if len(ids) >= max_length]
+    rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
+    return rows, truncated
+
+
+def print_truncated(
+    truncated: Sequence[int], texts: Sequence[str], max_length: int
+) -> None:
+    """Warns on standard error of the sources that `source_rows` truncated."""
+    print(
+        f"Warning: {len(truncated)} of {len(texts)} sources have more than "
+        f"{max_length - 1} tokens; the rest of them is ignored.",
+        file=sys.stderr,
+    )
+
+
+def label_rows(
+    tokenizer,
+    targets: Sequence[str],
+    max_length: int | None,
+    place: str = "`targets`",
+    first: int = 1,
+) -> list[list[int]]:
+    """Turns targets into rows of at most `max_length` ids, the end included.
+
+    `None` is no limit. An error names the `place` of the targets, an argument
+    or a file, and the line, of which the first is `first`.
+
+    Raises:
+        UserError: if a target is too long.
+
+    Example:
+    >>> label_rows(target_tokenizer, [""], None)
+    [[3]]
+    """
+    rows = [[*ids.tolist(), END_ID] for ids in tokenizer.encode(list(targets))]
+    for line, row in enumerate(rows, start=first):
+        if max_length is not None and len(row) > max_length:
+            raise UserError(
+                f"{place}, line {line}: must have at most {max_length - 1} "
+                "tokens, the model's position range. Received: "
+                f"{len(row) - 1} tokens. Shorten it."
+            )
+    return rows
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """The beginnings, phrases and maximum lengths of some translations.
+
+    Attributes:
+        prefixes: ids that each translation begins with.
+        constraints: phrases of ids that each translation contains.
+        max_lengths: maximum length of each translation in tokens, the end token
+            included; 0 where there is no own one.
+    """
+
+    prefixes: Sequence[Sequence[int]]
+    constraints: Sequence[Sequence[Sequence[int]]]
+    max_lengths: Sequence[int]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked of any translation."""
+        given = (self.prefixes, self.constraints, self.max_lengths)
+        return not any(map(any, given))
+
+    def of(self, numbers: Iterable[int]) -> "GivenRows":
+        """Takes the rows of some sentences."""
+        return GivenRows(
+            *(
+                [values[number] for number in numbers]
+                for values in (
+                    self.prefixes,
+                    self.constraints,
+                    self.max_lengths,
+                )
+            )
+        )
+
+    def least_room(self) -> list[int]:
+        """Returns how many tokens each translation must have room for.
+
+        It is its own maximum length, or that of a prefix and the end token; 0
+        where there is neither.
+        """
+        beginnings = [len(row) + 1 if row else 0 for row in self.prefixes]
+        return list(map(max, self.max_lengths, beginnings))
+
+    def token_ids(self) -> list[Sequence[int]]:
+        """Lists the rows of ids that translations must be able to contain."""
+        phrases = [row for rows in self.constraints for row in rows]
+        return [*self.prefixes, *phrases]
+
+    def arrays(
+        self, batch_size: int, largest: int | None
+    ) -> dict[str, np.ndarray]:
+        """Returns the arguments of `decoding.search` for a batch.
+
+        Args:
+            batch_size: number of rows of the batch.
+            largest: the model's position range, if it has one.
+
+        Returns:
+            Arrays by the name of the argument, without those that ask nothing.
+        """
+        arrays = {}
+        if any(map(len, self.prefixes)):
+            length = padded_length(max(map(len, self.prefixes)), largest)
+            arrays["prefix_ids"] = padded_batch(
+                self.prefixes, batch_size, length
+            )
+        if any(map(len, self.constraints)):
+            arrays["constraint_ids"] = padded_phrases(
+                self.constraints, batch_size
+            )
+        if any(self.max_lengths):
+            missing = batch_size - len(self.max_lengths)
+            arrays["max_lengths"] = np.array(
+                [*self.max_lengths, *[0] * missing], "int32"
+            )
+        return arrays
+
+
+def given_rows(
+    tokenizer,
+    number: int,
+    max_length: int | None,
+    prefixes: str | Iterable[str] | None = None,
+    constraints: Iterable[Iterable[str]] | None = None,
+    max_lengths: Iterable[int] | None = None,
+) -> GivenRows:
+    """Turns what is asked of `number` translations into rows of ids.
+
+    Args:
+        tokenizer: tokenizer of the target side.
+        number: number of sentences.
+        max_length: the model's position range, if it has one.
+        prefixes: texts that the translations begin with.
+        constraints: lists of phrases that the translations contain.
+        max_lengths: maximum lengths of the translations in tokens, the end
+            token included; 0 for no own one.
+
+    Returns:
+        The rows; empty ones where nothing is asked. No maximum length is
+        greater than `max_length`.
+
+    Raises:
+        TypeError: if an argument is a string where a list is needed, or a
+            length is no integer.
+        UserError: if there is not one value for each sentence, a prefix leaves
+            no room in the model's position range, or a length is negative or
+            too large.
+
+    Example:
+    >>> given_rows(target_tokenizer, 2, None, max_lengths=[5, 0])
+    GivenRows(prefixes=[[], []], constraints=[[], []], max_lengths=[5, 0])
+    """
+    rows = GivenRows(
+        _prefix_rows(tokenizer, prefixes, max_length)
+        if prefixes is not None
+        else [[] for _ in range(number)],
+        _phrase_rows(tokenizer, constraints)
+        if constraints is not None
+        else [[] for _ in range(number)],
+        _lengths(max_lengths, max_length)
+        if max_lengths is not None
+        else [0] * number,
+    )
+    for name, values, one, several in (
+        ("prefixes", rows.prefixes, "text", "prefixes"),
+        ("constraints", rows.constraints, "list of phrases", "lists"),
+        ("max_lengths", rows.max_lengths, "number", "numbers"),
+    ):
+        if len(values) != number:
+            raise UserError(
+                f"`{name}` must have one {one} for each sentence. Received: "
+                f"{len(values)} {several} for {number} sentences"
+            )
+    return rows
+
+
+def _prefix_rows(tokenizer, prefixes, max_length):
+    texts, _ = as_sentences(prefixes, "prefixes")
+    # Room for the end id: as for whole targets.
+    rows = label_rows(tokenizer, texts, max_length, "`prefixes`")
+    return [row[:-1] for row in rows]
+
+
+def _phrase_rows(tokenizer, constraints):
+    """Turns lists of phrases into ids; empty phrases are left out."""
+    refuse_one_sentence(constraints, "constraints")
+    rows = []
+    for phrases in constraints:
+        refuse_one_sentence(phrases, "constraints")
+        texts, _ = as_sentences(phrases, "constraints")
+        ids = [row.tolist() for row in tokenizer.encode(texts)] if texts else []
+        rows.append([row for row in ids if row])
+    return rows
+
+
+def _lengths(max_lengths, max_length):
+    lengths = []
+    for length in max_lengths:
+        if isinstance(length, bool) or not isinstance(length, int | np.integer):
+            raise TypeError(
+                "`max_lengths` must hold integers. Received: "
+                f"{length!r} of type {type(length).__name__}"
+            )
+        if not 0 <= length <= LARGEST:
+            raise UserError(
+                "`max_lengths` must be at least 1, or 0 for no own maximum, "
+                f"and at most {LARGEST:,}. Received: {length}"
+            )
+        # The translation cannot be longer than the model's position range.
+        lengths.append(min(int(length), max_length or LARGEST))
+    return lengths

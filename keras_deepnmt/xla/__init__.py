@@ -1,0 +1,1 @@
+"""Compiling by XLA: functions, names of programs, what is kept, events."""
