@@ -4,6 +4,7 @@ A package imports only from lower levels of `LEVELS`, and neither modules nor
 folders import each other in a circle.
 """
 
+import ast
 import graphlib
 import sys
 
@@ -14,6 +15,7 @@ from package_tree import (
     refuse,
     relative,
     source_files,
+    syntax_tree,
 )
 
 # Top to bottom. Packages on one level do not import each other.
@@ -49,6 +51,15 @@ PRIVATE_MODULES = tuple(
         ("keras_nlp", "src"),
         ("tensorflow", "python"),
     )
+)
+
+
+# What tells XLA, or the memory that its programs use, what to do.
+XLA_SETTINGS = (
+    "XLA_FLAGS",
+    "persistent_cache",
+    "compilation_cache_dir",
+    "mallopt",
 )
 
 
@@ -201,3 +212,35 @@ def test_layers_and_models_need_no_optional_package():
         if name.split(".")[0] not in allowed:
             offenders.append(where)
     refuse(offenders, "Import this inside the function that needs it.")
+
+
+def test_only_xla_has_programs_compiled_and_kept():
+    offenders = []
+    for path in source_files():
+        if package_of(path) == "xla":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if any(setting in line for setting in XLA_SETTINGS):
+                offenders.append(f"{relative(path)}:{number}: {line.strip()}")
+        for node in ast.walk(syntax_tree(path)):
+            if isinstance(node, ast.Call) and has_compiled(node):
+                where = f"{relative(path)}:{node.lineno}"
+                offenders.append(f"{where}: {ast.unparse(node)[:60]}")
+    refuse(
+        offenders,
+        "Call `compile_for`, `CompiledProgram` or what `xla/` has for this, or "
+        "move the code there. (Keras compiles the training step of JAX.)",
+    )
+
+
+def has_compiled(call):
+    """Whether a call is that of `jax.jit`, or has `jit_compile=True`."""
+    if ast.unparse(call.func) in {"jax.jit", "jit"}:
+        return True
+    return any(
+        keyword.arg == "jit_compile"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in call.keywords
+    )
