@@ -146,7 +146,7 @@ def _attention_name(model, layer):
     if layer is None:
         # The last but one aligns best in models of six blocks (Garg et al.,
         # 2019), the last in the quickstart's of two
-        # (`benchmarks/quality/alignment_error.py`).
+        # (`benchmarks/quality/README.md`).
         layer = len(names) if len(names) < 3 else len(names) - 1
     if not 1 <= layer <= len(names):
         raise ValueError(

@@ -87,6 +87,8 @@ class RoleInteraction(ContextualizedEmbedding):
         - [Weissenborn et al., 2019](https://openreview.net/forum?id=ryx3_iAcY7).
     """
 
+    slots = ("source_embedding_layer", "target_embedding_layer")
+
     def __init__(
         self,
         num_roles,

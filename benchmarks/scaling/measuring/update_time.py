@@ -1,9 +1,9 @@
-"""The time of an update on n workers: a formula, its fit and its forecast.
+"""The time of an update on n workers: a formula and its fit.
 
 `step_seconds` is the formula. Nothing is measured here.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,29 +36,6 @@ class Network:
 
     latency: float
     bandwidth: float
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """Assumptions about GPUs and networks that were not measured.
-
-    Args:
-        gpu_tflops: peak of one GPU, in 10^12 floating-point operations per
-            second.
-        utilisation: fraction of the peak that matrix products reach.
-        overhead_ms: milliseconds per update for everything else (kernels,
-            the optimizer, the metrics), independent of the batch.
-        latency_us: microseconds per stage of the ring.
-        gpus_per_machine: number of GPUs that are connected inside a machine.
-        machine_gbit: 10^9 bits per second that a GPU sends inside a machine.
-    """
-
-    gpu_tflops: float = 312.0
-    utilisation: float = 0.35
-    overhead_ms: float = 10.0
-    latency_us: float = 10.0
-    gpus_per_machine: int = 8
-    machine_gbit: float = 2_400.0
 
 
 def all_reduce_seconds(num_workers, num_bytes, network):
@@ -131,59 +108,3 @@ def _fit(columns, seconds):
         error = np.square(matrix @ factor - ones).sum()
         solutions.append((error, factor.tolist()))
     return min(solutions)[1]
-
-
-def predict(
-    assumptions,
-    *,
-    gpus,
-    network_gbit,
-    flops_per_token,
-    parameters,
-    bytes_per_gradient,
-    collectives,
-    tokens,
-    parts=1,
-):
-    """Forecasts an update on GPUs; returns the columns of a row.
-
-    Inside one machine the ring has `machine_gbit`. Between machines, each
-    machine's network carries the whole ring once, at `network_gbit` (10^9 bits
-    per second). There is one replica per GPU. `bytes_per_gradient` are the
-    bytes that are sent per parameter, `collectives` the all-reduces per update,
-    `tokens` the target tokens of a replica in one part, and `parts` the number
-    of parts whose gradients are accumulated.
-    """
-    a = assumptions
-    compute = Compute(
-        a.overhead_ms / 1e3,
-        flops_per_token / (a.gpu_tflops * 1e12 * a.utilisation),
-    )
-    slowest = (
-        a.machine_gbit
-        if gpus <= a.gpus_per_machine
-        else min(a.machine_gbit, network_gbit)
-    )
-    network = Network(a.latency_us / 1e6, slowest * 1e9 / 8)
-    num_bytes = parameters * bytes_per_gradient
-    step = step_seconds(
-        gpus, tokens, num_bytes, compute, network, collectives, parts
-    )
-    alone = compute.seconds(parts * tokens)
-    gradients = all_reduce_seconds(gpus, num_bytes, network)
-    return {
-        **asdict(a),
-        "gpus": gpus,
-        "network_gbit": network_gbit,
-        "bytes_per_gradient": bytes_per_gradient,
-        "parts": parts,
-        "tokens_per_replica": tokens,
-        "global_tokens": gpus * parts * tokens,
-        "collectives": collectives,
-        "compute_ms": 1e3 * alone,
-        "gradients_ms": 1e3 * gradients,
-        "small_all_reduces_ms": 1e3 * (step - alone - gradients),
-        "step_ms": 1e3 * step,
-        "tokens_per_second": gpus * parts * tokens / step,
-        "efficiency": alone / step,
-    }

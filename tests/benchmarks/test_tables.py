@@ -1,13 +1,19 @@
-"""How rows of trained models become tables: what is said and what is not."""
+"""How rows become tables: what is said, and what is not.
 
+Rows stand together only if they were measured together.
+"""
+
+import math
 import re
 
 import pytest
 
 from benchmarks.quality.rows.row_list import CORPORA, presets_of
 from benchmarks.shared.result_rows import append_rows, read_rows
-from benchmarks.tables import trained_tables
+from benchmarks.tables import decoding_tables, speed_tables, trained_tables
 from benchmarks.tables.markdown import measured_when_and_where
+from benchmarks.tables.scaling_tables import scaling_tables
+from benchmarks.tables.seed_statistics import mean_and_interval
 from benchmarks.tables.trained_tables import (
     QUALITY,
     trained_summary,
@@ -241,12 +247,6 @@ def test_other_settings_than_the_plain_model_has_are_told(results):
     ) in blocks[2]
 
 
-def test_the_device_is_an_accelerator_where_there_was_one(results):
-    results([row("transformer_tiny", 1, 40.0, device="NVIDIA H200")])
-    blocks, _ = section("Multi30k")
-    assert blocks[-1].endswith("on NVIDIA H200.")
-
-
 def test_the_summary_has_at_most_six_lines(results):
     results([row("transformer_tiny", 1, 40.0)])
     assert trained_summary()[1].count("\n") == 2
@@ -333,13 +333,6 @@ def test_the_summary_prefers_gains_that_an_interval_over_seeds_supports(
     assert "layer_attention_tiny" not in table
 
 
-def test_the_summary_compares_models_of_the_same_seed(results):
-    plain = [row("transformer_tiny", 1, 41.0), row("transformer_tiny", 2, 39.0)]
-    results([*plain, row(GATED, 1, 40.6)])
-    _, table = trained_summary()
-    assert table.splitlines()[-1].strip("| ").split(" | ")[-2:] == ["1", "-0.4"]
-
-
 def test_without_rows_there_is_no_summary_and_all_is_not_run(
     tmp_path, monkeypatch
 ):
@@ -369,3 +362,191 @@ def test_a_machine_is_named_by_its_number_of_cores():
         "Measured 2026-11-22 to 2026-11-23 on a CPU with 1 core and a CPU with "
         "2 cores."
     )
+
+
+def test_an_interval_by_hand():
+    # Deviation 1, three values: 4.303 / sqrt(3).
+    mean, interval = mean_and_interval([1.0, 2.0, 3.0])
+    assert mean == 2.0
+    assert interval == pytest.approx(4.303 / 3**0.5)
+    assert math.isnan(mean_and_interval([5.0])[1])
+
+
+# Training steps.
+
+
+def step(commit, variant, tokens, ratio_to_plain):
+    return {
+        "date": "2031-05-07",
+        "commit": commit,
+        "machine": "p, 2 cores",
+        "model": "3+3x256",
+        "hidden_dim": 256,
+        "num_layers": 3,
+        "variant": variant,
+        "keras_tokens_per_second": tokens,
+        "torch_tokens_per_second": 1_000,
+        "ratio_median": tokens / 1_000,
+        "ratio_min": 1,
+        "ratio_max": 2,
+        "peak_fraction_median": 0.7,
+        "ratio_to_plain_median": ratio_to_plain,
+        "ratio_to_plain_min": 1,
+        "ratio_to_plain_max": 2,
+    }
+
+
+def test_a_training_step_stands_beside_the_plain_step_of_its_measurement(
+    tmp_path, monkeypatch
+):
+    rows = [
+        step("first", "plain", 2_000, 1),
+        step("first", "2 parts", 2_200, 1.1),
+        step("second", "plain", 1_500, 1),
+    ]
+    append_rows(tmp_path / "training_throughput.csv", rows)
+    monkeypatch.setattr(speed_tables, "RESULTS", tmp_path)
+    text = "\n".join(speed_tables.speed_tables())
+    # The newest one, and the fraction of the peak.
+    plain = (
+        "| 3+3 layers, width 256 | 1,500 | 1,000 | 1.50 | 1.00 to 2.00 | 70% |"
+    )
+    assert plain in text
+    other = "| gradients accumulated over 2 parts | 2,200 | 2,000 | 1.10 |"
+    assert other in text
+    assert "| 1,500 | 1,000 | 1.50 |" in speed_tables.speed_summary()[1]
+
+
+def test_the_page_of_scaling_says_what_the_newest_rows_say(tmp_path):
+    def rows(run, milliseconds):
+        common = {"run": run, "date": "2031-05-07", "machine": "m, 2 cores"}
+        common |= {"tensorflow": "2", "keras": "3", "model": "toy"}
+        common |= {"parameters": 1_250_000, "rounds": 3, "updates": 7}
+        common |= {"fit_overhead_ms": 11, "fit_us_per_token": 30}
+        common |= {"fit_latency_us": 700, "fit_mb_per_second": 300}
+        common |= {"workers_per_core": 1, "model_ms": 22, "ring_bytes": 30e6}
+        return [
+            common
+            | {"quantity": kind, "workers": n, "tokens_per_replica": 480}
+            | {"ms_median": milliseconds, "tokens_per_second": 96}
+            | {"loopback_bytes": bytes_}
+            for kind, n, bytes_ in (
+                ("step", 1, 0),
+                ("step", 2, 31.5e6),
+                ("step", 4, 33e6),
+                ("all_reduce", 2, 0),
+            )
+        ]
+
+    assert scaling_tables(tmp_path) == []
+    append_rows(tmp_path / "scaling_measured.csv", rows("first", 11))
+    append_rows(tmp_path / "scaling_measured.csv", rows("second", 20))
+    page = "\n\n".join(scaling_tables(tmp_path))
+    assert "| 2 | 1 | 480 | 20.0 | 22.0 | 96 |" in page
+    assert "latency 700 µs per stage and 300 MB/s" in page
+    assert "by +10% to +10%" in page
+    assert "5.0% to 10.0% more" in page
+
+
+# Translation.
+
+
+def random_row(name, steps="32", measurement="12:00", **columns):
+    return {
+        "date": "2026-01-01",
+        "measurement": measurement,
+        "commit": "abc",
+        "machine": "x86_64, 2 cores",
+        **dict(workload="random", updates="", size="tiny", sentences="32"),
+        **dict(num_encoder_layers="4", hidden_dim="128"),
+        **dict(batch_size="32", num_beams="4", steps=steps, engine=name),
+        **{
+            f"{key}_{part}": "2.5"
+            for key in ("sentences_per_second", "tokens_per_second", "ratio")
+            for part in ("median", "min", "max")
+        },
+        **dict(ms_per_step="12.5", peak_mib="1234", equal_translations="0.5"),
+        **columns,
+    }
+
+
+def test_without_rows_there_are_no_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(decoding_tables, "COSTS", tmp_path / "costs.csv")
+    assert decoding_tables.decoding_tables() == []
+
+
+def test_engines_of_an_older_measurement_are_left_out():
+    rows = [
+        random_row("keras_deepnmt"),
+        random_row("joeynmt"),
+        random_row("keras_deepnmt", steps="64"),
+        random_row("keras_deepnmt", measurement="13:00"),
+        random_row("huggingface", measurement="13:00"),
+    ]
+    kept = decoding_tables.rows_of_newest_runs(rows)
+    assert kept == [rows[2], rows[3], rows[4]]
+
+
+def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
+    lengths = decoding_tables.SEVERAL_LENGTHS
+    rows = [
+        random_row("keras_deepnmt"),
+        random_row("ctranslate2_float32", ratio_median="1.25"),
+        random_row("keras_deepnmt", steps="128", workload=lengths),
+        random_row("keras_deepnmt", steps="16", workload=lengths),
+        random_row(
+            "keras_deepnmt",
+            **dict(workload="a.recipe", updates="2400", steps="", size=""),
+        ),
+    ]
+    latency = {
+        **random_row("keras_deepnmt_plain"),
+        **dict(seconds_median="12.34", seconds_min="9.87", seconds_max="123.4"),
+    }
+    found = {"decoding.csv": rows, "decoding_latency.csv": [latency]}
+    monkeypatch.setattr(
+        decoding_tables, "read_rows", lambda path: found.get(path.name, [])
+    )
+    text = "\n".join(decoding_tables.decoding_tables())
+    assert "| CTranslate2, float32 | 2.50 | 2 |" in text
+    assert "| 1.25 (2.50 to 2.50) | 1,234 | 50% |" in text
+    steps = "| tiny | 32 | 4 | keras_deepnmt | {} | 12.50 |"
+    assert "\n".join(map(steps.format, (16, 128))) in text
+    assert "| `a.recipe` | 2,400 | 32 | 32 | 4 | keras_deepnmt |" in text
+    assert "| keras_deepnmt, plain graph | 12.3 | 9.87 to 123 |" in text
+
+
+def test_the_summary_has_the_cases_measured_with_ctranslate2(monkeypatch):
+    rows = [
+        random_row(name, batch_size=batch, num_beams=beams)
+        for batch, beams in (("32", "4"), ("32", "1"))
+        for name in ("keras_deepnmt", "ctranslate2_float32", "huggingface")
+    ]
+    for name in ("keras_deepnmt", "ctranslate2_float32"):
+        rows.append(random_row(name, batch_size="1", num_beams="4"))
+    rows += [
+        random_row(name, workload="a.recipe", size="", hidden_dim="")
+        for name in ("keras_deepnmt", "ctranslate2_float32")
+    ]
+    rows += [
+        random_row(name, size="base", hidden_dim="512")
+        for name in ("keras_deepnmt", "ctranslate2_float32")
+    ]
+    rows.append(random_row("keras_deepnmt", batch_size="128"))
+    monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows)
+    _, table = decoding_tables.decoding_summary()
+    assert table.splitlines()[2:] == [
+        "| 4+4 layers, width 512, batch size 32 | 2 | 2.50 |  |",
+        "| 4+4 layers, width 128, batch size 1 | 2 | 2.50 |  |",
+        "| 4+4 layers, width 128, batch size 32 | 2 | 2.50 | 2.50 |",
+        "| `a.recipe`, batch size 32 | 2 | 2.50 |  |",
+    ]
+    monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows[-1:])
+    assert decoding_tables.decoding_summary() == []
+
+
+def test_the_presets_of_the_table_are_measured_ones():
+    costs = decoding_tables.read_rows(decoding_tables.COSTS)
+    names = {row["preset"] for row in costs if row["decode_ratio"]}
+    assert set(decoding_tables.PRESETS) <= names

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.shared.result_rows import read_rows
 from benchmarks.shared.worker_process import worker_environment
 from benchmarks.speed import decoding
 from benchmarks.speed.measuring import decoding_rows
@@ -25,7 +26,6 @@ from benchmarks.speed.measuring.decoding_weights import (
     write_model,
 )
 from benchmarks.speed.measuring.engines import rows_of_ids
-from benchmarks.tables import decoding_tables
 from keras_deepnmt.models import Transformer
 
 REPOSITORY = Path(__file__).parents[2]
@@ -286,135 +286,6 @@ def test_options_that_exclude_each_other_are_refused(
     assert message in capsys.readouterr().err
 
 
-# The tables.
-
-
-def random_row(name, steps="32", measurement="12:00", **columns):
-    return {
-        "date": "2026-01-01",
-        "measurement": measurement,
-        "commit": "abc",
-        "machine": "x86_64, 2 cores",
-        **dict(workload="random", updates="", size="tiny", sentences="32"),
-        **dict(num_encoder_layers="4", hidden_dim="128"),
-        **dict(batch_size="32", num_beams="4", steps=steps, engine=name),
-        **{
-            f"{key}_{part}": "2.5"
-            for key in ("sentences_per_second", "tokens_per_second", "ratio")
-            for part in ("median", "min", "max")
-        },
-        **dict(ms_per_step="12.5", peak_mib="1234", equal_translations="0.5"),
-        **columns,
-    }
-
-
-def test_without_rows_there_are_no_tables(tmp_path, monkeypatch):
-    monkeypatch.setattr(decoding_tables, "RESULTS", tmp_path)
-    monkeypatch.setattr(decoding_tables, "COSTS", tmp_path / "costs.csv")
-    assert decoding_tables.decoding_tables() == []
-
-
-def test_engines_of_an_older_measurement_are_left_out():
-    rows = [
-        random_row("keras_deepnmt"),
-        random_row("joeynmt"),
-        random_row("keras_deepnmt", steps="64"),
-        random_row("keras_deepnmt", measurement="13:00"),
-        random_row("huggingface", measurement="13:00"),
-    ]
-    kept = decoding_tables.rows_of_newest_runs(rows)
-    assert kept == [rows[2], rows[3], rows[4]]
-
-
-def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
-    lengths = decoding_tables.SEVERAL_LENGTHS
-    rows = [
-        random_row("keras_deepnmt"),
-        random_row("ctranslate2_float32", ratio_median="1.25"),
-        random_row("keras_deepnmt", steps="128", workload=lengths),
-        random_row("keras_deepnmt", steps="16", workload=lengths),
-        random_row(
-            "keras_deepnmt",
-            **dict(workload="a.recipe", updates="2400", steps="", size=""),
-        ),
-    ]
-    latency = {
-        **random_row("keras_deepnmt_plain"),
-        **dict(seconds_median="12.34", seconds_min="9.87", seconds_max="123.4"),
-    }
-    found = {"decoding.csv": rows, "decoding_latency.csv": [latency]}
-    monkeypatch.setattr(
-        decoding_tables, "read_rows", lambda path: found.get(path.name, [])
-    )
-    text = "\n".join(decoding_tables.decoding_tables())
-    assert "| CTranslate2, float32 | 2.50 | 2 |" in text
-    assert "| 1.25 (2.50 to 2.50) | 1,234 | 50% |" in text
-    steps = "| tiny | 32 | 4 | keras_deepnmt | {} | 12.50 |"
-    assert "\n".join(map(steps.format, (16, 128))) in text
-    assert "| `a.recipe` | 2,400 | 32 | 32 | 4 | keras_deepnmt |" in text
-    assert "| keras_deepnmt, plain graph | 12.3 | 9.87 to 123 |" in text
-
-
-def test_the_summary_has_the_cases_measured_with_ctranslate2(monkeypatch):
-    rows = [
-        random_row(name, batch_size=batch, num_beams=beams)
-        for batch, beams in (("32", "4"), ("32", "1"))
-        for name in ("keras_deepnmt", "ctranslate2_float32", "huggingface")
-    ]
-    for name in ("keras_deepnmt", "ctranslate2_float32"):
-        rows.append(random_row(name, batch_size="1", num_beams="4"))
-    rows += [
-        random_row(name, workload="a.recipe", size="", hidden_dim="")
-        for name in ("keras_deepnmt", "ctranslate2_float32")
-    ]
-    rows += [
-        random_row(name, size="base", hidden_dim="512")
-        for name in ("keras_deepnmt", "ctranslate2_float32")
-    ]
-    rows.append(random_row("keras_deepnmt", batch_size="128"))
-    monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows)
-    _, table = decoding_tables.decoding_summary()
-    assert table.splitlines()[2:] == [
-        "| 4+4 layers, width 512, batch size 32 | 2 | 2.50 |  |",
-        "| 4+4 layers, width 128, batch size 1 | 2 | 2.50 |  |",
-        "| 4+4 layers, width 128, batch size 32 | 2 | 2.50 | 2.50 |",
-        "| `a.recipe`, batch size 32 | 2 | 2.50 |  |",
-    ]
-    monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows[-1:])
-    assert decoding_tables.decoding_summary() == []
-
-
-def test_shortlists_and_int8_are_compared_with_all_tokens(monkeypatch):
-    rows = [
-        {
-            **random_row(""),
-            **dict(workload=workload, updates=updates, bleu=bleu),
-            **dict(variant=variant, candidates=candidates),
-        }
-        for workload, updates, variant, candidates, bleu in (
-            ("a.recipe", "2400", "all tokens, float32", "", "31.5"),
-            ("a.recipe", "2400", "shortlist, 10 a source token", "900", "31.4"),
-            ("random, base size", "", "int8", "", ""),
-        )
-    ]
-    monkeypatch.setattr(
-        decoding_tables,
-        "read_rows",
-        lambda path: rows if path.stem == "cheaper_decoding" else [],
-    )
-    text = "\n".join(decoding_tables.decoding_tables())
-    model = "| `a.recipe`, 2,400 updates | shortlist, 10 a source token "
-    speed = "| 2.50 | 2.50 (2.50 to 2.50) | 50% |"
-    assert f"{model}| 900 {speed} 31.40 |" in text
-    assert f"| random, base size | int8 | all {speed}  |" in text
-
-
-def test_the_presets_of_the_table_are_measured_ones():
-    costs = decoding_tables.read_rows(decoding_tables.COSTS)
-    names = {row["preset"] for row in costs if row["decode_ratio"]}
-    assert set(decoding_tables.PRESETS) <= names
-
-
 @pytest.mark.thorough
 def test_our_search_is_measured_by_processes(tmp_path):
     output = tmp_path / "decoding.csv"
@@ -428,7 +299,9 @@ def test_our_search_is_measured_by_processes(tmp_path):
         check=True,
         capture_output=True,
     )
-    rows = decoding_tables.read_rows(output)
+    rows = read_rows(output)
+    results = REPOSITORY / "benchmarks" / "speed" / "results"
+    assert list(rows[0]) == list(read_rows(results / "decoding.csv")[0])
     names = [decoding_rows.OURS, decoding_rows.BEFORE]
     assert [row["engine"] for row in rows] == names * 2
     assert [row["steps"] for row in rows] == ["2", "2", "3", "3"]
