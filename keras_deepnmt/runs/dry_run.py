@@ -22,7 +22,10 @@ from keras_deepnmt.runs.batch_trial import largest_batch_shapes
 from keras_deepnmt.runs.build import build_for_training, plan_batches
 from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.loop import TrainingLoop
-from keras_deepnmt.runs.objective_options import batch_transforms
+from keras_deepnmt.runs.objective_options import (
+    batch_transforms,
+    check_objective,
+)
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, resolve_run, settle_recipe
 from keras_deepnmt.training.strategies import Workers, make_strategy
@@ -168,6 +171,7 @@ def dry_run(
         from_preset=from_preset,
         say=say,
     )
+    check_objective(settled)
     if existing.directory.is_dir():
         existing.check_startable(settled, has_prepared=prepared_dir is not None)
     training = settled.training

@@ -28,7 +28,6 @@ from keras_deepnmt.runs.batch_size import find_batch, with_parts
 from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.initial_weights import find_initial_weights, fine_tuning
 from keras_deepnmt.runs.objective_options import (
-    check_objective,
     describe_sampling,
     read_teacher,
 )
@@ -115,7 +114,7 @@ def settle_recipe(
     number = recipe.training.max_shapes
     if number is None and started is not None:
         number = started.training.max_shapes
-    settled = replace(
+    return replace(
         recipe,
         data=tuning.data,
         training=replace(
@@ -125,9 +124,6 @@ def settle_recipe(
         ),
         resolved=tuning.resolved,
     )
-    if restart or not folder.is_finished():
-        check_objective(settled)
-    return settled
 
 
 def _check_preset(recipe):

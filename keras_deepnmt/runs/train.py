@@ -11,6 +11,7 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_for_training, plan_batches
 from keras_deepnmt.runs.finish import finish
 from keras_deepnmt.runs.loop import TrainingLoop
+from keras_deepnmt.runs.objective_options import check_objective
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     join_run,
@@ -89,6 +90,8 @@ def train(
     training = settled.training
     has_prepared = prepared_dir is not None
     with user_cache_asked_for(training.jit_compile):
+        if restart or not folder.is_finished():
+            check_objective(settled)
         strategy = None
         if training.batch_tokens != "auto":
             # Made before TensorFlow is initialized: logical devices cannot be
