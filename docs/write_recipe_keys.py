@@ -20,7 +20,7 @@ from keras_deepnmt.recipes.bundled import (
     bundled_text,
 )
 from keras_deepnmt.recipes.reference import (
-    json_schema,
+    recipe_schema,
     reference_page,
     schema_file,
 )
@@ -134,7 +134,7 @@ def plain_presets() -> dict[str, list[str] | dict[str, str]]:
 
 def files() -> dict[Path, str]:
     """Returns the content of each file that this script writes."""
-    schema = json_schema(list_models(), (Transformer, ConvSeq2Seq))
+    schema = recipe_schema(list_models(), (Transformer, ConvSeq2Seq))
     return {
         Path(__file__).parent / "recipe_keys.md": reference_page(),
         Path(__file__).parent / "recipes.md": recipes_page(),

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batches import (
@@ -17,6 +16,7 @@ from keras_deepnmt.translator.batches import (
     padded_length,
     padded_phrases,
 )
+from keras_deepnmt.validation import LARGEST
 
 
 def as_sentences(

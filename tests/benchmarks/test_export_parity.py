@@ -76,6 +76,7 @@ def compare(translator, client, tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.thorough
 def test_equal_and_other_translations_are_counted(compare, client, capsys):
     code, row = compare()
     assert code == 0
@@ -90,6 +91,7 @@ def test_equal_and_other_translations_are_counted(compare, client, capsys):
     assert "'other'" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_both_translations_of_a_difference_are_scored(translator, client):
     in_python = client.translate
     client.translate = lambda batch: ["dog", *in_python(batch)[1:]]

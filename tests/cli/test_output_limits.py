@@ -50,7 +50,7 @@ def test_a_recipe_takes_them():
             "must not both be 0",
         ),
         ({"decoding.max_length_ratio": -1}, "`max_length_ratio` must be"),
-        ({"decoding.batch_tokens": 0}, "batch_tokens.* above zero"),
+        ({"decoding.batch_tokens": 0}, "batch_tokens.* an integer from 1 to"),
     ],
 )
 def test_wrong_limits_of_a_recipe_are_named(changes, said):

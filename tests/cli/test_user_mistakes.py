@@ -64,7 +64,7 @@ OPTION_MISTAKES = [
     ([*PREPARE, "25", "--seed", "-1"], "`--seed`"),
     ([*PREPARE, "99999999999999"], "`--vocabulary-size`"),
     ([*PREPARE, "25", "--weight", "nan"], "`--weight`"),
-    ([*PREPARE, "25", "--weight", "inf"], "weight=inf"),
+    ([*PREPARE, "25", "--weight", "inf"], "number above 0. Received: inf"),
     ([*PREPARE, "25", "--corpus", "nosuch"], "nosuch"),
     (["translate", "run", "--batch-size", "99999999999999"], "2,147,483,647"),
     (["translate", "run", "--num-beams", "99999999999999"], "2,147,483,647"),

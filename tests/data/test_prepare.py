@@ -450,7 +450,7 @@ def test_a_missing_file_is_noticed_before_anything_is_written(
         ({"vocabulary_size": 4}, "vocabulary_size"),
         ({"min_length": 9, "max_length": 5}, "min_length"),
         ({"max_tokens": 65_535}, "max_tokens"),
-        ({"character_coverage": 0.979}, "must be from 0.98 to 1. Received"),
+        ({"character_coverage": 0.979}, r"must be .* in \[0.98, 1\]. Received"),
         ({"tokenizer_target": "m"}, "tokenizer_source"),
         ({"joint": False, "tokenizer_source": "m"}, "both tokenizers or none"),
     ],
