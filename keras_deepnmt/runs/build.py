@@ -1,7 +1,9 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 import inspect
-from collections.abc import Mapping
+import logging
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +20,11 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
-from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
+from keras_deepnmt.runs.objective_options import (
+    compile_options,
+    make_loss,
+    planned_lengths,
+)
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -29,6 +35,8 @@ from keras_deepnmt.training.schedules import (
 from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.zoo import create_model
 from keras_deepnmt.zoo.registry import check_preset_version, get_preset
+
+_logger = logging.getLogger(__name__)
 
 _ROWS_AT_A_TIME = 1_000_000
 # Types of arguments with the words of an error; True is an int in Python.
@@ -187,6 +195,41 @@ def _schedule(rate, model, steps):
     if rate.schedule in ("linear", "cosine"):
         return DecayToZero(rate.peak, rate.warmup_steps, steps, rate.schedule)
     return WarmUp(Constant(rate.peak), rate.warmup_steps)
+
+
+def build_for_training(
+    recipe: Recipe,
+    data: PreparedData,
+    strategy: Any,
+    say: Callable[[str], None],
+) -> keras.Model:
+    """Builds and compiles the model of a recipe in the strategy's scope.
+
+    `say` prints what does not train. Warnings are logged.
+
+    Raises:
+        UserError: if the model or the objective refuses an option.
+    """
+    keras.utils.set_random_seed(recipe.seed)
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        frozen = compile_model(recipe, model, **compile_options(recipe, data))
+    if frozen:
+        say(_describe_frozen(model, frozen))
+    for warning in describe_long_pairs(model, data):
+        _logger.warning(warning)
+    return model
+
+
+def _describe_frozen(model, frozen):
+    all_parameters = model.count_params()
+    frozen_parameters = all_parameters - sum(
+        math.prod(v.shape) for v in model.trainable_variables
+    )
+    return (
+        f"{len(frozen)} weights are frozen: {frozen_parameters:,} of "
+        f"{all_parameters:,} parameters do not train."
+    )
 
 
 def plan_batches(

@@ -14,7 +14,7 @@ from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_model, make_optimizer
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.checkpoints import checkpoint_fault
+from keras_deepnmt.training.checkpoint_files import checkpoint_fault
 from keras_deepnmt.training.transfer import trained_weights
 from keras_deepnmt.training.weight_average import load_averages
 from keras_deepnmt.translator.loading import (

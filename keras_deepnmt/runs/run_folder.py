@@ -6,14 +6,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keras_deepnmt.data.batches.batch_shapes import (
-    BATCH_SHAPES_VERSION,
-    shapes_for_updates,
-)
+from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import (
@@ -106,6 +102,10 @@ class RunFolder:
             )
         return load_recipe(self.recipe_file)
 
+    def started(self) -> Recipe | None:
+        """Reads the recipe that this run was started with, if it was."""
+        return self.recipe() if self.recipe_file.is_file() else None
+
     def read_summary(self) -> dict[str, Any]:
         """Reads `run.json`, which is written when a run has finished.
 
@@ -114,16 +114,21 @@ class RunFolder:
         """
         return read_summary(self.directory)
 
-    def is_finished(self) -> bool:
+    def is_finished(self, steps: int | None = None) -> bool:
         """Whether the training that `recipe.yaml` describes has finished.
 
         While a finished run trains further, or again from the beginning, its
         model and its `run.json` stay; the recipe then has the mark.
+
+        Args:
+            steps: number of updates that it must have. Defaults to any.
         """
         if not self.run_file.is_file():
             return False
-        return not (
-            self.recipe_file.is_file() and _MARK in self.recipe().resolved
+        started = self.started()
+        return started is None or (
+            _MARK not in started.resolved
+            and steps in (None, started.training.steps)
         )
 
     def check_startable(
@@ -136,7 +141,7 @@ class RunFolder:
         """Checks that `recipe` may be trained in the folder; writes nothing.
 
         With a prepared folder (`has_prepared`) the section `data` is not
-        compared: `start.resolve` compares the folders.
+        compared: `start.resolve_run` compares the folders.
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
@@ -173,23 +178,6 @@ class RunFolder:
                 f"`training.steps` is {recipe.training.steps}. Give more "
                 "updates, or use another run folder."
             )
-
-    def with_max_shapes(self, recipe: Recipe, restart: bool = False) -> Recipe:
-        """Replaces `max_shapes: null` by the number that this run has.
-
-        A new run, or one that begins again (`restart`), gets the number that
-        its updates are worth. It is recorded in `recipe.yaml`, so that the
-        batches stay the same when the run is resumed or extended.
-        """
-        training = recipe.training
-        if training.max_shapes is not None:
-            return recipe
-        number = None
-        if self.recipe_file.is_file() and not restart:
-            number = self.recipe().training.max_shapes
-        if number is None:
-            number = shapes_for_updates(training.steps)
-        return replace(recipe, training=replace(training, max_shapes=number))
 
     def _check_versions(self):
         recorded = self.recipe().resolved
@@ -279,26 +267,22 @@ class RunFolder:
                         folder.rmdir()
 
     def begin(
-        self,
-        recipe: Recipe,
-        resolved: dict[str, Any],
-        prepared_dir: Path,
-        restart: bool = False,
+        self, recipe: Recipe, prepared_dir: Path, restart: bool = False
     ) -> None:
         """Records a start that nothing refuses any more.
 
-        A new run gets its `recipe.yaml`, with `resolved`, and its tokenizers
-        and shortlists. In a run that is resumed a changed `training.steps` is
-        written. With `restart` everything that belongs to the old training is
-        deleted. A finished model stays until `write_summary` ends the new
-        training.
+        A new run gets its `recipe.yaml`, and the tokenizers and shortlists of
+        the prepared folder. In a run that is resumed a changed
+        `training.steps` is written. With `restart` everything that belongs to
+        the old training is deleted. A finished model stays until
+        `write_summary` ends the new training.
         """
         has_model = self.run_file.is_file()
-        mark = {_MARK: True} if has_model else {}
-        if self.recipe_file.is_file() and not restart:
-            old = self.recipe()
+        resolved = recipe.resolved | ({_MARK: True} if has_model else {})
+        old = None if restart else self.started()
+        if old is not None:
             if old.training.steps != recipe.training.steps:
-                save_recipe(recipe, self.recipe_file, resolved | mark)
+                save_recipe(recipe, self.recipe_file, resolved)
             elif old.data != recipe.data:
                 # Older versions recorded the recipe's data instead of those
                 # of the prepared folder.
@@ -318,7 +302,7 @@ class RunFolder:
         if not has_model:
             self.copy_tokenizers(prepared_dir)
             self.copy_shortlist(prepared_dir)
-        save_recipe(recipe, self.recipe_file, resolved | mark)
+        save_recipe(recipe, self.recipe_file, resolved)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Writes `run.json`, which makes the run a finished one."""

@@ -32,8 +32,7 @@ from keras_deepnmt.translator.results import (
     no_probabilities,
 )
 from keras_deepnmt.xla import tuned
-from keras_deepnmt.xla.compiled import compile_for
-from keras_deepnmt.xla.prepared_shapes import PreparedShapes
+from keras_deepnmt.xla.compiled import PreparedShapes, compile_for
 from keras_deepnmt.xla.replicas import num_replicas
 
 

@@ -14,6 +14,7 @@ import threading
 import numpy as np
 import pytest
 
+from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.terminal.input_lines import (
     read_windows,
     stream_lines,
@@ -21,7 +22,6 @@ from keras_deepnmt.commands.terminal.input_lines import (
 )
 from keras_deepnmt.commands.terminal.input_pairs import read_pairs
 from keras_deepnmt.commands.terminal.line_warnings import describe_lines
-from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.results import Hypothesis

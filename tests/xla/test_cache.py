@@ -3,10 +3,13 @@
 * the environment says where it is, or that there is none
 * a folder that cannot be written is no error
 * processes that use it at once do not delete each other's files
-* what was not used for longest goes first
+* what the environment says stays, and is put back
+* the folder stays below its limit; what this machine cannot use goes first,
+  then what was not used for longest
 """
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -18,13 +21,18 @@ from keras_deepnmt.xla.cache import (
     USER_VARIABLE,
     ask_for_user_cache,
     cache_dir,
+    describe_unused_cache,
+    is_whole,
     open_user_cache,
+    user_cache_asked_for,
     user_cache_dir,
 )
 
 FLAGS = "TF_XLA_FLAGS"
 # Field 1 is text.
 ENTRY = b"\x0a\x03key"
+# Field 2 is a number, field 3 holds 300 bytes.
+LONG_ENTRY = ENTRY + b"\x10\x96\x01\x1a\xac\x02" + bytes(300)
 
 
 @pytest.fixture
@@ -134,3 +142,76 @@ def test_a_cache_that_another_process_tidies_is_waited_for(cache, monkeypatch):
 def test_other_flags_of_xla_have_another_folder(cache, tmp_path, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert cache_dir(tmp_path / "cache", "tensorflow") != cache
+
+
+def test_a_cut_entry_is_no_whole_one(tmp_path):
+    file = tmp_path / "entry.pb"
+    # Between two fields a cut cannot be seen; TensorFlow's key comes first,
+    # its code last.
+    for length in (0, 1, 2, 4, 6, 9, 10, 11, len(LONG_ENTRY) - 1):
+        file.write_bytes(LONG_ENTRY[:length])
+        assert not is_whole(file), length
+    file.write_bytes(LONG_ENTRY)
+    assert is_whole(file)
+
+
+def test_flags_of_the_environment_stay_and_come_back(monkeypatch, cache):
+    monkeypatch.setenv(FLAGS, "--tf_xla_clustering_debug")
+    with user_cache_asked_for(wanted=False):
+        assert os.environ[FLAGS] == "--tf_xla_clustering_debug"
+    assert not cache.parent.exists()
+    with user_cache_asked_for(wanted=True):
+        flags = os.environ[FLAGS]
+        assert flags.startswith("--tf_xla_clustering_debug ")
+        assert f'="{cache}"' in flags
+        with user_cache_asked_for(wanted=True):
+            assert os.environ[FLAGS] == flags
+    assert os.environ[FLAGS] == "--tf_xla_clustering_debug"
+    own = "--tf_xla_persistent_cache_directory=mine"
+    monkeypatch.setenv(FLAGS, own)
+    with user_cache_asked_for(wanted=True):
+        assert os.environ[FLAGS] == own
+        assert describe_unused_cache("tensorflow") is None
+    monkeypatch.delenv(FLAGS)
+    with user_cache_asked_for(wanted=True):
+        pass
+    assert FLAGS not in os.environ
+
+
+def test_on_a_full_disk_nothing_is_asked_for(cache, monkeypatch, tmp_path):
+    full = shutil.disk_usage(tmp_path)._replace(free=2**20)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: full)
+    with user_cache_asked_for(wanted=True):
+        assert os.environ[FLAGS] == ""
+        assert "no room" in describe_unused_cache("tensorflow")
+
+
+def test_a_folder_that_cannot_be_written_is_told(cache, monkeypatch):
+    cache.parents[1].write_text("")
+    with user_cache_asked_for(wanted=True):
+        assert os.environ[FLAGS] == ""
+        assert "cannot be written" in describe_unused_cache("tensorflow")
+    monkeypatch.setenv(USER_VARIABLE, "off")
+    assert describe_unused_cache("tensorflow") is None
+
+
+def test_a_full_cache_loses_other_machines_entries_then_the_oldest(
+    cache, monkeypatch
+):
+    other = cache.parent / "tensorflow-1.0-elsewhere"
+    files = [cache / "old.pb", other / "new.pb", cache / "middle.pb"]
+    for age, file in enumerate(files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(LONG_ENTRY)
+        os.utime(file, (age, age))
+    for most, expected in (
+        (2, {"old.pb", "middle.pb"}),
+        (1.9, {"middle.pb"}),
+    ):
+        monkeypatch.setattr(
+            compilation_cache, "MOST_BYTES", most * len(LONG_ENTRY)
+        )
+        ask_for_user_cache()
+        kept = cache.parent.rglob("*.pb")
+        assert {f.name for f in kept} == expected
+        os.close(compilation_cache._locks.popitem()[1])

@@ -14,7 +14,7 @@ import keras
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, read_json
-from keras_deepnmt.training.checkpoints.checkpoint_files import (
+from keras_deepnmt.training.checkpoint_files import (
     SEAL_FILE,
     checkpoint_fault,
     read_checkpoint,

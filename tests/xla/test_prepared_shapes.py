@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from keras_deepnmt.translator.batches import length_batches
-from keras_deepnmt.xla.prepared_shapes import PreparedShapes
+from keras_deepnmt.xla.compiled import PreparedShapes
 
 
 def test_a_search_waits_for_what_is_being_compiled():
