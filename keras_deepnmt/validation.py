@@ -203,7 +203,7 @@ def _locate(item, content):
         if not inside:
             break
         path, content = (*path, key), content[key]
-    # The name of a key that is missing, or is no text.
+    # The name of a key that is missing, or is not a string.
     is_key = item["type"] == "missing" or item["type"] in _UNKNOWN
     return item["loc"] if is_key else path, content
 
