@@ -5,7 +5,6 @@ are written here: each names the key, the rule, what was received and, where one
 is certain, the remedy.
 """
 
-import difflib
 import functools
 import inspect
 import re
@@ -20,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from keras_deepnmt.docstrings import argument_descriptions
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.suggestions import nearest_name
 
 # Counts and ids are int32 in TensorFlow.
 LARGEST = 2**31 - 1
@@ -175,10 +175,10 @@ def find_mistakes(
             yield path, f"is missing{remedy}"
         elif item["type"] in _UNKNOWN:
             keys = keys_at(node_at(schema, path[:-1]))
-            near = difflib.get_close_matches(str(path[-1]), keys, 1, 0.5)
+            near = nearest_name(path[-1], keys)
             hint = f"possible here: {', '.join(keys)}."
             if near:
-                meant = (*path[:-1], near[0])
+                meant = (*path[:-1], near)
                 told.add(meant)
                 hint = f"did you mean `{'.'.join(map(str, meant))}`?"
             yield path, f"is unknown; {hint}"

@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """With `--durations`, also lists the files whose tests took longest."""
+    """With `--durations`, also lists the slowest and the longest files."""
     if not config.option.durations:
         return
     seconds = Counter()
@@ -89,6 +89,15 @@ def pytest_terminal_summary(terminalreporter, config):
     terminalreporter.section(f"slowest files of {total:.0f} s")
     for path, of_file in seconds.most_common(config.option.durations):
         terminalreporter.line(f"{of_file:.0f} s {path}")
+    lines = Counter(
+        {
+            path.relative_to(REPOSITORY): path.read_bytes().count(b"\n")
+            for path in (REPOSITORY / "keras_deepnmt").rglob("*.py")
+        }
+    )
+    terminalreporter.section("longest files of the package")
+    for path, of_file in lines.most_common(10):
+        terminalreporter.line(f"{of_file} lines {path}")
 
 
 def _place(item):

@@ -17,11 +17,11 @@ from keras_deepnmt.commands.options.decoding import (
     load_run,
     option_name,
 )
+from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 

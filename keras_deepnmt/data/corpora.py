@@ -1,6 +1,5 @@
 """Reads two aligned text files, plain or gzipped, as a stream of line pairs."""
 
-import difflib
 import gzip
 import hashlib
 import itertools
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.validation import Positive, checked_dataclass
 
 _CHUNK_BYTES = 1 << 20
@@ -205,6 +205,4 @@ def _open_error(path: Path, error: OSError) -> str:
     if not path.parent.is_dir():
         return f"{path}: no such file (there is no folder {path.parent})."
     names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    near = difflib.get_close_matches(path.name, names, 1, 0.5)
-    hint = f" Did you mean {path.parent / near[0]}?" if near else ""
-    return f"{path}: no such file.{hint}"
+    return f"{path}: no such file.{did_you_mean(path.name, names)}"

@@ -1,7 +1,6 @@
 """Reads the content of a recipe, together with the recipes that it extends."""
 
 import dataclasses
-import difflib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from keras_deepnmt.recipes.bundled import bundled_names, bundled_text
 from keras_deepnmt.recipes.checking import Position, RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import move_earlier_keys
 from keras_deepnmt.recipes.schema import Recipe, sections_of
+from keras_deepnmt.suggestions import did_you_mean
 
 # What belongs to one file alone.
 _OWN_KEYS = ("name", "resolved", "extends")
@@ -124,13 +124,11 @@ def _find(recipe, folder):
     if file.is_file():
         # Resolved, so that a circle is found whatever the paths look like.
         return _RecipeFile(file.resolve(), str(file), "", file.parent)
-    near = difflib.get_close_matches(recipe, names, n=1, cutoff=0.4)
-    hint = (
-        f'did you mean "{near[0]}"?'
-        if near
-        else "`deepnmt recipe --list` lists the bundled ones."
+    hint = did_you_mean(recipe, names)
+    raise UserError(
+        f'"{file}" is neither a file nor a bundled recipe.'
+        f"{hint or ' `deepnmt recipe --list` lists the bundled ones.'}"
     )
-    raise UserError(f'"{file}" is neither a file nor a bundled recipe; {hint}')
 
 
 def _parse(file, checker):

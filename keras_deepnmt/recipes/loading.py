@@ -177,21 +177,6 @@ def prepared_data_options(prepared_dir: str | Path) -> PrepareOptions:
     return made
 
 
-def with_prepared_data(recipe: Recipe, prepared_dir: str | Path) -> Recipe:
-    """Returns the recipe with the data that a folder was prepared with.
-
-    Raises:
-        UserError: if it is no prepared folder.
-
-    Example:
-    >>> recipe = load_recipe("transformer_tiny.demo_de_en")
-    >>> with_prepared_data(recipe, "prepared").data.train[0].source
-    'train.en'
-    """
-    data = prepared_data_options(prepared_dir)
-    return dataclasses.replace(recipe, data=data)
-
-
 def _prepared_content(prepared_dir):
     options = read_manifest(prepared_dir)["options"]
     names = {field.name for field in dataclasses.fields(PrepareOptions)}

@@ -92,7 +92,7 @@ def test_all_mistakes_are_printed_one_line_each(deepnmt, tmp_path):
     ("words", "message"),
     [
         ([], "give one of --list, --new, --show RECIPE and --json-schema"),
-        (["--list", "everything_tine.*"], 'The nearest is "everything_tiny.'),
+        (["--list", "everything_tine.*"], 'Did you mean "everything_tiny.'),
         (["--new", "--show", "x"], "Received: 2 of them"),
         (["--new", "--set", "a=3"], "`--set` belongs to --show RECIPE"),
         (["--json-schema", "--preset", "x"], "`--preset` belongs to --new"),

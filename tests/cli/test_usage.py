@@ -189,4 +189,4 @@ def test_a_pattern_that_matches_no_model_is_refused(deepnmt, more):
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert "'transfomer_tinny*'" in done.err
-    assert 'nearest is "transformer_tiny' in done.err
+    assert 'Did you mean "transformer_tiny' in done.err

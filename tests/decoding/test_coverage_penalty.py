@@ -28,6 +28,10 @@ SOURCES = np.array(
 )
 LONGEST = 4
 PENALTY = 0.7
+SIZES = {
+    "transformer_tiny": {"intermediate_dim": 16, "num_heads": 2},
+    "dense_attention_tiny": {"growth_dim": 4},
+}
 ON_JAX = keras.backend.backend() == "jax"
 
 
@@ -106,10 +110,15 @@ def test_scores_of_every_search_have_it(function, options):
             )
 
 
-@pytest.mark.parametrize("preset", ["transformer_tiny", "dense_attention_tiny"])
+@pytest.mark.parametrize("preset", SIZES)
 def test_it_is_the_attention_of_the_recorded_model(preset):
     keras.utils.set_random_seed(3)
-    sizes = {"num_encoder_layers": 2, "num_decoder_layers": 2}
+    sizes = {
+        "hidden_dim": 8,
+        "num_encoder_layers": 2,
+        "num_decoder_layers": 2,
+        **SIZES[preset],
+    }
     model = create_model(preset, 17, 19, **sizes)
     found = run(model, num_beams=2, max_length=6)
     names = cross_attention_names(recorded_names(model))

@@ -6,11 +6,13 @@
 * step by step is all at once, for real models of different architectures
 """
 
+import functools
+
 import keras
 import numpy as np
 import pytest
 from given_arrays import given_arrays
-from toy_model import ToyModel
+from toy_model import ON_JAX, ToyModel, eagerly
 
 from keras_deepnmt import create_model
 from keras_deepnmt.decoding import (
@@ -26,24 +28,37 @@ SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
 )
 LONGEST = 4
+ONE_LAYER = {
+    "hidden_dim": 8,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
+}
+SIZES = {
+    "transformer_tiny": {"intermediate_dim": 16, "num_heads": 2, **ONE_LAYER},
+    "conv_seq2seq_tiny": {"growth_dim": 4, **ONE_LAYER},
+}
 WEIGHTS = [1, 3, 2]
 
 
 def run(model, **options):
-    compiled = compile_for(model, beam_search, jit_compile=False)
-    return compiled(SOURCES, max_length=LONGEST, **options)
+    options["max_length"] = LONGEST
+    return eagerly(beam_search, model, SOURCES, **options)
+
+
+def small(preset, vocabulary_size):
+    return create_model(preset, 17, vocabulary_size, **SIZES[preset])
 
 
 def tokens(ids):
     return [token for token in ids.tolist() if token != 0]
 
 
-def reference(models, mean, source, target):
-    """The log-probability of a target, one token at a time."""
+def reference(models, mean, source):
+    """A function of a target: its log-probability, one token at a time."""
     weights = np.array(WEIGHTS) / sum(WEIGHTS)
-    total = 0.0
-    for length, token in enumerate(target):
-        prefix = target[:length]
+
+    @functools.cache
+    def log_probs(prefix):
         each = np.array(
             [
                 [
@@ -59,8 +74,12 @@ def reference(models, mean, source, target):
         else:
             p = np.exp(weights @ each)
             p /= p.sum()
-        total += np.log(p[token])
-    return total
+        return np.log(p)
+
+    return lambda target: sum(
+        log_probs(tuple(target[:length]))[token]
+        for length, token in enumerate(target)
+    )
 
 
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
@@ -68,11 +87,11 @@ def test_large_beam_finds_what_brute_force_finds(mean):
     models = [ToyModel(seed=seed, scale=1.0) for seed in range(3)]
     outputs = run(Ensemble(models, WEIGHTS, mean), num_beams=41)
     for row, source in enumerate(SOURCES):
+        log_prob = reference(models, mean, source)
         ranked = sorted(
             (
                 (
-                    reference(models, mean, source, target)
-                    / ((5 + len(target)) / 6) ** 0.6,
+                    log_prob(target) / ((5 + len(target)) / 6) ** 0.6,
                     target,
                 )
                 for target in models[0].all_targets(LONGEST)
@@ -112,7 +131,9 @@ def test_equal_models_do_what_one_does_whatever_is_asked_for(given, options):
     model = ToyModel(vocabulary_size=9, seed=5)
     options = SearchOptions(**options)
     alone, together = (
-        compile_for(one, search, jit_compile=False)(
+        eagerly(
+            search,
+            one,
             SOURCES,
             *given_arrays(given),
             options=options,
@@ -127,14 +148,15 @@ def test_equal_models_do_what_one_does_whatever_is_asked_for(given, options):
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
 def test_a_search_reports_what_teacher_forcing_gives(mean):
     keras.utils.set_random_seed(3)
-    presets = ("transformer_tiny", "conv_seq2seq_tiny")
-    ensemble = Ensemble([create_model(p, 17, 19) for p in presets], mean=mean)
-    outputs = run(ensemble, num_beams=3)
+    ensemble = Ensemble([small(preset, 19) for preset in SIZES], mean=mean)
+    outputs = compile_for(ensemble, beam_search, jit_compile=ON_JAX)(
+        SOURCES, max_length=LONGEST, num_beams=3
+    )
     labels = outputs["ids"][:, 0]
     begin = np.full((len(labels), 1), 2, "int32")
     target_ids = np.concatenate([begin, labels[:, :-1]], axis=1)
     target_ids[target_ids == 3] = 0  # the end id is no input
-    scored = compile_for(ensemble, score_targets, jit_compile=False)(
+    scored = compile_for(ensemble, score_targets, jit_compile=ON_JAX)(
         SOURCES, target_ids, labels
     )
     np.testing.assert_allclose(
@@ -147,7 +169,7 @@ def test_a_search_reports_what_teacher_forcing_gives(mean):
 def test_models_without_histories_may_come_first_or_last():
     keras.utils.set_random_seed(3)
     toy = ToyModel(vocabulary_size=9, seed=5)
-    real = create_model("transformer_tiny", 17, 9)
+    real = small("transformer_tiny", 9)
     orders = [toy, real], [real, toy]
     found = [run(Ensemble(models), num_beams=3) for models in orders]
     np.testing.assert_array_equal(found[0]["ids"], found[1]["ids"])

@@ -7,29 +7,17 @@
 * by default it is the source's length + 50, as it always was
 """
 
-import keras
 import numpy as np
 import pytest
 from toy_model import ToyModel
 
-from keras_deepnmt.decoding import (
-    SearchOptions,
-    beam_search,
-    compile_for,
-    greedy_search,
-)
+from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
 from keras_deepnmt.decoding.hypotheses import longest_output, output_limits
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
 )
 LENGTHS = [3, 2, 5]
-
-
-def compiled(model, function):
-    # TensorFlow's plain graphs are ready sooner; JAX's functions run slower.
-    on_jax = keras.backend.backend() == "jax"
-    return compile_for(model, function, jit_compile=on_jax)
 
 
 def tokens(ids):
@@ -79,7 +67,7 @@ def test_products_without_a_remainder_are_not_rounded_up():
 def test_large_beam_finds_what_brute_force_finds(ratio, extra):
     model = ToyModel(seed=3, scale=1.0)
     sources = SOURCES[:2]
-    found = compiled(model, beam_search)(
+    found = model.compiled(beam_search)(
         sources,
         max_length=90,
         num_beams=41,
@@ -115,7 +103,7 @@ def test_large_beam_finds_what_brute_force_finds(ratio, extra):
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_what_the_limit_ends_is_marked(num_beams):
     model, marked = ToyModel(vocabulary_size=9), 0
-    search = compiled(model, beam_search)
+    search = model.compiled(beam_search)
     for seed in range(6):
         model.draw_weights(seed, scale=1.5)
         found = search(
@@ -135,8 +123,8 @@ def test_what_the_limit_ends_is_marked(num_beams):
 
 def test_greedy_search_is_a_search_with_one_beam():
     model = ToyModel(vocabulary_size=9)
-    by_greedy = compiled(model, greedy_search)
-    by_beam = compiled(model, beam_search)
+    by_greedy = model.compiled(greedy_search)
+    by_beam = model.compiled(beam_search)
     limits = {"max_length_ratio": 0.5, "max_extra_tokens": 2}
     for seed in range(5):
         model.draw_weights(seed, scale=1.5)
@@ -149,7 +137,7 @@ def test_greedy_search_is_a_search_with_one_beam():
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 def test_batch_mates_and_padding_change_no_limit(function):
     model = ToyModel(vocabulary_size=9)
-    search = compiled(model, function)
+    search = model.compiled(function)
     options = {
         "max_length": 12,
         "max_length_ratio": 1.5,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from toy_model import ToyModel
 
-from keras_deepnmt.decoding import beam_search, compile_for, greedy_search
-from keras_deepnmt.decoding.hypotheses import score_divisor
+from keras_deepnmt.decoding import beam_search, greedy_search
+from keras_deepnmt.decoding.ranking import score_divisor
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
@@ -20,8 +20,7 @@ PLAIN = {"length_penalty": 1.0, "length_offset": 0.0}
 
 
 def run(model, function, sources=SOURCES, **options):
-    # Plain graphs, since compiling takes longer than all that is done here.
-    return compile_for(model, function, jit_compile=False)(sources, **options)
+    return model.compiled(function)(sources, **options)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
@@ -61,16 +60,19 @@ def search_to_the_end(model, source, num_beams, max_length, score):
     return sorted(finished, key=score, reverse=True)[:num_beams]
 
 
+@pytest.fixture(scope="module")
+def model():
+    return ToyModel()
+
+
 @pytest.mark.parametrize(
     "length_penalty, length_offset", [(2.0, 0.0), (2.0, 1.0)]
 )
-def test_stopping_early_loses_nothing(length_penalty, length_offset):
-    model = ToyModel()
-    search = compile_for(model, beam_search, jit_compile=False)
+def test_stopping_early_loses_nothing(model, length_penalty, length_offset):
     options = {"length_penalty": length_penalty, "length_offset": length_offset}
     for seed in range(6):
         model.draw_weights(seed, scale=1.0)
-        found = search(SOURCES, num_beams=3, max_length=8, **options)
+        found = run(model, beam_search, num_beams=3, max_length=8, **options)
         for row, source in enumerate(SOURCES):
 
             def score(target, source=source):

@@ -14,7 +14,6 @@ from toy_model import ToyModel
 from keras_deepnmt.decoding import (
     SearchOptions,
     beam_search,
-    compile_for,
     greedy_search,
     sample_search,
 )
@@ -27,7 +26,7 @@ LONGEST = 4
 
 
 def run(model, function, prefixes=PREFIXES, max_length=LONGEST, **options):
-    search = compile_for(model, function, jit_compile=False)
+    search = model.compiled(function)
     options = SearchOptions(**options)
     return search(SOURCES, prefixes, options=options, max_length=max_length)
 
@@ -36,9 +35,14 @@ def tokens(ids):
     return [token for token in ids.tolist() if token != 0]
 
 
+@pytest.fixture(scope="module")
+def model():
+    return ToyModel()
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_large_beam_finds_what_brute_force_finds(seed):
-    model = ToyModel(seed=seed, scale=1.0)
+def test_large_beam_finds_what_brute_force_finds(model, seed):
+    model.draw_weights(seed, scale=1.0)
     outputs = run(model, beam_search, num_beams=41)
     for row, source in enumerate(SOURCES):
         prefix = tokens(PREFIXES[row])
@@ -65,8 +69,9 @@ def test_large_beam_finds_what_brute_force_finds(seed):
 
 
 def test_greedy_search_is_a_search_with_one_beam():
+    model = ToyModel(vocabulary_size=9)
     for seed in range(5):
-        model = ToyModel(vocabulary_size=9, seed=seed)
+        model.draw_weights(seed)
         greedy = run(model, greedy_search, max_length=9)
         beam = run(model, beam_search, max_length=9, num_beams=1)
         for name in greedy:
@@ -81,9 +86,7 @@ def test_greedy_search_is_a_search_with_one_beam():
 @pytest.mark.parametrize("function", [beam_search, sample_search])
 def test_rows_without_a_beginning_are_not_changed(function):
     model = ToyModel(vocabulary_size=9, seed=1, scale=1.0)
-    free = compile_for(model, function, jit_compile=False)(
-        SOURCES, max_length=LONGEST, num_beams=3
-    )
+    free = model.compiled(function)(SOURCES, max_length=LONGEST, num_beams=3)
     mixed = run(model, function, num_beams=3)
     np.testing.assert_array_equal(mixed["ids"][2], free["ids"][2])
     for ids in mixed["ids"][0]:

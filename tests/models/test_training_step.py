@@ -50,11 +50,12 @@ def small(**options):
     return ENTRY.make(**{"dropout": 0.0, **options})
 
 
-def compiled(optimizer="sgd", weights=None, jit_compile=False, **options):
+def compiled(optimizer="sgd", weights=None, run_eagerly=True, **options):
+    """A model that trains operation by operation, unless asked otherwise."""
     model = small(**options)
     if weights is not None:
         model.set_weights(weights)
-    model.compile(optimizer, jit_compile=jit_compile)
+    model.compile(optimizer, run_eagerly=run_eagerly)
     return model
 
 
@@ -93,6 +94,27 @@ def test_a_tiny_model_learns_eight_pairs():
     history = model.fit(inputs, labels, batch_size=8, epochs=80, verbose=0)
     assert history.history["loss"][-1] < 0.1
     assert model.num_compilations == 1
+
+
+def test_an_update_is_the_same_compiled_and_operation_by_operation():
+    batch = ENTRY.example()
+    eager = compiled(keras.optimizers.SGD(0.5))
+    compared = compiled(
+        keras.optimizers.SGD(0.5), eager.get_weights(), run_eagerly=False
+    )
+    first, second = (
+        model.fit(
+            dataset_of(batch), validation_data=dataset_of(batch), verbose=0
+        ).history
+        for model in (eager, compared)
+    )
+    assert first.keys() == second.keys()
+    for name, values in first.items():
+        np.testing.assert_allclose(values, second[name], rtol=1e-5)
+    for one, other in zip(
+        eager.get_weights(), compared.get_weights(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_padding_does_not_change_an_update():
@@ -218,7 +240,7 @@ def test_accumulated_gradients_make_the_update_of_the_whole_batch():
     second.set_weights(first.get_weights())
     second.compile(
         keras.optimizers.SGD(0.5),
-        jit_compile=False,
+        run_eagerly=True,
         gradient_accumulation_steps=3,
     )
     for model in (first, second):
@@ -241,7 +263,7 @@ def test_accumulation_is_saved_with_the_model(tmp_path):
 
 def test_the_loss_scale_and_the_counts_are_saved_with_the_model(tmp_path):
     model = small(dtype="mixed_float16")
-    model.compile("adam", jit_compile=False)
+    model.compile("adam", run_eagerly=True)
     model.fit(*ENTRY.example(), epochs=3, verbose=0)
     model.optimizer.dynamic_scale.assign(64.0)
     model.save(tmp_path / "model.keras")

@@ -140,7 +140,7 @@ def test_a_mistake_is_told_where_it_stands(extended, tmp_path):
         ),
         ("base/../mine.yaml", "must not extend itself"),
         ("base/plane.yaml", "plane.yaml. is neither a file nor a bundled"),
-        ("transformer_tiny.demo_de", "did you mean .transformer_tiny.demo_de_"),
+        ("transformer_tiny.demo_de", "Did you mean .transformer_tiny.demo_de_"),
         ("[a, b]", "`extends` must be"),
     ],
 )

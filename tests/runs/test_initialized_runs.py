@@ -16,8 +16,8 @@ from broken_runs import arrays, checkpoint, fails_at
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.initial_weights import find_initial_weights
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import find_initial_weights
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 

@@ -41,6 +41,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 OPTIONS = {
     "training.steps": 4,
@@ -64,6 +65,7 @@ def teacher_dir(recipe_file, prepared_dir, tmp_path_factory):
     model = build_model(recipe, data.manifest)
     content = {
         "preset": recipe.model.preset,
+        "preset_version": PRESET_VERSION,
         "overrides": recipe.model.overrides,
         "weights_sha256": run.write_model(model),
         "tokenizer": dict(data.manifest["tokenizer"]),

@@ -7,6 +7,7 @@
 * a single batch of a small model is divided among the cores
 """
 
+import functools
 import threading
 
 import keras
@@ -15,8 +16,9 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
-from keras_deepnmt.decoding import staged_search
 from keras_deepnmt.translator import Translator, batch_decoder
+from keras_deepnmt.xla import tuned
+from keras_deepnmt.xla.events import listen
 
 WORDS = "a small dog runs across the green field and sees two old men".split()
 
@@ -65,12 +67,12 @@ def test_results_at_once_are_those_one_after_another(
     make, options, monkeypatch
 ):
     # Stages of fewer rows, too.
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 16)
     alone = make(1, **options)
     expected = [alone.translate_nbest(TEXTS, 2) for _ in range(2)]
     for at_once in (2, 4):
         translator, reports = make(at_once, **options), []
-        translator.report_compilations(reports.append)
+        listen(translator.model, reports.append)
         found = [translator.translate_nbest(TEXTS, 2) for _ in range(2)]
         assert found == expected
         assert len(reports) == alone.num_compilations
@@ -117,13 +119,35 @@ def test_two_at_once_on_several_cores(
     assert translator._decoder.batches_at_once == expected
 
 
+@pytest.fixture(scope="module")
+def on_cores(tokenizer):
+    """Translators by the number of cores and whether the model is large.
+
+    One of each, so that a shape is compiled once.
+    """
+    size = tokenizer.vocabulary_size
+    model = ToyModel(size, size, max_length=24, seed=1)
+
+    @functools.cache
+    def make(cores, is_large=False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batch_decoder, "num_cores", lambda: cores)
+            few = 0 if is_large else 1_000_000
+            patch.setattr(tuned, "FEW_WEIGHTS", few)
+            translator = Translator(
+                model, tokenizer, tokenizer, num_beams=3, batch_size=32
+            )
+        translator._decoder.batches_at_once = 2
+        return translator
+
+    return make
+
+
 @pytest.mark.parametrize("number", [1, 2, 9, 31, 32])
-def test_a_single_batch_is_divided_among_the_cores(make, monkeypatch, number):
-    def batches(cores, few_weights=1_000_000):
-        monkeypatch.setattr(batch_decoder, "num_cores", lambda: cores)
-        monkeypatch.setattr(batch_decoder, "FEW_WEIGHTS", few_weights)
+def test_a_single_batch_is_divided_among_the_cores(on_cores, number):
+    def batches(cores, is_large=False):
         told = []
-        found = make(2, batch_size=32).translate_nbest(
+        found = on_cores(cores, is_large).translate_nbest(
             SHORT_TEXTS[:number], 2, on_progress=told.append
         )
         return found, told
@@ -131,7 +155,7 @@ def test_a_single_batch_is_divided_among_the_cores(make, monkeypatch, number):
     whole, told = batches(cores=1)
     assert told == [number]
     # The matrices of a large model are large enough for several cores.
-    assert batches(cores=8, few_weights=0) == (whole, told)
+    assert batches(cores=8, is_large=True) == (whole, told)
     parts, told = batches(cores=8)
     for found, expected in zip(parts, whole, strict=True):
         # Rows of another number may be rounded differently.
@@ -143,8 +167,7 @@ def test_a_single_batch_is_divided_among_the_cores(make, monkeypatch, number):
     assert max(told) <= 16
 
 
-def test_sentences_of_two_batches_are_not_divided_further(make, monkeypatch):
-    monkeypatch.setattr(batch_decoder, "num_cores", lambda: 8)
+def test_sentences_of_two_batches_are_not_divided_further(on_cores):
     told = []
-    make(2, batch_size=32).translate(SHORT_TEXTS[:40], on_progress=told.append)
+    on_cores(8).translate(SHORT_TEXTS[:40], on_progress=told.append)
     assert told == [32, 8]

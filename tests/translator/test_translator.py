@@ -26,6 +26,7 @@ from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo import create_model
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 OVERRIDES = {
     "hidden_dim": 16,
@@ -320,6 +321,7 @@ def run_dir(tmp_path, trained, tokenizer):
     weights = weights_file.read_bytes()
     description = {
         "preset": "transformer_tiny",
+        "preset_version": PRESET_VERSION,
         "overrides": OVERRIDES,
         "source_vocabulary_size": tokenizer.vocabulary_size,
         "target_vocabulary_size": tokenizer.vocabulary_size,
