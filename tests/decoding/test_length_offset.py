@@ -116,6 +116,6 @@ def test_greedy_search_scores_as_one_beam_does():
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 @pytest.mark.parametrize("wrong", [-0.5, float("inf"), float("nan")])
 def test_an_offset_that_is_none_is_refused(function, wrong):
-    said = f"finite number of at least 0. Received: length_offset={wrong}. Take"
+    said = f"finite number of at least 0. Received: {wrong}. Take"
     with pytest.raises(ValueError, match=said):
         function(ToyModel(), SOURCES, length_offset=wrong, max_length=5)
