@@ -255,7 +255,7 @@ def _check(options):
     if options.differences is not None and len(names) < 2:
         raise UserError("--differences needs at least two systems.")
     if options.rouge:
-        # A missing package is reported before the translation, which may take long.
+        # Reported before the translation, which may take long.
         import rouge_score.rouge_scorer  # noqa: F401
 
 
