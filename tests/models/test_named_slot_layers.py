@@ -120,7 +120,7 @@ def test_every_listed_layer_fits_its_slot(slot, names):
         ),
         (
             "output_fusion: x",
-            '"x" is not a layer. Layers for this slot: Surface',
+            '"x" is not a layer. Layers for this slot: Sur',
         ),
         ("output_fusion: 3", "Received: output_fusion=3. Layers for this slot"),
         ("output_fusion: {a: {}, b: {}}", "Layers for this slot: Surface"),

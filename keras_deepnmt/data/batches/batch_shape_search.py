@@ -19,9 +19,9 @@ Corner = tuple[int, int]
 _MOST_LENGTHS = 256
 _FEWEST_LENGTHS = 64
 # The work of the search is counted in table entries that it reads. One round
-# over all corners may read at most the first number; after the second no further
-# start is tried; after the third the search ends. They take about 0.3, 1 and 5
-# seconds on one core.
+# over all corners may read at most the first number; after the second no
+# further start is tried; after the third the search ends. They take about 0.3,
+# 1 and 5 seconds on one core.
 _ROUND_WORK = 2e7
 _SEARCH_WORK = 1e8
 _MOST_WORK = 4e8
