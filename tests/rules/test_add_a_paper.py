@@ -37,12 +37,13 @@ class WordGate(keras.layers.Layer):
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor `(B, S, D)`.
+        embeddings: float tensor `(B, S, D)`.
+        padding_mask: ignored; positions are independent.
 
     Returns:
         Float tensor `(B, S, D)`.
 
-    Masking: passes the inputs' mask through.
+    Masking: passes the embeddings' mask through.
 
     Example:
     >>> layer = keras_deepnmt.layers.WordGate()
@@ -59,16 +60,16 @@ class WordGate(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def build(self, inputs_shape):
+    def build(self, embeddings_shape):
         self.gate = self.add_weight(
-            name="gate", shape=(inputs_shape[-1],), initializer="zeros"
+            name="gate", shape=(embeddings_shape[-1],), initializer="zeros"
         )
 
-    def call(self, inputs):
-        return inputs * ops.sigmoid(self.gate)  # Eq. 1
+    def call(self, embeddings, padding_mask=None):
+        return embeddings * ops.sigmoid(self.gate)  # Eq. 1
 
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
+    def compute_output_shape(self, embeddings_shape):
+        return embeddings_shape
 ''',
     "tests/layers/test_word_gate.py": '''\
 """What must be true of WordGate: it is Equation 1."""
@@ -125,7 +126,7 @@ ADDITIONS = {
         "    LayerEntry(\n"
         '        "WordGate",\n'
         "        keras_deepnmt.layers.WordGate,\n"
-        '        {"inputs": (B, S, D)},\n'
+        '        {"embeddings": (B, S, D)},\n'
         "    ),\n",
     ),
     "CHANGELOG.md": ("- ", "- `WordGate` of Doe et al. (2030).\n"),
