@@ -139,7 +139,7 @@ def summary(kind: type) -> str:
 
 
 def _add_texts(schema, kind):
-    del schema["description"]
+    schema.pop("description", None)
     schema["title"] = summary(kind)
     for name, description in argument_descriptions(kind).items():
         node = schema["properties"][name]
