@@ -127,13 +127,28 @@ def public_objects(package_name):
         for name, value in values.items()
         if not name.startswith("_")
         and not inspect.ismodule(value)
-        and _is_defined_in(value, package_name)
+        and (
+            _is_defined_in(value, package_name)
+            or name in _exported_names(module.__file__)
+        )
     }
 
 
 def _is_defined_in(value, package_name):
     # A constant has no `__module__`; an imported object has another one.
     return getattr(value, "__module__", package_name).startswith(package_name)
+
+
+@functools.cache
+def _exported_names(file):
+    """Names of other packages that an `__init__.py` exports: `x as x`."""
+    return {
+        alias.name
+        for node in ast.walk(syntax_tree(Path(file)))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
 
 
 def public_names():
