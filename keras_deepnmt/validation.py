@@ -76,9 +76,12 @@ def checked_dataclass(kind: type) -> type:
     """Makes a frozen dataclass whose values are checked by their annotations.
 
     Its JSON Schema has the descriptions of its docstring, and the texts in the
-    `metadata` of fields: a `remedy` ends a message. A wrong value raises
-    a `UserError`, as does what `__post_init__` and pydantic's validators refuse
-    by a `ValueError`. A value of a wrong type raises a `TypeError`.
+    `metadata` of its fields. The text `remedy` is added to each message about
+    the field.
+
+    A wrong value raises a `UserError`, and so does what `__post_init__` or a
+    validator of pydantic refuses by a `ValueError`. A value of a wrong type
+    raises a `TypeError`.
 
     Example:
     >>> @checked_dataclass
@@ -111,9 +114,7 @@ def checked_dataclass(kind: type) -> type:
             validated(self, **given)
         except pydantic.ValidationError as error:
             lines = [
-                rule.removeprefix(": ")
-                if rule.startswith(": ")
-                else f"`{path[-1]}` {rule}"
+                rule[2:] if rule.startswith(": ") else f"`{path[-1]}` {rule}"
                 for path, rule in find_mistakes(kind, given, error)
             ]
             types = [item["type"] for item in error.errors()]
@@ -138,7 +139,7 @@ def summary(kind: type) -> str:
 
 
 def _add_texts(schema, kind):
-    del schema["description"]
+    schema.pop("description", None)
     schema["title"] = summary(kind)
     for name, description in argument_descriptions(kind).items():
         node = schema["properties"][name]
@@ -203,7 +204,7 @@ def _locate(item, content):
         if not inside:
             break
         path, content = (*path, key), content[key]
-    # The name of a key that is missing, or is no text.
+    # The name of a key that is missing, or is not a string.
     is_key = item["type"] == "missing" or item["type"] in _UNKNOWN
     return item["loc"] if is_key else path, content
 

@@ -112,7 +112,8 @@ class Recipe:
 def sections_of(kind: type) -> dict[str, type]:
     """Returns the sections and mappings in a section, by key.
 
-    A mapping is `dict`. A corpus is no section: it has one meaning as a whole.
+    A mapping is `dict`. A corpus is not a section: another one replaces it as
+    a whole.
 
     Example:
     >>> sections_of(Recipe)["evaluation"].__name__

@@ -25,7 +25,7 @@ from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.serving import translate_in_fresh_process, verify
+from keras_deepnmt.serving import SavedModelClient, verify
 from keras_deepnmt.translator.loading import read_run
 
 ARCHIVE = Path(__file__).with_name("saved_by_0.1.0.tar.xz")
@@ -120,5 +120,4 @@ def test_an_export_is_verified(saved):
 
 def test_an_export_translates_as_the_run_did(saved):
     expected = (saved / "translations.txt").read_text().splitlines()
-    found = translate_in_fresh_process(saved / "export", SENTENCES)
-    assert found == expected
+    assert SavedModelClient(saved / "export").translate(SENTENCES) == expected

@@ -1,5 +1,6 @@
 """Every weight learns under every dtype policy, and nothing overflows."""
 
+import catalog
 import keras
 import numpy as np
 import pytest
@@ -7,23 +8,43 @@ import tensorflow as tf
 from conformance_checks import assert_every_weight_moved
 
 HALF = ["mixed_bfloat16", "mixed_float16"]
+DTYPES = ["float32", *HALF]
 
 
-@pytest.mark.parametrize("dtype", ["float32", *HALF])
-def test_a_layer_computes_in_its_dtype_and_learns(layer_entry, dtype):
+def ways():
+    """Every layer in every dtype, by XLA in one of them, which changes.
+
+    With `-m thorough` each layer is compiled in the other dtypes, too.
+    """
+    for number, entry in enumerate(catalog.LAYERS):
+        for place, dtype in enumerate(DTYPES):
+            name = f"{catalog.identify(entry)}-{dtype}"
+            is_its_turn = number % len(DTYPES) == place
+            if not is_its_turn:
+                yield pytest.param(entry, dtype, False, id=name)
+            yield pytest.param(
+                *(entry, dtype, True),
+                id=f"{name}-compiled",
+                marks=() if is_its_turn else pytest.mark.thorough,
+            )
+
+
+@pytest.mark.parametrize("entry, dtype, jit_compile", list(ways()))
+def test_a_layer_computes_in_its_dtype_and_learns(entry, dtype, jit_compile):
     keras.utils.set_random_seed(1)  # no gate starts dead
-    model = layer_entry.functional(dtype=dtype)
-    inputs = layer_entry.example()
+    model = entry.functional(dtype=dtype)
+    inputs = entry.example()
     compute_dtype = keras.DTypePolicy(dtype).compute_dtype
-    assert model.output.dtype == (layer_entry.output_dtype or compute_dtype)
+    assert model.output.dtype == (entry.output_dtype or compute_dtype)
 
-    @tf.function(jit_compile=True)
     def step():
         with tf.GradientTape() as tape:
             output = model(inputs, training=True)
             loss = tf.reduce_sum(tf.cast(output, "float32") ** 3)
         return output, tape.gradient(loss, model.trainable_weights)
 
+    if jit_compile:
+        step = tf.function(step, jit_compile=True)
     output, gradients = step()
     assert np.all(np.isfinite(tf.cast(output, "float32")))
     for weight, gradient in zip(
@@ -40,7 +61,7 @@ def test_a_model_learns_in_half_precision(model_entry, dtype):
     keras.utils.set_random_seed(1)
     model = model_entry.make(dtype=dtype, dropout=0.0)
     # XLA in half precision is proven on the layers.
-    model.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
     inputs, labels = model_entry.example()
     scores = model(inputs)
     wanted = keras.DTypePolicy(dtype).compute_dtype

@@ -5,13 +5,12 @@
 * groups of one beam begin with different words if the penalty is high
 """
 
-import keras
 import numpy as np
 import pytest
 from given_arrays import given_arrays
-from toy_model import ToyModel
+from toy_model import ToyModel, eagerly
 
-from keras_deepnmt.decoding import SearchOptions, beam_search, compile_for
+from keras_deepnmt.decoding import SearchOptions, beam_search
 from keras_deepnmt.errors import UserError
 
 SOURCES = np.array(
@@ -22,8 +21,9 @@ LONGEST = 5
 
 def run(model, given=(), **options):
     """Searches with those of `given_arrays` that are named."""
-    search = compile_for(model, beam_search, jit_compile=False)
-    return search(
+    return eagerly(
+        beam_search,
+        model,
         SOURCES,
         *given_arrays(given),
         options=SearchOptions(**options),
@@ -33,6 +33,12 @@ def run(model, given=(), **options):
 
 def tokens(ids):
     return tuple(token for token in ids.tolist() if token != 0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """One for all penalties, since other ones need no compilation."""
+    return ToyModel()
 
 
 def score(log_prob, length):
@@ -101,14 +107,10 @@ def search_with_loops(
     ],
     ids=str,
 )
-def test_it_finds_what_loops_find(penalty, groups, size, options):
-    model = ToyModel()
-    # JAX would trace it anew for each call.
-    is_on_jax = keras.backend.backend() == "jax"
-    search = compile_for(model, beam_search, jit_compile=is_on_jax)
+def test_it_finds_what_loops_find(model, penalty, groups, size, options):
     for seed in range(6):
         model.draw_weights(seed, scale=1.0)
-        found = search(
+        found = model.compiled(beam_search)(
             SOURCES,
             options=SearchOptions(
                 num_beams=groups * size,

@@ -6,6 +6,8 @@
 * step by step is all at once, for real models of different architectures
 """
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -51,12 +53,12 @@ def tokens(ids):
     return [token for token in ids.tolist() if token != 0]
 
 
-def reference(models, mean, source, target):
-    """The log-probability of a target, one token at a time."""
+def reference(models, mean, source):
+    """A function of a target: its log-probability, one token at a time."""
     weights = np.array(WEIGHTS) / sum(WEIGHTS)
-    total = 0.0
-    for length, token in enumerate(target):
-        prefix = target[:length]
+
+    @functools.cache
+    def log_probs(prefix):
         each = np.array(
             [
                 [
@@ -72,8 +74,12 @@ def reference(models, mean, source, target):
         else:
             p = np.exp(weights @ each)
             p /= p.sum()
-        total += np.log(p[token])
-    return total
+        return np.log(p)
+
+    return lambda target: sum(
+        log_probs(tuple(target[:length]))[token]
+        for length, token in enumerate(target)
+    )
 
 
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
@@ -81,11 +87,11 @@ def test_large_beam_finds_what_brute_force_finds(mean):
     models = [ToyModel(seed=seed, scale=1.0) for seed in range(3)]
     outputs = run(Ensemble(models, WEIGHTS, mean), num_beams=41)
     for row, source in enumerate(SOURCES):
+        log_prob = reference(models, mean, source)
         ranked = sorted(
             (
                 (
-                    reference(models, mean, source, target)
-                    / ((5 + len(target)) / 6) ** 0.6,
+                    log_prob(target) / ((5 + len(target)) / 6) ** 0.6,
                     target,
                 )
                 for target in models[0].all_targets(LONGEST)

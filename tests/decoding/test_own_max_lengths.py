@@ -8,9 +8,9 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import ToyModel, eagerly
 
-from keras_deepnmt.decoding import SearchOptions, compile_for, search
+from keras_deepnmt.decoding import SearchOptions, search
 from keras_deepnmt.decoding.hypotheses import output_limits
 
 SOURCES = np.array(
@@ -24,8 +24,10 @@ OPTIONS = SearchOptions(max_length_ratio=0.5, max_extra_tokens=1)
 LIMITS = [2, 4, 4, 0]
 
 
-def run(function=search, jit=False, **options):
-    return compile_for(ToyModel(scale=1.0), function, jit)(
+def run(**options):
+    return eagerly(
+        search,
+        ToyModel(scale=1.0),
         SOURCES,
         None,
         None,

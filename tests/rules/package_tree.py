@@ -129,26 +129,26 @@ def public_objects(package_name):
         and not inspect.ismodule(value)
         and (
             _is_defined_in(value, package_name)
-            or name in _exported_names(module.__file__)
+            or name in _exported_names(Path(module.__file__))
         )
+    }
+
+
+@functools.cache
+def _exported_names(path):
+    """The names that a file imports `as` themselves, from any package."""
+    return {
+        alias.name
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
     }
 
 
 def _is_defined_in(value, package_name):
     # A constant has no `__module__`; an imported object has another one.
     return getattr(value, "__module__", package_name).startswith(package_name)
-
-
-@functools.cache
-def _exported_names(file):
-    """Names of other packages that an `__init__.py` exports: `x as x`."""
-    return {
-        alias.name
-        for node in ast.walk(syntax_tree(Path(file)))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname == alias.name
-    }
 
 
 def public_names():

@@ -345,7 +345,7 @@ def test_a_recipe_without_a_loss_means_label_smoothing(recipe_file):
         ),
         (
             {"objective": {"shrunk_in_test": 0.25}},
-            "`training.objective.shrunk_in_test` must be a mapping",
+            "`training.objective.shrunk_in_test`: .*must be a mapping",
         ),
     ],
 )
