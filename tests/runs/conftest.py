@@ -53,7 +53,7 @@ evaluation:
 def cheap_updates():
     """Each run is compared with others of the same process.
 
-    Processes train with graphs: in tests/cli, tests/system and thorough tests.
+    Graphs are in test_best_checkpoint.py and in thorough tests of processes.
     """
     with eager_updates():
         yield
