@@ -126,6 +126,8 @@ def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
         ends. `None` if another process has the lock, or has just deleted the
         folder. Where the system has no file locks (Windows) nothing is locked.
     """
+    # Not by filelock: a lock that processes share is a database there, and the
+    # lock of a folder must move with it when it is renamed.
     if fcntl is None:
         return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(folder, os.O_RDONLY)

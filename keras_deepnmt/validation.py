@@ -171,6 +171,8 @@ def find_mistakes(
             said = str(item["ctx"]["error"])
             keys = value if isinstance(value, Mapping) else ()
             named = [key for key in keys if f"`{key}`" in said]
+            # The message begins with the key that breaks the rule.
+            named.sort(key=lambda key: said.index(f"`{key}`"))
             yield (*path, *named[:1]), f": {said}"
         elif item["type"] == "missing":
             yield path, f"is missing{remedy}"
@@ -204,7 +206,7 @@ def _locate(item, content):
         if not inside:
             break
         path, content = (*path, key), content[key]
-    # The name of a key that is missing, or is no text.
+    # The name of a key that is missing, or is not a string.
     is_key = item["type"] == "missing" or item["type"] in _UNKNOWN
     return item["loc"] if is_key else path, content
 

@@ -74,7 +74,7 @@ def report(
     Example:
     >>> page = report(["runs/plain", "runs/hybrid"])
     """
-    # What would fail after the translation, which may take long.
+    # A missing package is reported before the translation, which may take long.
     import matplotlib.figure  # noqa: F401
 
     show = on_stage or (lambda stage: None)

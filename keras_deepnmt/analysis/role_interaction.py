@@ -120,7 +120,7 @@ def role_entropy(
         raise ValueError(
             "`probabilities` must sum to 1 over the last axis. Received: sums "
             f"from {p.sum(-1).min():.3g} to {p.sum(-1).max():.3g}. Dense roles "
-            "are no probabilities."
+            "are not probabilities."
         )
     return {
         "token": float(_entropy(p).mean()),

@@ -62,7 +62,7 @@ def run(options: Namespace) -> None:
             f"--what: unknown analysis {unknown[0]}."
             f"{did_you_mean(unknown[0], NAMES)} Known are: {', '.join(NAMES)}."
         )
-    # What would fail after the analyses, which may take long.
+    # A missing package is reported before the analyses, which may take long.
     import matplotlib.figure  # noqa: F401
 
     console = Console(options.quiet)

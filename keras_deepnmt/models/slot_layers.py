@@ -149,7 +149,7 @@ def _find_class(slot, name, fitting):
             f'`{slot}`: there is no layer "{name}".{hint} {_remedy(fitting)}'
         )
     exists = hasattr(keras_deepnmt.layers, name)
-    problem = "does not fit this slot" if exists else "is no layer"
+    problem = "does not fit this slot" if exists else "is not a layer"
     raise ValueError(f'`{slot}`: "{name}" {problem}. {_remedy(fitting)}')
 
 

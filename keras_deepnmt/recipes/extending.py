@@ -24,7 +24,7 @@ def read_content(recipe: str, checker: RecipeChecker) -> Any:
     file and line of each key. The key `extends` of the recipe itself stays.
 
     Raises:
-        UserError: if a file is missing, no UTF-8 or no YAML, or if a recipe
+        UserError: if a file is missing, not UTF-8 or not YAML, or if a recipe
             extends itself by way of others.
     """
     content, checker.positions = _with_base(_find(recipe, Path()), checker, ())

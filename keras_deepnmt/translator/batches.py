@@ -1,7 +1,7 @@
 """Batches of few shapes, since each shape is compiled once.
 
-Their limits, their rows, their lengths, and the target tokens that they are
-searched with.
+Here are the limits of batches, their numbers of rows, their padded lengths, and
+the target tokens that they are searched with.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -90,7 +90,8 @@ def test_missing_and_superfluous_arguments(refused):
     [
         (
             ["--num-beams", "0"],
-            "`--num-beams` must be a finite number of at least 1. Received: 0.",
+            "`--num-beams` must be an integer from 1 to 2,147,483,647. "
+            "Received: 0",
         ),
         (["--batch-size", "many"], "`--batch-size`"),
         (["--length-penalty", "-1"], "`--length-penalty`"),

@@ -118,7 +118,10 @@ def test_every_listed_layer_fits_its_slot(slot, names):
             "Layers for this slot: HybridSelfAttention, MultiHeadAttention, "
             "MultiLayerAttention.",
         ),
-        ("output_fusion: x", '"x" is no layer. Layers for this slot: Surface'),
+        (
+            "output_fusion: x",
+            '"x" is not a layer. Layers for this slot: Sur',
+        ),
         ("output_fusion: 3", "Received: output_fusion=3. Layers for this slot"),
         ("output_fusion: {a: {}, b: {}}", "Layers for this slot: Surface"),
         (
@@ -137,7 +140,7 @@ def test_every_listed_layer_fits_its_slot(slot, names):
         ),
         (
             "encoder_self_attention: {MultiLayerAttention: {attention: Dense}}",
-            '`encoder_self_attention.attention`: "Dense" is no layer.',
+            '`encoder_self_attention.attention`: "Dense" is not a layer.',
         ),
     ],
 )

@@ -7,13 +7,12 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
 import pytest
 from digit_run import environment
+from forked_processes import run_forked
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
@@ -84,15 +83,8 @@ def test_a_continued_run_and_another_one_compile_nothing(
 
     def start(run_dir):
         words = ["train", recipe_file, "--run-dir", run_dir]
-        finished = subprocess.run(
-            [
-                *(sys.executable, "-m", "keras_deepnmt", *words),
-                *("--prepared", prepared_dir),
-            ],
-            capture_output=True,
-            text=True,
-            env=variables,
-        )
+        words += ["--prepared", prepared_dir]
+        finished = run_forked(["-m", "keras_deepnmt", *words], env=variables)
         assert finished.returncode == 0, finished.stderr
         assert "not kept" not in finished.stderr
         return RunFolder(run_dir).read_summary()["weights_sha256"]
@@ -107,14 +99,9 @@ def test_a_continued_run_and_another_one_compile_nothing(
     assert len(before) >= 4
     cut = max(before, key=lambda file: file.stat().st_size)
     os.truncate(cut, cut.stat().st_size - 1)
-    killed = subprocess.run(
-        [
-            *(sys.executable, Path(__file__).with_name("killed_process.py")),
-            *(recipe_file, tmp_path / "second", prepared_dir, "update", "4"),
-        ],
-        env=variables,
-        capture_output=True,
-    )
+    program = Path(__file__).with_name("killed_process.py")
+    words = [recipe_file, tmp_path / "second", prepared_dir, "update", "4"]
+    killed = run_forked([program, *words], env=variables)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     after = entries()
     assert after.keys() == before.keys()

@@ -47,7 +47,7 @@ PLATEAU = {
         ({f"{RATE}.divide_by": 10}, "belongs to `schedule: plateau`"),
         (
             {f"{RATE}.schedule": "plateau", f"{RATE}.divide_by": 1},
-            "must be above 1",
+            "must be a finite number above 1",
         ),
     ],
 )

@@ -343,7 +343,7 @@ def test_a_forbidden_operation_leaves_nothing(
 
 
 def test_a_golden_sentence_that_differs_leaves_nothing(
-    translator, version_dir, tmp_path, monkeypatch
+    translator, version_dir, tmp_path, monkeypatch, in_this_process
 ):
     def save_copy(translator, folder, **options):
         shutil.copytree(version_dir, folder, dirs_exist_ok=True)

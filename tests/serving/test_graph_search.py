@@ -1,5 +1,7 @@
 """The staged search of an exported graph finds what one long loop finds."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -28,14 +30,27 @@ def sources(lengths=LENGTHS):
     return ids
 
 
-def in_graph(function, model, ids, options):
-    """Runs a search in a graph that knows no sizes, as an export does."""
+@functools.cache
+def graph(function, model, options):
+    """A search in a graph that knows no sizes, as an export's."""
     specs = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.int32)]
 
     @tf.function(input_signature=specs, autograph=False)
     def run(ids, max_length):
         return function(model, ids, options=options, max_length=max_length)
 
+    return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graphs():
+    """Graphs are made once and let go at the end."""
+    yield
+    graph.cache_clear()
+
+
+def in_graph(function, model, ids, options):
+    run = graph(function, model, options)
     outputs = run(tf.constant(ids), tf.constant(MAX_LENGTH))
     return {name: x.numpy() for name, x in outputs.items()}
 
@@ -112,7 +127,8 @@ def test_sentences_that_are_over_are_not_computed(transformer, monkeypatch):
         return advance(self, carried, length, most_live)
 
     monkeypatch.setattr(SearchStages, "advance", counted)
-    in_graph(search_in_graph, transformer, sources([12, *[1] * 7]), OPTIONS)
+    run = graph.__wrapped__(search_in_graph, transformer, OPTIONS)
+    run(tf.constant(sources([12, *[1] * 7])), tf.constant(MAX_LENGTH))
     assert sizes[0] == [8, 16]
     assert sizes[-1] == [1, MAX_LENGTH]
     assert all(rows == 1 for rows, _ in sizes[1:])

@@ -298,9 +298,9 @@ def test_refuses_what_does_not_fit(model, tokenizer, tmp_path):
     other = train_tokenizer(CORPUS, tmp_path / "other.model", 59)
     with pytest.raises(ValueError, match="59 pieces for a model of 61"):
         Translator(model, tokenizer, other)
-    with pytest.raises(ValueError, match="num_beams=0"):
+    with pytest.raises(ValueError, match="`num_beams`.*Received: 0"):
         Translator(model, tokenizer, tokenizer, num_beams=0)
-    with pytest.raises(ValueError, match="length_offset=-1"):
+    with pytest.raises(ValueError, match="`length_offset`.*Received: -1"):
         Translator(model, tokenizer, tokenizer, length_offset=-1)
 
 

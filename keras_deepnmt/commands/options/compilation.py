@@ -56,7 +56,7 @@ class LazilyCompiled:
     Args:
         translator: a compiled translator.
         compiled: `True` to always use it, `False` for never, `None` to use
-            plain graphs for the first `FEW_TOKENS` tokens of the input.
+            plain graphs for the first `tuned.FEW_TOKENS` tokens.
     """
 
     def __init__(self, translator: "Translator", compiled: bool | None):
