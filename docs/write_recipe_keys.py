@@ -18,6 +18,7 @@ from keras_deepnmt.recipes.bundled import (
     PLAIN_PRESETS_FILE,
     bundled_names,
     bundled_text,
+    plain_presets_file,
 )
 from keras_deepnmt.recipes.reference import (
     recipe_schema,
@@ -146,6 +147,10 @@ def files() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    # The page of recipes counts the presets that this file names.
+    plain = schema_file().with_name(PLAIN_PRESETS_FILE)
+    plain.write_text(files()[plain], encoding="utf-8")
+    plain_presets_file.cache_clear()
     for file, content in files().items():
         file.write_text(content, encoding="utf-8")
         print(file)

@@ -139,19 +139,22 @@ GENERATING = (
 GENERATED = {
     "README.md",
     "docs/papers.md",
+    "docs/recipes.md",
     "keras_deepnmt/layers/README.md",
     "keras_deepnmt/recipes/recipe.schema.json",
     "keras_deepnmt/recipes/plain_presets.yaml",
     "keras_deepnmt/zoo/measured_costs.csv",
 }
-PROOFS = """
+COMMANDS = """
 import runpy, sys
-import pytest
 
 for command in sys.argv[1].splitlines():
-    words = command.replace('"', "").split()
-    sys.argv = words
-    runpy.run_path(words[0], run_name="__main__")
+    sys.argv = command.replace('"', "").split()
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+PROOFS = """
+import pytest
+
 code = pytest.main(
     [
         *("-n", "0", "-q", "-p", "no:cacheprovider"),
@@ -240,19 +243,21 @@ def test_a_toy_paper_needs_three_files_and_few_additions(tmp_path):
             shutil.copyfile(path, place)
     before = contents(copy)
     add_the_paper(copy)
-    done = subprocess.run(
-        [sys.executable, "-c", PROOFS, "\n".join(GENERATING)],
-        cwd=copy,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(copy),
-            "DEEPNMT_COMMIT": "toy",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
+    for code in (COMMANDS, PROOFS):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "\n".join(GENERATING)],
+            cwd=copy,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(copy),
+                "DEEPNMT_COMMIT": "toy",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            capture_output=True,
+            text=True,
+        )
+        output = done.stdout[-8000:] + done.stderr[-4000:]
+        assert done.returncode == 0, output
     after = contents(copy)
     assert set(after) - set(before) == set(NEW_FILES)
     changed = {name for name in before if after[name] != before[name]}
