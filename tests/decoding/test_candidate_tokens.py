@@ -10,10 +10,12 @@
 
 import collections
 import itertools
+from functools import partial
 
 import keras
 import numpy as np
 import pytest
+from toy_model import ON_JAX, eagerly
 
 from keras_deepnmt.decoding import (
     SearchOptions,
@@ -44,7 +46,9 @@ def run(model, candidate_ids=IDS, max_length=LONGEST, jit=False, **options):
         name: options.pop(name, None)
         for name in ("prefix_ids", "constraint_ids", "max_lengths")
     }
-    return compile_for(model, search, jit)(
+    compiled = compile_for(model, search)
+    call = compiled if jit else partial(eagerly, search, model)
+    return call(
         SOURCES,
         *given.values(),
         candidate_ids,
@@ -63,7 +67,8 @@ def reference_log_prob(model, source, target):
     return log_probs[np.arange(len(target)), places].sum()
 
 
-@pytest.mark.parametrize("jit", [False, True])
+# On JAX, whose loops are always compiled, one of them is enough.
+@pytest.mark.parametrize("jit", [True] if ON_JAX else [False, True])
 def test_large_beam_finds_what_brute_force_finds(model, jit):
     words = (5, 9)
     targets = [

@@ -1,5 +1,6 @@
 """Searches on JAX find what they must: the same tests, in another process."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -28,13 +29,24 @@ FILES = (
 )
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
-    "or all_positions or loops or at_once or own_projection "
+    "or all_positions or loops or at_once_are "
+    "or (own_projection and transformer) "
     "or little_room"
 )
 
 
-def run_on_jax(*arguments):
+@pytest.fixture
+def run_on_jax(pytestconfig):
+    """Runs tests in the order of this run, which its seed makes."""
     pytest.importorskip("jax")
+    if pytestconfig.pluginmanager.hasplugin("randomly"):
+        order = f"--randomly-seed={pytestconfig.option.randomly_seed}"
+    else:
+        order = "-pno:randomly"
+    return functools.partial(run, order, "-n0")
+
+
+def run(*arguments):
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *arguments],
         env={**os.environ, "KERAS_BACKEND": "jax"},
@@ -45,11 +57,11 @@ def run_on_jax(*arguments):
     assert " passed" in finished.stdout
 
 
-def test_core_of_the_searches_on_jax():
+def test_core_of_the_searches_on_jax(run_on_jax):
     files = (str(FOLDER / f"{name}.py") for name in FILES)
     run_on_jax("-k", CORE, *files)
 
 
 @pytest.mark.thorough
-def test_exact_searches_on_jax():
+def test_exact_searches_on_jax(run_on_jax):
     run_on_jax("-m", "thorough", str(FOLDER / "test_exact_search.py"))

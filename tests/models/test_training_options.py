@@ -66,15 +66,30 @@ def assert_apart(ones, others):
     assert max(np.abs(one - other).max() for one, other in pairs) > 1e-4
 
 
-def test_an_update_is_the_same_compiled_and_operation_by_operation(
-    weights, teacher
-):
-    terms = [RDrop(5.0), SAMPLING, Distillation(teacher, 0.7)]
-    options = {"objective_terms": terms, "gradient_accumulation_steps": 2}
-    # All other updates of this file need no compilation.
-    found = updated(weights, run_eagerly=False, **options)
-    assert_close(updated(weights, **options), found)
-    assert_apart(found, weights)
+def test_an_update_is_the_same_in_a_graph_and_operation_by_operation():
+    """All other updates of this file are made operation by operation.
+
+    Those of `test_two_replicas_update_as_one_device` are compiled by XLA, too.
+    """
+    keras.utils.set_random_seed(3)
+    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    teacher, *models = (
+        ENTRY.make(dropout=dropout, **sizes) for dropout in (0.3, 0.0, 0.0)
+    )
+    before = models[0].get_weights()
+    for model, run_eagerly in zip(models, (True, False), strict=True):
+        model.set_weights(before)
+        model.compile(
+            keras.optimizers.SGD(0.5),
+            objective_terms=[RDrop(5.0), SAMPLING, Distillation(teacher, 0.7)],
+            gradient_accumulation_steps=2,
+            run_eagerly=run_eagerly,
+            jit_compile=False,
+        )
+        model.fit(dataset_of(BATCH), epochs=2, verbose=0)
+    eager, in_graph = (model.get_weights() for model in models)
+    assert_close(eager, in_graph)
+    assert_apart(eager, before)
 
 
 def test_options_that_can_change_nothing_do_not(weights, plain, teacher):

@@ -40,7 +40,7 @@ def test_a_fresh_process_translates(version_dir):
     assert texts == [target, ""]
 
 
-def test_a_weight_that_changed_is_found(copy):
+def test_a_weight_that_changed_is_found(copy, in_this_process):
     prefix = str(copy / "variables" / "variables")
     reader = tf.train.load_checkpoint(prefix)
     names = sorted(reader.get_variable_to_shape_map())
@@ -57,7 +57,7 @@ def test_a_weight_that_changed_is_found(copy):
         verify(copy)
 
 
-def test_a_golden_sentence_that_changed_is_named(copy):
+def test_a_golden_sentence_that_changed_is_named(copy, in_this_process):
     file = copy / GOLDEN_FILE
     records = [json.loads(line) for line in file.read_text().splitlines()]
     records[4]["score"] += 1e-3
