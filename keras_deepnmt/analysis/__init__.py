@@ -71,6 +71,10 @@ from keras_deepnmt.analysis.recorded_model import (
     recorded_names as recorded_names,
 )
 from keras_deepnmt.analysis.report import report as report
+from keras_deepnmt.analysis.role_agreement import v_measure as v_measure
+from keras_deepnmt.analysis.role_agreement import (
+    v_measure_by_chance as v_measure_by_chance,
+)
 from keras_deepnmt.analysis.role_interaction import RoleUse as RoleUse
 from keras_deepnmt.analysis.role_interaction import (
     role_entropy as role_entropy,
@@ -84,9 +88,5 @@ from keras_deepnmt.analysis.unknown_words import (
 )
 from keras_deepnmt.analysis.unknown_words import (
     replace_unknown as replace_unknown,
-)
-from keras_deepnmt.analysis.v_measure import v_measure as v_measure
-from keras_deepnmt.analysis.v_measure import (
-    v_measure_by_chance as v_measure_by_chance,
 )
 from keras_deepnmt.analysis.word_alignments import align_words as align_words

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
 from keras_deepnmt.analysis.figure import Bars, Figure, Table
-from keras_deepnmt.analysis.v_measure import v_measure, v_measure_by_chance
+from keras_deepnmt.analysis.role_agreement import v_measure, v_measure_by_chance
 
 _END = "/roles/roles"
 
