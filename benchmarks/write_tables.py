@@ -3,8 +3,8 @@
     python benchmarks/write_tables.py
 
 Replaces everything between the marks `<!-- results -->` and
-`<!-- /results -->` in the project's README, in a page of `docs/` and in the
-READMEs of the folders here. The project's README has only the most important
+`<!-- /results -->` in the project's README and in the READMEs of the folders
+here. The project's README has only the most important
 rows.
 """
 
@@ -14,12 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.scaling.forecast.report import scaling_report
 from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.quality_tables import quality_tables
+from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
-from benchmarks.tables.time_to_quality_tables import time_to_quality_tables
 from benchmarks.tables.trained_tables import trained_summary
 
 FOLDER = Path(__file__).parent
@@ -31,11 +30,10 @@ PAGES = {
         *speed_summary(),
         *decoding_summary(),
     ],
-    FOLDER.parent / "docs" / "time_to_quality.md": time_to_quality_tables,
     FOLDER / "speed" / "README.md": speed_tables,
     FOLDER / "quality" / "README.md": quality_tables,
     FOLDER / "memory" / "README.md": memory_tables,
-    FOLDER / "scaling" / "README.md": scaling_report,
+    FOLDER / "scaling" / "README.md": scaling_tables,
 }
 
 

@@ -29,6 +29,12 @@ _LABEL = re.compile(r"^(Differs from the papers?|Cost):", re.MULTILINE)
 class DocstringSections(griffe.Extension):
     """Rewrites all docstrings and lists the public names of each package."""
 
+    def on_class_instance(self, *, cls, **kwargs):
+        """Called by griffe for each class; shows the fields of dataclasses."""
+        for decorator in cls.decorators:
+            if str(decorator.value) == "checked_dataclass":
+                decorator.value = griffe.ExprName("dataclasses.dataclass")
+
     def on_package(self, *, pkg, **kwargs):
         """Called by griffe once the whole package is read."""
         _rewrite(pkg)

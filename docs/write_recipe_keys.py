@@ -18,9 +18,10 @@ from keras_deepnmt.recipes.bundled import (
     PLAIN_PRESETS_FILE,
     bundled_names,
     bundled_text,
+    plain_presets_file,
 )
 from keras_deepnmt.recipes.reference import (
-    json_schema,
+    recipe_schema,
     reference_page,
     schema_file,
 )
@@ -134,7 +135,7 @@ def plain_presets() -> dict[str, list[str] | dict[str, str]]:
 
 def files() -> dict[Path, str]:
     """Returns the content of each file that this script writes."""
-    schema = json_schema(list_models(), (Transformer, ConvSeq2Seq))
+    schema = recipe_schema(list_models(), (Transformer, ConvSeq2Seq))
     return {
         Path(__file__).parent / "recipe_keys.md": reference_page(),
         Path(__file__).parent / "recipes.md": recipes_page(),
@@ -146,6 +147,10 @@ def files() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    # The page of recipes counts the presets that this file names.
+    plain = schema_file().with_name(PLAIN_PRESETS_FILE)
+    plain.write_text(files()[plain], encoding="utf-8")
+    plain_presets_file.cache_clear()
     for file, content in files().items():
         file.write_text(content, encoding="utf-8")
         print(file)

@@ -13,7 +13,6 @@ _MODULES = (
     "data",
     "decoding",
     "evaluation",
-    "figures",
     "layers",
     "losses",
     "masks",

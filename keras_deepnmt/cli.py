@@ -10,7 +10,7 @@ import absl.logging
 
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.options.completion import completion_script
-from keras_deepnmt.commands.options.parser import VerbParser, did_you_mean
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import short_log_messages
 from keras_deepnmt.commands.terminal.failures import (
     INTERNAL_ERROR,
@@ -22,6 +22,7 @@ from keras_deepnmt.commands.terminal.failures import (
     wants_traceback,
 )
 from keras_deepnmt.errors import TERMINATED, Terminated
+from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.version import __version__
 
 INTERRUPTED = 130

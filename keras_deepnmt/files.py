@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,8 @@ def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
         ends. `None` if another process has the lock, or has just deleted the
         folder. Where the system has no file locks (Windows) nothing is locked.
     """
+    # Not by filelock: a lock that processes share is a database there, and the
+    # lock of a folder must move with it when it is renamed.
     if fcntl is None:
         return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -146,32 +148,24 @@ def file_lock(path: str | Path) -> Iterator[None]:
 
     For reading and rewriting a file that several processes change. The lock
     ends with the block or with the process. It is held on a hidden file beside
-    `path`, which is deleted at the end. Where the system has no file locks
-    (Windows) nothing is locked.
+    `path`, which is deleted at the end.
 
     Example:
     >>> with file_lock("counts.json"):
     ...     write_json("counts.json", {"a": 1})
     """
-    if fcntl is None:
-        yield
-        return
+    # Imported here, so that files are read and written without it.
+    from filelock import FileLock
+
     path = Path(path)
     lock = path.with_name(f".{path.name}.lock")
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    with FileLock(lock, mode=0o666, poll_interval=0.01):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # The process that had the lock before may have deleted this file;
-            # others then lock a new one.
-            if _is_at(descriptor, lock):
-                try:
-                    yield
-                finally:
-                    os.unlink(lock)
-                return
+            yield
         finally:
-            os.close(descriptor)
+            # Those who wait for this file notice it, and lock a new one.
+            with suppress(OSError):  # Windows keeps open files
+                lock.unlink()
 
 
 def _is_at(descriptor, path):

@@ -1,11 +1,10 @@
 """Losses computed from log-probabilities."""
 
-import difflib
-
 import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.suggestions import did_you_mean
 
 _LOSSES = {}
 
@@ -321,13 +320,9 @@ def get_loss(name, /, **options):
     0.1
     """
     if name not in _LOSSES:
-        near = difflib.get_close_matches(name, _LOSSES, n=1)
-        hint = (
-            f'Did you mean "{near[0]}"?'
-            if near
-            else f"Registered: {', '.join(list_losses())}."
-        )
-        raise ValueError(f'Unknown loss "{name}". {hint}')
+        hint = did_you_mean(name, _LOSSES)
+        hint = hint or f" Registered: {', '.join(list_losses())}."
+        raise ValueError(f'Unknown loss "{name}".{hint}')
     return _LOSSES[name](**options)
 
 

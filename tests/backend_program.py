@@ -1,12 +1,11 @@
 """Runs a test's program under a strategy and a backend, in a process."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from digit_run import environment
+from forked_processes import run_forked
 
 FOLDER = Path(__file__).parent
 BACKENDS = [("mirrored", "tensorflow"), ("one_device", "jax")]
@@ -16,12 +15,8 @@ def found_by(script, strategy, backend):
     """What the program prints: a JSON object in its last line."""
     if backend == "jax":
         pytest.importorskip("jax")
-    result = subprocess.run(
-        [sys.executable, script, strategy],
-        env={**environment(), "KERAS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        timeout=300,
+    result = run_forked(
+        [script, strategy], env=environment(KERAS_BACKEND=backend), timeout=300
     )
     assert result.returncode == 0, result.stderr[-2000:]
     return json.loads(result.stdout.splitlines()[-1])

@@ -3,13 +3,15 @@
 import gc
 import os
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-# Begun first, in this order: a long one at the end would run alone.
+# Begun first, in this order: a long one at the end would run alone. Whole files
+# alone are ordered: tests of one file, and all other files, stay shuffled.
 LONG_FILES = (
     "tests/conformance/test_second_backend.py",
     "tests/conformance/test_replicas.py",
@@ -50,10 +52,15 @@ def frozen_garbage():
     """Keeps what a file leaves behind out of the next ones' collections.
 
     Graphs and models are millions of objects, and each collection would walk
-    through those of all files before.
+    through those of all files before. What TensorFlow keeps for functions that
+    it ran is freed.
     """
     yield
     gc.collect()
+    if "tensorflow" in sys.modules:
+        from tensorflow.python.eager import context
+
+        context.context().clear_kernel_cache()
     gc.freeze()
 
 
@@ -77,7 +84,15 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """With `--durations`, also lists the slowest and the longest files."""
+    """Says what was left out; with `--durations`, also what took longest."""
+    left_out = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    )
+    terminalreporter.section(f"left out: {left_out.total()} tests")
+    for reason, number in left_out.most_common():
+        terminalreporter.line(f"{number} {reason}")
     if not config.option.durations:
         return
     seconds = Counter()

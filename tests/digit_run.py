@@ -8,8 +8,9 @@ import fcntl
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
+
+from forked_processes import run_forked
 
 import keras_deepnmt
 
@@ -72,16 +73,25 @@ def environment(**changes):
     }
 
 
-def deepnmt_process(*words, folder, stdin="", program=None):
-    """Runs `deepnmt` as a process: an installed program, or this package."""
-    command = [program] if program else [sys.executable, "-m", "keras_deepnmt"]
+def deepnmt_process(*words, folder, stdin="", program=None, **variables):
+    """Runs `deepnmt` as a process: an installed program, or this package.
+
+    `variables` are changes of its environment.
+    """
+    if program is None:
+        return run_forked(
+            ["-m", "keras_deepnmt", *words],
+            cwd=folder,
+            input=stdin,
+            env=environment(**variables),
+        )
     return subprocess.run(
-        [*command, *map(str, words)],
+        [program, *map(str, words)],
         cwd=folder,
         input=stdin,
         capture_output=True,
         encoding="utf-8",
-        env=environment(PYTHONPATH="") if program else environment(),
+        env=environment(PYTHONPATH="", **variables),
         check=False,
     )
 

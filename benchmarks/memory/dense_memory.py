@@ -18,7 +18,9 @@ matters little.
 """
 
 import argparse
+import math
 import os
+import re
 import sys
 import tempfile
 import time
@@ -26,8 +28,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.memory.measuring.depth_fit import growth_exponent, growth_terms
-from benchmarks.shared.compiled_programs import CompiledPrograms
 from benchmarks.shared.result_rows import append_rows, provenance
 
 DENSE = dict(encoder_connection="dense", decoder_connection="dense")
@@ -55,6 +55,7 @@ SIZES = {
     ),
 }
 DROPOUT = 0.2
+SCRATCH = re.compile(r"^allocation \d+: size (\d+), preallocated-temp", re.M)
 
 
 def compile_step(options, num_layers, size):
@@ -96,7 +97,53 @@ def compile_step(options, num_layers, size):
     return model.count_params()
 
 
-def measure(name, size, programs):
+def dump_programs(folder):
+    """Makes XLA write what it plans for each program into a folder.
+
+    To be called before TensorFlow starts: XLA reads its flags only once.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    flags += f" --xla_dump_to={folder} --xla_dump_hlo_as_text"
+    os.environ["XLA_FLAGS"] = flags.strip()
+
+
+def largest_scratch_space(folder):
+    """Returns the bytes of the program that needs most; empties the folder."""
+    sizes = [0]
+    for file in Path(folder).iterdir():
+        if file.name.endswith("buffer-assignment.txt"):
+            sizes.append(sum(map(int, SCRATCH.findall(file.read_text()))))
+        file.unlink()
+    return max(sizes)
+
+
+def growth_exponent(depths, values):
+    """Fits `value = c depth^e`; returns e.
+
+    It is the slope of a line through the logarithms, so all numbers must be
+    above zero. A constant part in the values makes e smaller, even below 1.
+    """
+    import numpy as np
+
+    slope, _ = np.polyfit(np.log(depths), np.log(values), 1)
+    return float(slope)
+
+
+def growth_terms(depths, values):
+    """Fits `value = constant + linear depth + quadratic depth^2`.
+
+    Returns the three coefficients; all are `nan` for fewer than three different
+    depths.
+    """
+    import numpy as np
+
+    if len(set(depths)) < 3:
+        return (math.nan,) * 3
+    quadratic, linear, constant = np.polyfit(depths, values, 2)
+    return float(constant), float(linear), float(quadratic)
+
+
+def measure(name, size, folder):
     """Compiles one stack at all depths; returns its rows."""
     import keras
 
@@ -104,9 +151,9 @@ def measure(name, size, programs):
     rows = []
     for num_layers in size["depths"]:
         start = time.monotonic()
-        programs.describe_new()  # discards programs compiled before
+        largest_scratch_space(folder)  # discards programs compiled before
         parameters = compile_step(STACKS[name], num_layers, size)
-        scratch = programs.describe_new()["scratch_bytes"]
+        scratch = largest_scratch_space(folder)
         assert scratch
         rows.append(
             {
@@ -164,9 +211,9 @@ def main():
     options = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with tempfile.TemporaryDirectory() as folder:
-        programs = CompiledPrograms(folder)
+        dump_programs(folder)
         for name in [options.only] if options.only else STACKS:
-            rows = measure(name, SIZES[options.size], programs)
+            rows = measure(name, SIZES[options.size], folder)
             append_rows(options.output, rows)
 
 

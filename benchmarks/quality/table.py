@@ -42,8 +42,7 @@ from benchmarks.quality.rows.row_list import (
     presets_of,
     table_rows,
 )
-from benchmarks.quality.rows.work_folder import add_work_folder
-from benchmarks.shared.result_rows import read_rows
+from benchmarks.shared.result_rows import REPOSITORY, read_rows
 
 PUBLISHED = Path(__file__).parent / "results" / "table.csv"
 
@@ -169,7 +168,18 @@ def make_parser():
         metavar="N",
         help="number of seeds: 1, 2, ... N (default: 1)",
     )
-    add_work_folder(parser)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=REPOSITORY / "runs" / "quality_table",
+        help="work folder (default: runs/quality_table in the repository)",
+    )
+    parser.add_argument(
+        "--scale",
+        choices=("full", "smoke"),
+        default="full",
+        help="smoke: a tiny corpus and four updates, to try the script",
+    )
     parser.add_argument(
         "--output",
         type=Path,

@@ -1,4 +1,4 @@
-"""Training on 1, 2 and 4 local workers, and a forecast for many GPUs.
+"""Training on 1, 2 and 4 local workers.
 
     python benchmarks/scaling/scaling.py
 
@@ -6,9 +6,7 @@ Every worker is a process of a `MultiWorkerMirroredStrategy` over the loopback
 interface, with one thread on one core; if there are more workers than cores,
 they share cores. The clusters alternate: 1, 2, 4, 1, 2, 4, ... workers. What is
 measured, and what the fitted formula predicts for it, is appended to
-`results/scaling_measured.csv`; the forecast, which rests on assumptions, is
-appended to `results/scaling_predicted.csv`. The formula is in
-`forecast/update_time.py`.
+`results/scaling_measured.csv`. The formula is in `measuring/update_time.py`.
 """
 
 import argparse
@@ -17,29 +15,22 @@ import datetime
 import json
 import statistics
 import sys
-from dataclasses import asdict, fields
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.scaling.forecast.update_time import (
-    Assumptions,
+from benchmarks.scaling.measuring.cluster import Cluster
+from benchmarks.scaling.measuring.update_time import (
     all_reduce_seconds,
     fit_compute,
     fit_network,
-    predict,
     step_seconds,
 )
-from benchmarks.scaling.measuring.cluster import WORKER, Cluster
 from benchmarks.shared.result_rows import append_rows, provenance
-from benchmarks.shared.step_flops import step_flops
-from benchmarks.shared.worker_process import WorkerProcess
 
 FOLDER = Path(__file__).parent
 # Sizes of the measured all-reduces, besides that of the gradients.
 REDUCED_BYTES = (2**10, 2**18, 2**20, 2**22)
-PRESETS = ("transformer_base", "transformer_big")
-VOCABULARY_SIZE = 32_000
 
 
 def measure(options):
@@ -64,7 +55,7 @@ def measure(options):
         rows.append(row | {"bytes": num_bytes})
     for row in rows:
         row["workers_per_core"] = clusters[row["workers"]].workers_per_core
-    return rows, parameters, max(collectives.values())
+    return rows, parameters
 
 
 def _measure_alternately(clusters, parameters, options):
@@ -123,14 +114,6 @@ def _step_row(n, tokens, answers, parameters, collectives):
     }
 
 
-def measure_reading():
-    """Measures how fast one process reads global batches; returns its row."""
-    with WorkerProcess(WORKER) as worker:
-        speed = worker("reading", 20_000, 32_768, 8, 100)
-    row = _row("reading", 1, [0.0]) | {"tokens_per_second": speed}
-    return row | dict.fromkeys(("ms_median", "ms_min", "ms_max"), "")
-
-
 def fit(rows):
     """Fits the formula, and adds its parameters and predictions to the rows.
 
@@ -170,59 +153,6 @@ def fit(rows):
         row["fit_mb_per_second"] = network.bandwidth / 1e6
 
 
-def predictions(options, collectives):
-    """Forecasts each preset for each number of GPUs and each network."""
-    import keras_deepnmt
-
-    assumptions = Assumptions(
-        **{
-            field.name: getattr(options, field.name)
-            for field in fields(Assumptions)
-        }
-    )
-    rows = []
-    for preset in PRESETS:
-        model = keras_deepnmt.create_model(
-            preset, VOCABULARY_SIZE, VOCABULARY_SIZE, share_embeddings=True
-        )
-        config = model.get_config()
-        flops = step_flops(
-            {
-                **config,
-                "num_layers": config["num_encoder_layers"],
-                "vocabulary_size": VOCABULARY_SIZE,
-                "batch_size": 1,
-                "length": options.predicted_length,
-            }
-        )
-        common = {
-            "flops_per_token": flops / options.predicted_length,
-            "parameters": model.count_params(),
-            "collectives": collectives,
-        }
-        for gpus in options.gpus:
-            fixed_share = options.global_tokens / gpus
-            ways = [
-                *(("weak", options.tokens, parts) for parts in options.parts),
-                ("strong", fixed_share, 1),
-            ]
-            for gbit in options.network_gbit:
-                for size in (4, 2):
-                    for kind, tokens, parts in ways:
-                        row = predict(
-                            assumptions,
-                            gpus=gpus,
-                            network_gbit=gbit,
-                            bytes_per_gradient=size,
-                            tokens=tokens,
-                            parts=parts,
-                            **common,
-                        )
-                        named = {"preset": preset, "scaling": kind}
-                        rows.append(named | common | row)
-    return rows
-
-
 def arguments():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -240,28 +170,6 @@ def arguments():
     add("--length", type=int, default=24, help="tokens per row")
     add("--seed", type=int, default=0)
     add("--output", type=Path, default=FOLDER / "results")
-    forecast = parser.add_argument_group("assumptions of the forecast")
-    add = forecast.add_argument
-    add("--gpus", type=int, nargs="+", default=[2**k for k in range(3, 11)])
-    add("--network-gbit", type=float, nargs="+", default=[10, 100, 1_600])
-    add(
-        "--tokens",
-        type=int,
-        default=4_096,
-        help="tokens per GPU and part",
-    )
-    add(
-        "--parts", type=int, nargs="+", default=[1, 8], help="accumulated parts"
-    )
-    add(
-        "--global-tokens",
-        type=int,
-        default=524_288,
-        help="tokens of a fixed global batch",
-    )
-    add("--predicted-length", type=int, default=32, help="tokens per row")
-    for name, value in asdict(Assumptions()).items():
-        add(f"--{name.replace('_', '-')}", type=type(value), default=value)
     return parser.parse_args()
 
 
@@ -273,9 +181,9 @@ def _rounded(row):
 
 
 def main():
-    """Measures, fits and forecasts."""
+    """Measures and fits."""
     options = arguments()
-    rows, parameters, collectives = measure(options)
+    rows, parameters = measure(options)
     fit(rows)
     common = {
         "run": datetime.datetime.now().isoformat(timespec="seconds"),
@@ -289,14 +197,9 @@ def main():
         "rounds": options.rounds,
         "updates": options.updates,
     }
-    rows.append({**dict.fromkeys(rows[0], ""), **measure_reading()})
     append_rows(
         options.output / "scaling_measured.csv",
         [_rounded(common | how | row) for row in rows],
-    )
-    append_rows(
-        options.output / "scaling_predicted.csv",
-        [_rounded(common | r) for r in predictions(options, collectives)],
     )
     for row in map(_rounded, rows):
         print(json.dumps(row))

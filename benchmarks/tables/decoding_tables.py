@@ -48,10 +48,6 @@ PRESETS = (
     "dense_nmt_2_tiny",
 )
 CASE = ("workload", "size", "batch_size", "num_beams", "steps")
-WAYS = {
-    "parts": "a single batch divided among the cores",
-    "prepared projection": "the output matrix transposed once",
-}
 # Workloads that are no recipes.
 RANDOM, SEVERAL_LENGTHS = "random", "random, several lengths"
 
@@ -86,8 +82,6 @@ def decoding_tables():
         ),
         *_steps(lengths),
         *_latency(),
-        *_small_batches(),
-        *_cheaper(),
         *_presets(),
     ]
 
@@ -251,60 +245,6 @@ def _latency():
         },
         "One sentence of 24 tokens, 4 beams, with imports, loading and "
         "compilation, without a cache of compilations.",
-    )
-
-
-def _small_batches():
-    """What is gained by what is done for small models and few sentences."""
-    rows = read_rows(RESULTS / "small_batches.csv")
-    return table_section(
-        "Small models and few sentences",
-        newest_rows(rows, "way", "hidden_dim", "sentences"),
-        {
-            "way": lambda row: WAYS[row["way"]],
-            "width": lambda row: row["hidden_dim"],
-            "weights (M)": lambda row: decimals(int(row["weights"]) / 1e6, 1),
-            "sentences": lambda row: row["sentences"],
-            "speed relative to without": lambda row: ratio(row["ratio_median"]),
-            "range over rounds": lambda row: ratio_range(row, "ratio"),
-            "with it (ms)": lambda row: _short(row["ms_with_median"]),
-        },
-        "4 beams, 32 steps, random weights. 2 sentences are padded to 4, and 8 "
-        "to 16.",
-    )
-
-
-def _cheaper():
-    """What shortlists and int8 weights gain and cost."""
-    rows = read_rows(RESULTS / "cheaper_decoding.csv")
-    rows = newest_rows(rows, "workload", "variant", "candidates")
-    return table_section(
-        "Translation with vocabulary shortlists and int8 weights",
-        rows,
-        {
-            "model": lambda row: (
-                f"`{row['workload']}`, {count(row['updates'])} updates"
-                if row["updates"]
-                else row["workload"]
-            ),
-            "variant": lambda row: row["variant"],
-            "tokens": lambda row: (
-                count(row["candidates"]) if row["candidates"] else "all"
-            ),
-            "sentences/s": lambda row: _short(
-                row["sentences_per_second_median"]
-            ),
-            "relative to all tokens, float32": lambda row: (
-                f"{ratio(row['ratio_median'])} ({ratio_range(row, 'ratio')})"
-            ),
-            "equal translations": lambda row: _percent(
-                row["equal_translations"]
-            ),
-            "BLEU": lambda row: decimals(row["bleu"], 2),
-        },
-        "Tokens are the likely ones of a batch, without those that fill up "
-        "their number. Random weights have no likely tokens, so equal "
-        "translations mean nothing there.",
     )
 
 

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.quality.measuring.seed_statistics import mean_and_interval
 from benchmarks.quality.rows.row_list import (
     CORPORA,
     presets_of,
@@ -23,6 +22,7 @@ from benchmarks.tables.markdown import (
     newest_rows,
     with_interval,
 )
+from benchmarks.tables.seed_statistics import mean_and_interval
 
 QUALITY = Path(__file__).parents[1] / "quality"
 RESULTS = QUALITY / "results"

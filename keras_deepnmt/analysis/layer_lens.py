@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
+from keras_deepnmt.analysis.figure import Figure, Lines
 from keras_deepnmt.analysis.recorded_model import record
 
 
@@ -81,3 +83,38 @@ def _behind_stack(model, outputs):
                 f"{states.shape[-1]}, and `decoder_output` reads {width}."
             )
     return dense
+
+
+def lens_figures(run: AnalyzedRun) -> list[Figure]:
+    """What each decoder block would predict, decoded by the output matrix."""
+    # Without it the blocks may have another width than the output reads.
+    if not hasattr(run.model, "decoder_norm"):
+        return []
+    lens = layer_lens(run.model, run.inputs, run.labels)
+    blocks = list(range(1, len(lens) + 1))
+    curves = {
+        measure: [found[measure] for found in lens.values()]
+        for measure in ("log_prob", "accuracy")
+    }
+    note = (
+        "The output of each decoder block, projected as if it were that of "
+        "the last one, without layer aggregation and fusion behind the stack."
+    )
+    return [
+        Lines(
+            name="layer_lens",
+            title="Probability of the labels after each decoder block",
+            caption=note,
+            series={run.name: (blocks, curves["log_prob"])},
+            x_label="decoder block",
+            y_label="mean log-probability (nats)",
+        ),
+        Lines(
+            name="layer_lens_accuracy",
+            title="Correct labels after each decoder block",
+            caption=note,
+            series={run.name: (blocks, curves["accuracy"])},
+            x_label="decoder block",
+            y_label="share of correct labels",
+        ),
+    ]

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 import keras
 import numpy as np
 
+from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
+from keras_deepnmt.analysis.figure import Figure, HeatMap
 from keras_deepnmt.layers.layer_diversity import diversity
 
 
@@ -129,3 +131,55 @@ def _compare_all(
         ]
     )
     return names, table
+
+
+def similarity_figures(run: AnalyzedRun) -> list[Figure]:
+    """CKA and diversity of all pairs of blocks, for each stack."""
+    figures: list[Figure] = []
+    for side, mask in (
+        ("encoder", run.source_mask),
+        ("decoder", run.target_mask),
+    ):
+        names = [
+            name
+            for name in run.names
+            if name.startswith(f"{side}_block_") and name.count("/") == 1
+        ]
+        states = {
+            name.split("/")[0].rsplit("_", 1)[1]: state
+            for name, state in run.record(names).items()
+        }
+        if len(states) < 2:
+            continue
+        blocks, similarities = layer_similarities(states, mask)
+        shared = {
+            "row_names": blocks,
+            "column_names": blocks,
+            "row_label": f"{side} block",
+            "column_label": f"{side} block",
+            "limits": (0.0, 1.0),
+        }
+        figures.append(
+            HeatMap(
+                name=f"{side}_similarity",
+                title=f"Similarity of {side} blocks",
+                caption="Linear centered kernel alignment (Kornblith et al., "
+                "2019) of the outputs; 1: equal up to rotation and scale.",
+                values=similarities,
+                unit="CKA",
+                **shared,
+            )
+        )
+        if len({state.shape for state in states.values()}) == 1:
+            figures.append(
+                HeatMap(
+                    name=f"{side}_diversity",
+                    title=f"Diversity of {side} blocks",
+                    caption="1 - cos² of the outputs, mean over tokens (Dou "
+                    "et al., 2018, Eq. 10); 1: orthogonal.",
+                    values=layer_diversities(states, mask)[1],
+                    unit="diversity",
+                    **shared,
+                )
+            )
+    return figures

@@ -13,10 +13,10 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.parser import (
     VerbParser,
     add_run_folder,
-    did_you_mean,
 )
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 
 EXAMPLE = """
 deepnmt analyze runs/demo
@@ -24,7 +24,7 @@ deepnmt analyze runs/hybrid --what branches attention --output figures
 deepnmt analyze runs/roles --what roles --token die
 """
 CONTINUE = "Run the same command again."
-# Of `keras_deepnmt.figures.ANALYSES`, which needs the backend; a test compares.
+# Those of `analysis.ANALYSES`, which needs the backend; a test compares them.
 NAMES = (
     *("attention", "similarity", "lens", "ablation", "embeddings"),
     *("aggregation", "branches", "layer_attention", "roles", "dense_layers"),
@@ -62,12 +62,12 @@ def run(options: Namespace) -> None:
             f"--what: unknown analysis {unknown[0]}."
             f"{did_you_mean(unknown[0], NAMES)} Known are: {', '.join(NAMES)}."
         )
-    # What would fail after the analyses, which may take long.
+    # A missing package is reported before the analyses, which may take long.
     import matplotlib.figure  # noqa: F401
 
     console = Console(options.quiet)
     start_backend()
-    from keras_deepnmt.figures import AnalyzedRun, analyze, save_figures
+    from keras_deepnmt.analysis import AnalyzedRun, analyze, save_figures
 
     run = AnalyzedRun(options.run, **analyzed_sentences(options))
     figures = analyze(

@@ -17,11 +17,11 @@ from keras_deepnmt.commands.options.decoding import (
     load_run,
     option_name,
 )
+from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
@@ -38,14 +38,14 @@ deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
 """
 CONTINUE = "No score was written; run the same command again."
-# Options that --m2 has no use for, with their defaults.
+# Options that have no effect with --m2, with their defaults.
 _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
     **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
     **dict.fromkeys(("rouge", "details", "ladder"), False),
     **{"differences": None, "split": "test", "resamples": 1_000},
 }
-# Options that --hypotheses has no use for, besides those of decoding.
+# Options that have no effect with --hypotheses, besides those of decoding.
 _NOT_WITH_HYPOTHESES = {
     **dict.fromkeys(("target", "prepared", "checkpoint", "compile")),
     "split": "test",
@@ -255,7 +255,7 @@ def _check(options):
     if options.differences is not None and len(names) < 2:
         raise UserError("--differences needs at least two systems.")
     if options.rouge:
-        # What would fail after the translation, which may take long.
+        # Reported before the translation, which may take long.
         import rouge_score.rouge_scorer  # noqa: F401
 
 

@@ -1,6 +1,5 @@
 """`deepnmt models`: lists the model presets and the recipes."""
 
-import difflib
 import json
 
 from jsonargparse import Namespace
@@ -8,6 +7,7 @@ from jsonargparse import Namespace
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 
 EXAMPLE = """
 deepnmt models "role_interaction_*"
@@ -74,11 +74,9 @@ def run(options: Namespace) -> None:
 
 
 def _no_match(pattern: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.4)
-    hint = f' The nearest is "{near[0]}".' if near else ""
     return (
-        f"no name matches {pattern!r}.{hint} Leave the pattern out to list all "
-        "names."
+        f"no name matches {pattern!r}.{did_you_mean(pattern, names)} Leave the "
+        "pattern out to list all names."
     )
 
 

@@ -1,6 +1,5 @@
 """`deepnmt recipe`: lists recipes, prints a new one, or one with all values."""
 
-import difflib
 import sys
 
 from jsonargparse import Namespace
@@ -12,6 +11,7 @@ from keras_deepnmt.commands.options.overrides import (
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 
 EXAMPLE = """
 deepnmt recipe --list "*.multi30k_en_de"
@@ -126,10 +126,9 @@ def _list(pattern):
 
     names = list_recipes(pattern)
     if not names:
-        near = difflib.get_close_matches(pattern, list_recipes(), 1, 0.4)
-        hint = f' The nearest is "{near[0]}".' if near else ""
         raise UserError(
-            f"no recipe matches {pattern!r}.{hint} Leave the pattern out to "
+            f"no recipe matches {pattern!r}."
+            f"{did_you_mean(pattern, list_recipes())} Leave the pattern out to "
             "list all."
         )
     return "".join(f"{name}\n" for name in names)

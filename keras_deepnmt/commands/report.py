@@ -13,9 +13,9 @@ from keras_deepnmt.commands.options.analyzed_sentences import (
 from keras_deepnmt.commands.options.compilation import (
     start_backend,
 )
+from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
-from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
@@ -65,7 +65,7 @@ def run(options: Namespace) -> None:
         )
     console = Console(options.quiet)
     start_backend()
-    from keras_deepnmt.figures import report
+    from keras_deepnmt.analysis import report
 
     page = report(
         options.runs,

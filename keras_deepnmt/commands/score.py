@@ -15,11 +15,11 @@ from keras_deepnmt.commands.options.decoding import (
     add_ensemble,
     load_translator,
 )
+from keras_deepnmt.commands.options.output_file import add_output, open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_pairs import check_sides, read_pairs
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.commands.terminal.output_file import add_output, open_output
 
 EXAMPLE = """
 deepnmt score runs/demo --source test.en --target test.de > scores.tsv

@@ -23,6 +23,7 @@ from keras_deepnmt.commands.options.given_lines import (
     GivenLines,
     add_given_lines,
 )
+from keras_deepnmt.commands.options.output_file import add_output, open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
     RerankingRuns,
@@ -38,7 +39,6 @@ from keras_deepnmt.commands.terminal.input_lines import (
     read_windows,
 )
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.commands.terminal.output_file import add_output, open_output
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import UNKNOWN_ID
 

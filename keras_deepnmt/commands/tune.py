@@ -15,6 +15,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_ensemble,
     load_translator,
 )
+from keras_deepnmt.commands.options.output_file import add_output, open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
     RerankingRuns,
@@ -24,7 +25,6 @@ from keras_deepnmt.commands.options.reranking import (
 )
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.commands.terminal.output_file import add_output, open_output
 from keras_deepnmt.errors import UserError
 
 EXAMPLE = """

@@ -47,8 +47,3 @@ from keras_deepnmt.data.preparation.tokenizer_training import (
 from keras_deepnmt.data.prepared_data import PreparedData as PreparedData
 from keras_deepnmt.data.shortlists import Shortlists as Shortlists
 from keras_deepnmt.data.tokenizers import Tokenizer as Tokenizer
-
-Cell = BatchShape
-"""The name of `BatchShape` before version 0.2."""
-choose_cells = choose_batch_shapes
-"""The name of `choose_batch_shapes` before version 0.2."""

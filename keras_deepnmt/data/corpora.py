@@ -1,6 +1,5 @@
 """Reads two aligned text files, plain or gzipped, as a stream of line pairs."""
 
-import difflib
 import gzip
 import hashlib
 import itertools
@@ -11,13 +10,15 @@ from pathlib import Path
 
 from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.validation import Positive, checked_dataclass
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class CorpusOptions:
     """Names one corpus: two aligned text files, or a corpus the library knows.
 
@@ -41,7 +42,7 @@ class CorpusOptions:
     source: str | None = None
     target: str | None = None
     name: str | None = None
-    weight: float = 1.0
+    weight: Positive = 1.0
 
     def __post_init__(self):
         if (self.source is None) != (self.target is None) or not (
@@ -51,11 +52,6 @@ class CorpusOptions:
                 "A corpus must have `source` and `target`, or the `name` of a "
                 f"known corpus. Received: source={self.source}, "
                 f"target={self.target}, name={self.name}"
-            )
-        if not 0 < self.weight < float("inf"):
-            raise UserError(
-                "The `weight` of a corpus must be positive. "
-                f"Received: weight={self.weight} ({self.name or self.source})"
             )
 
 
@@ -209,6 +205,4 @@ def _open_error(path: Path, error: OSError) -> str:
     if not path.parent.is_dir():
         return f"{path}: no such file (there is no folder {path.parent})."
     names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    near = difflib.get_close_matches(path.name, names, 1, 0.5)
-    hint = f" Did you mean {path.parent / near[0]}?" if near else ""
-    return f"{path}: no such file.{hint}"
+    return f"{path}: no such file.{did_you_mean(path.name, names)}"

@@ -125,8 +125,7 @@ class PreparedData:
                 f"lines. Received: {len(sides[0])} and {len(sides[1])}. "
                 f"{_REMEDY}"
             )
-        # Folders of version 0.1.0 have no hashes of the texts.
-        hashes = self.manifest["splits"][split].get("texts", {})
+        hashes = self.manifest["splits"][split]["texts"]
         for side, sha256 in hashes.items():
             self._check_sha256(self.directory / text_file(split, side), sha256)
         return sides[0], sides[1]

@@ -26,7 +26,6 @@ from keras_deepnmt.decoding.hypotheses import (
     flatten_beams,
     gather_beams,
     loop_length,
-    score_divisor,
     unflatten_beams,
     write_step,
 )
@@ -42,6 +41,7 @@ from keras_deepnmt.decoding.ranking import (
     best_places,
     is_possible,
     keep_finished,
+    score_divisor,
     still_live,
 )
 from keras_deepnmt.decoding.stages import SearchStages

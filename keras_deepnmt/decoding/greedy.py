@@ -13,12 +13,12 @@ from keras_deepnmt.decoding.coverage import (
 )
 from keras_deepnmt.decoding.hypotheses import (
     loop_length,
-    score_divisor,
     unflatten_beams,
     write_step,
 )
 from keras_deepnmt.decoding.next_tokens import next_token_log_probs
 from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.decoding.ranking import score_divisor
 from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 

@@ -1,4 +1,4 @@
-"""Arrays of hypotheses, their maximum length and their length penalty.
+"""Arrays of hypotheses, and their maximum length.
 
 Hypothesis k of sentence b is in row `b * K + k`.
 """
@@ -53,24 +53,6 @@ def gather_beams(x, beams):
     rows = flat_rows(beams, ops.shape(x)[1])
     return unflatten_beams(
         ops.take(flatten_beams(x), rows, axis=0), beams.shape[1]
-    )
-
-
-def score_divisor(length, length_penalty, length_offset=5.0):
-    """Returns what the length penalty divides a sum of log-probabilities by.
-
-    `((length_offset + length) / (length_offset + 1)) ** length_penalty`, see
-    `SearchOptions`: float32 of the shape of `length`, at least 1, and never
-    smaller for a greater length. `length` includes the end id; 0, a row that
-    only fills up the batch, counts as 1, so that nothing is divided by 0.
-
-    Example:
-    >>> float(score_divisor(7, 1.0)), float(score_divisor(7, 1.0, 0.0))
-    (2.0, 7.0)
-    """
-    length = ops.cast(ops.maximum(length, 1), "float32")
-    return ops.power(
-        (length_offset + length) / (length_offset + 1.0), length_penalty
     )
 
 

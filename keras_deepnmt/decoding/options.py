@@ -1,17 +1,35 @@
 """The options of a search: their one definition, check and description."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import WrapValidator
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.validation import (
+    Count,
+    Flag,
+    Natural,
+    NotNegative,
+    checked_dataclass,
+    number,
+)
 
-# Lengths and seeds are int32 in a search.
-LARGEST = 2**31 - 1
+_Number = TypeVar("_Number")
 
 
-@dataclass(frozen=True)
+def _check_unless_tensor(value, check):
+    is_tensor = hasattr(value, "dtype") and not isinstance(value, Real)
+    # An exported graph checks its tensors itself.
+    return value if is_tensor else check(value)
+
+
+OrTensor = Annotated[_Number, WrapValidator(_check_unless_tensor)]
+
+
+@checked_dataclass
 class SearchOptions:
     """Options of the search for translations.
 
@@ -78,10 +96,9 @@ class SearchOptions:
 
     Raises:
         TypeError: if a value is of another type.
-        ValueError: if a value is too small or not finite.
-        UserError: if the maximum length is 0, or `num_groups` does not divide
-            `num_beams`. Greedy search and sampling have no groups, so that
-            `num_groups` may then be any.
+        UserError: if a value is too small or not finite, the maximum length
+            is 0, or `num_groups` does not divide `num_beams`. Greedy search
+            and sampling have no groups, so that `num_groups` may then be any.
 
     Example:
     >>> options = SearchOptions(num_beams=2)
@@ -89,45 +106,37 @@ class SearchOptions:
     SearchOptions(num_beams=2, ..., length_penalty=1.0, ..., sampling_seed=0)
     """
 
-    num_beams: int = 4
-    num_groups: int = 1
-    diversity_penalty: float = 0.5
-    length_penalty: float = 0.6
-    length_offset: float = 5.0
+    num_beams: Count = 4
+    num_groups: Count = 1
+    diversity_penalty: OrTensor[NotNegative] = 0.5
+    length_penalty: OrTensor[NotNegative] = 0.6
+    length_offset: OrTensor[NotNegative] = field(
+        default=5.0,
+        metadata={
+            "remedy": "Take 5 for the length penalty of GNMT, 0 to divide by a "
+            "power of the length."
+        },
+    )
     # No tensor: without the penalty a program has no attention to sum.
-    coverage_penalty: float = field(default=0.0, metadata={"is_tensor": False})
-    patience: float = 0.0
-    min_length: int = 0
-    max_length_ratio: float = 1.0
-    max_extra_tokens: int = 50
-    no_repeat_ngram_size: int = 0
-    allow_unknown: bool = True
-    sampling: bool = False
-    sampling_temperature: float = 1.0
-    sampling_top_k: int = 0
-    sampling_top_p: float = 1.0
+    coverage_penalty: NotNegative = field(
+        default=0.0, metadata={"is_tensor": False}
+    )
+    patience: OrTensor[NotNegative] = 0.0
+    min_length: OrTensor[Natural] = 0
+    max_length_ratio: OrTensor[NotNegative] = 1.0
+    max_extra_tokens: OrTensor[Natural] = 50
+    no_repeat_ngram_size: Natural = 0
+    allow_unknown: Flag = True
+    sampling: Flag = False
+    sampling_temperature: OrTensor[number(ge=1e-6)] = 1.0
+    sampling_top_k: Natural = 0
+    sampling_top_p: OrTensor[number(ge=1e-6, le=1)] = 1.0
     # A tensor for compiled programs, as floats are: see `compile_for`.
-    sampling_seed: int = field(default=0, metadata={"is_tensor": True})
+    sampling_seed: OrTensor[Natural] = field(
+        default=0, metadata={"is_tensor": True}
+    )
 
     def __post_init__(self):
-        self._check_at_least("num_beams", 1)
-        self._check_at_least("num_groups", 1)
-        self._check_at_least("diversity_penalty", 0)
-        self._check_at_least("length_penalty", 0)
-        self._check_at_least(
-            "length_offset",
-            0,
-            " Take 5 for the length penalty of GNMT, 0 to divide by a power of "
-            "the length.",
-        )
-        self._check_at_least("coverage_penalty", 0)
-        self._check_at_least("patience", 0)
-        self._check_at_least("min_length", 0)
-        self._check_at_least("max_length_ratio", 0)
-        self._check_at_least("max_extra_tokens", 0)
-        self._check_at_least("no_repeat_ngram_size", 0)
-        self._check_bool("allow_unknown")
-        self._check_sampling()
         if self.num_beams > 1 and not self.sampling:
             check_groups(self)
         limit = (self.max_length_ratio, self.max_extra_tokens)
@@ -138,56 +147,6 @@ class SearchOptions:
                 "since a translation has at least its end token. Received: "
                 "max_length_ratio=0.0, max_extra_tokens=0"
             )
-
-    def _check_sampling(self):
-        self._check_bool("sampling")
-        self._check_at_least("sampling_temperature", 0)
-        self._check_at_least("sampling_top_k", 0)
-        self._check_at_least("sampling_top_p", 0)
-        self._check_at_least("sampling_seed", 0)
-        for name, most in (
-            ("sampling_temperature", float("inf")),
-            ("sampling_top_p", 1.0),
-            ("sampling_seed", LARGEST),
-        ):
-            value = getattr(self, name)
-            least = 0 if name == "sampling_seed" else 1e-6
-            if isinstance(value, Real) and not least <= value <= most:
-                raise ValueError(
-                    f"`{name}` must be from {least:g} to {most:g}. "
-                    f"Received: {name}={value}"
-                )
-
-    def _check_bool(self, name):
-        value = getattr(self, name)
-        if not isinstance(value, bool):
-            raise TypeError(
-                f"`{name}` must be True or False. Received: {name}={value!r}"
-            )
-
-    def _check_at_least(self, name, smallest, remedy=""):
-        value = getattr(self, name)
-        if not isinstance(value, Real):
-            if hasattr(value, "dtype"):
-                return  # a tensor of an exported graph, which checks it itself
-            raise TypeError(
-                f"`{name}` must be a number. Received: {name}={value!r}"
-            )
-        if not smallest <= value < float("inf"):
-            raise ValueError(
-                f"`{name}` must be a finite number of at least {smallest}. "
-                f"Received: {name}={value}.{remedy}"
-            )
-        if isinstance(getattr(SearchOptions, name), float):
-            # JSON files and graphs need 1.0, not 1.
-            object.__setattr__(self, name, float(value))
-        elif value != int(value):
-            raise ValueError(
-                f"`{name}` must be an integer. Received: {name}={value}"
-            )
-        else:
-            # Shapes need 4, not 4.0.
-            object.__setattr__(self, name, int(value))
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -245,7 +204,7 @@ class SearchOptions:
 
         Raises:
             TypeError: if there is no such option.
-            ValueError: if a value is too small or not finite.
+            UserError: if a value is too small or not finite.
         """
         return replace(
             self, **{k: v for k, v in changes.items() if v is not None}

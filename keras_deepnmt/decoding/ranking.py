@@ -1,4 +1,7 @@
-"""The finished hypotheses of a beam search, and when the search is over."""
+"""The ranking of hypotheses: the length penalty, and the best that finished.
+
+It also tells when the search of a sentence is over.
+"""
 
 from keras import ops
 
@@ -8,6 +11,24 @@ from keras_deepnmt.decoding.phrases import (
     follow_phrases,
     within_reach,
 )
+
+
+def score_divisor(length, length_penalty, length_offset=5.0):
+    """Returns what the length penalty divides a sum of log-probabilities by.
+
+    `((length_offset + length) / (length_offset + 1)) ** length_penalty`, see
+    `SearchOptions`: float32 of the shape of `length`, at least 1, and never
+    smaller for a greater length. `length` includes the end id; 0, a row that
+    only fills up the batch, counts as 1, so that nothing is divided by 0.
+
+    Example:
+    >>> float(score_divisor(7, 1.0)), float(score_divisor(7, 1.0, 0.0))
+    (2.0, 7.0)
+    """
+    length = ops.cast(ops.maximum(length, 1), "float32")
+    return ops.power(
+        (length_offset + length) / (length_offset + 1.0), length_penalty
+    )
 
 
 def is_possible(log_probs):

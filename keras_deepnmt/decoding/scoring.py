@@ -5,9 +5,7 @@ from keras import ops
 
 from keras_deepnmt.decoding.hypotheses import check_ids
 from keras_deepnmt.masks import padding_mask
-
-# Target positions, padding included, whose V scores each are kept at a time.
-_POSITIONS = 1024
+from keras_deepnmt.xla import tuned
 
 
 def score_targets(model, source_ids, target_ids, labels):
@@ -40,12 +38,13 @@ def score_targets(model, source_ids, target_ids, labels):
     check_ids(source_ids=source_ids, target_ids=target_ids, labels=labels)
     memory = model.encode(source_ids)
     num_rows, length = ops.shape(labels)
+    positions = tuned.SCORED_POSITIONS
     if isinstance(num_rows, int) and isinstance(length, int):
-        num_parts = -(-num_rows // max(1, _POSITIONS // max(1, length)))
+        num_parts = -(-num_rows // max(1, positions // max(1, length)))
         if num_parts <= 1:
             return _label_log_probs(model, memory, target_ids, labels)
     else:  # the open shapes of an exported graph
-        num_parts = -(-num_rows // ops.maximum(_POSITIONS // length, 1))
+        num_parts = -(-num_rows // ops.maximum(positions // length, 1))
     parts = keras.tree.map_structure(
         lambda x: _split_rows(x, num_parts), (memory, target_ids, labels)
     )

@@ -6,16 +6,10 @@ import keras
 import numpy as np
 
 from keras_deepnmt.decoding.search_by_options import search, search_stages
+from keras_deepnmt.decoding.stages import at_most, with_room
+from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.compiled import compile_for
 from keras_deepnmt.xla.replicas import num_replicas
-
-# From this number of sentences in batches of one shape on, more programs save
-# more time than their compilation takes.
-MANY_SENTENCES = 1_000
-# With more sentences a search starts with room for this number of steps.
-SHORT_LENGTH = 16
-# With fewer rows a stage saves less than it takes to begin another one.
-_LEAST_ROWS = 8
 
 
 def first_stage(source_length, max_length):
@@ -28,7 +22,8 @@ def first_stage(source_length, max_length):
     >>> first_stage(16, 66), first_stage(64, 114)
     (32, 114)
     """
-    return _at_most(source_length * 3 // 2 + 8, max_length)
+    length = int(tuned.FIRST_STAGE_FACTOR * source_length)
+    return at_most(length + tuned.FIRST_STAGE_EXTRA, max_length)
 
 
 def next_stage(length, max_length):
@@ -38,12 +33,7 @@ def next_stage(length, max_length):
     >>> next_stage(48, 400), next_stage(48, 114)
     (96, 114)
     """
-    return _at_most(2 * length, max_length)
-
-
-def _at_most(length, max_length):
-    """Rounds up to `max_length` if it is not much more."""
-    return max_length if 1.25 * length >= max_length else length
+    return at_most(tuned.STAGE_GROWTH * length, max_length)
 
 
 class StagedSearch:
@@ -73,9 +63,10 @@ class StagedSearch:
     def __init__(self, model, compiled=True):
         self._model = model
         self._has_stages = compiled and num_replicas(model) == 1
-        self._whole = compile_for(model, search, compiled)
-        self._first = compile_for(model, _run_first_stage, compiled)
-        self._next = compile_for(model, _run_next_stage, compiled)
+        self._whole, self._first, self._next = (
+            compile_for(model, function, compiled, "search")
+            for function in (search, _run_first_stage, _run_next_stage)
+        )
         # Numbers of sentences that were searched, by shape of the sources.
         self._num_sentences = collections.Counter()
 
@@ -84,11 +75,6 @@ class StagedSearch:
         """The number of programs that were compiled."""
         functions = (self._whole, self._first, self._next)
         return sum(function.num_compilations for function in functions)
-
-    def report_compilations(self, report):
-        """Calls `report` with the source's shape before each compilation."""
-        self._whole.on_compilation = self._first.on_compilation = report
-        self._next.on_compilation = report
 
     def __call__(
         self,
@@ -153,7 +139,7 @@ class StagedSearch:
         room for. The other arguments and the result are those of a call.
         """
         found, is_live, carried = first
-        found = _with_length(found, max_length)
+        found = _as_arrays(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
         step = int(carried["state"]["step"])
@@ -179,7 +165,7 @@ class StagedSearch:
                 length=length,
             )
             step = int(carried["state"]["step"])
-            outputs = _with_length(outputs, max_length)
+            outputs = _as_arrays(outputs, max_length)
             for name, values in outputs.items():
                 found[name][taken[: len(rows)]] = values[: len(rows)]
             is_live = keras.ops.convert_to_numpy(is_live)
@@ -215,7 +201,7 @@ class StagedSearch:
             return self._whole, (source_ids, *given), keywords
         most_live = _largest_below(stage_rows, len(source_ids))
         arrays = (source_ids, *given, most_live)
-        short = _at_most(SHORT_LENGTH, length)
+        short = at_most(tuned.SHORT_LENGTH, length)
         lengths = (
             (short, length) if stage_rows and short < length else (length,)
         )
@@ -236,11 +222,11 @@ class StagedSearch:
             A list of int, for `stage_rows` of a call.
         """
         rows, shape = len(source_ids), source_ids.shape
-        if self._num_sentences[shape] < MANY_SENTENCES:
+        if self._num_sentences[shape] < tuned.MANY_SENTENCES:
             # Rows of padding are searched only to have a program compiled.
             self._num_sentences[shape] += int(source_ids.any(axis=1).sum())
             return []
-        fewer = max(rows // 4, _LEAST_ROWS)
+        fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
         return [rows, fewer] if fewer < rows else []
 
 
@@ -302,12 +288,9 @@ def _filled(rows, num_rows, number):
     return np.concatenate([rows, others[: number - len(rows)]])
 
 
-def _with_length(outputs, length):
+def _as_arrays(outputs, length):
     """Returns outputs as arrays, with room for `length` ids."""
     found = keras.tree.map_structure(
         lambda x: np.array(keras.ops.convert_to_numpy(x)), outputs
     )
-    ids = found["ids"]
-    missing = length - ids.shape[-1]
-    found["ids"] = np.pad(ids, [(0, 0)] * (ids.ndim - 1) + [(0, missing)])
-    return found
+    return with_room(found, length - found["ids"].shape[-1], np.pad)

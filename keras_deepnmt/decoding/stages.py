@@ -14,6 +14,39 @@ from keras_deepnmt.decoding.phrases import (
     check_beams,
     required_phrases,
 )
+from keras_deepnmt.xla import tuned
+
+
+def at_most(length, max_length):
+    """Rounds a number of steps up to `max_length` if that is not much more.
+
+    Both are integers or scalar tensors.
+
+    Example:
+    >>> at_most(80, 100), at_most(79, 100)
+    (100, 79)
+    """
+    if ops.is_tensor(length) or ops.is_tensor(max_length):
+        most = tuned.NEARLY_ALL * ops.cast(length, "float32")
+        is_near = most >= ops.cast(max_length, "float32")
+        return ops.where(is_near, max_length, length)
+    return max_length if tuned.NEARLY_ALL * length >= max_length else length
+
+
+def with_room(outputs, number, pad):
+    """Gives the ids of a search's outputs room for more tokens.
+
+    Args:
+        outputs: dict of arrays or tensors, as `decoding.search` returns.
+        number: how many more.
+        pad: `np.pad`, or `tf.pad` in a graph.
+
+    Returns:
+        The dict with longer `"ids"`.
+    """
+    ids = outputs["ids"]
+    widths = [(0, 0)] * (len(ids.shape) - 1) + [(0, number)]
+    return {**outputs, "ids": pad(ids, widths)}
 
 
 class SearchStages:

@@ -8,6 +8,7 @@ import keras
 
 from keras_deepnmt.evaluation.scores import Score, corpus_scores
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
+from keras_deepnmt.models.training_step.training_state import write_back_weights
 
 NUM_RESAMPLES = 1000
 
@@ -133,9 +134,7 @@ class BleuCallback(keras.callbacks.Callback):
         if (epoch + 1) % self.every_epochs:
             return
         start = time.perf_counter()
-        # On JAX `fit` keeps the weights in a state of its own: copy them back.
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
+        write_back_weights(self.model)
         if not self._sentences_are_chosen:
             self._choose_sentences()
         self.score = self._translate_and_score(self.sources, self.references)

@@ -73,6 +73,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
         - [Weissenborn et al., 2019](https://openreview.net/forum?id=ryx3_iAcY7).
     """
 
+    slots = ("source_embedding_layer", "target_embedding_layer")
+
     def __init__(
         self,
         num_roles,

@@ -88,6 +88,8 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         - [Bapna et al., 2018](https://arxiv.org/abs/1808.07561), "scalar".
     """
 
+    slots = ("encoder_fusion",)
+
     def __init__(
         self,
         num_decoder_layers,

@@ -96,6 +96,8 @@ class HybridSelfAttention(MultiHeadAttention):
         - [Song et al., 2018](https://arxiv.org/abs/1811.00253).
     """
 
+    slots = ("encoder_self_attention", "decoder_self_attention")
+
     def __init__(
         self,
         num_heads,

@@ -109,6 +109,8 @@ class LayerAggregation(keras.layers.Layer):
         - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Section 3.1.
     """
 
+    slots = ("encoder_aggregation", "decoder_aggregation")
+
     def __init__(
         self,
         strategy="hierarchical",

@@ -95,6 +95,8 @@ class LayerDiversity(keras.layers.Layer):
         - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Section 3.2.
     """
 
+    slots = ("layer_diversity",)
+
     def __init__(
         self, weight=1.0, reduction="mean", positions="target", **kwargs
     ):

@@ -103,6 +103,9 @@ class MultiHeadAttention(keras.layers.Layer):
         - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.2.
     """
 
+    # Slots of a model that the layer fits: a recipe may name it there.
+    slots = ("encoder_self_attention", "decoder_self_attention")
+
     # Its cache can be shared by the hypotheses of a sentence.
     keeps_history = True
 

@@ -109,6 +109,8 @@ class MultiLayerAttention(keras.layers.Layer):
         - [Dou et al., 2018](https://arxiv.org/abs/1810.10181), Section 3.1.
     """
 
+    slots = ("encoder_self_attention", "decoder_self_attention")
+
     # Tells a block to pass the states of lower layers as `layer_states`.
     reads_layer_states = True
 

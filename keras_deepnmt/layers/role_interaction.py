@@ -6,10 +6,7 @@ from keras import ops
 from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding,
 )
-
-# Number of roles in one matrix product: a product for all roles together is not
-# faster and needs more memory.
-ROLES_AT_ONCE = 8
+from keras_deepnmt.xla import tuned
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -90,6 +87,8 @@ class RoleInteraction(ContextualizedEmbedding):
         - [Weissenborn et al., 2019](https://openreview.net/forum?id=ryx3_iAcY7).
     """
 
+    slots = ("source_embedding_layer", "target_embedding_layer")
+
     def __init__(
         self,
         num_roles,
@@ -154,8 +153,8 @@ class RoleInteraction(ContextualizedEmbedding):
 
     def _transform(self, embeddings, roles):
         output = 0.0
-        for start in range(0, self.num_roles, ROLES_AT_ONCE):
-            part = slice(start, start + ROLES_AT_ONCE)
+        for start in range(0, self.num_roles, tuned.ROLES_AT_ONCE):
+            part = slice(start, start + tuned.ROLES_AT_ONCE)
             product = ops.einsum("bsr,bsd->bsrd", roles[..., part], embeddings)
             kernels = self.role_kernels[part]
             output = output + ops.einsum("bsrd,rde->bse", product, kernels)

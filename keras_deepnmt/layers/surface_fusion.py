@@ -114,6 +114,8 @@ class SurfaceFusion(keras.layers.Layer):
           https://github.com/SunbowLiu/SurfaceFusion.
     """
 
+    slots = ("output_fusion",)
+
     def __init__(
         self,
         mode="hard",

@@ -1,33 +1,40 @@
 """Layers in slots that are given by name, as in a recipe."""
 
-import difflib
 import inspect
 
 import keras
 
 import keras_deepnmt.layers
 from keras_deepnmt.layers.cloning import prototype_config
+from keras_deepnmt.suggestions import did_you_mean
 
-# The layers of this package that fit each slot.
-SLOT_LAYERS = {
-    "source_embedding_layer": ("RoleInteraction", "ContextualizedEmbedding"),
-    "target_embedding_layer": ("RoleInteraction", "ContextualizedEmbedding"),
-    "encoder_self_attention": (
-        "HybridSelfAttention",
-        "MultiLayerAttention",
-        "MultiHeadAttention",
-    ),
-    "decoder_self_attention": (
-        "HybridSelfAttention",
-        "MultiLayerAttention",
-        "MultiHeadAttention",
-    ),
-    "encoder_aggregation": ("LayerAggregation",),
-    "decoder_aggregation": ("LayerAggregation",),
-    "encoder_fusion": ("FineGrainedLayerAttention",),
-    "output_fusion": ("SurfaceFusion",),
-    "layer_diversity": ("LayerDiversity",),
+# The slots of all models, and what the layer in a slot does.
+_EMBEDDINGS = "transforms the word embeddings of one side"
+_SELF_ATTENTION = "replaces multi-head self-attention in each block"
+_AGGREGATION = "combines the outputs of all blocks of a stack"
+SLOT_PURPOSES = {
+    "source_embedding_layer": _EMBEDDINGS,
+    "target_embedding_layer": _EMBEDDINGS,
+    "encoder_self_attention": _SELF_ATTENTION,
+    "decoder_self_attention": _SELF_ATTENTION,
+    "encoder_aggregation": _AGGREGATION,
+    "decoder_aggregation": _AGGREGATION,
+    "encoder_fusion": "gives each decoder block a mixture of encoder states",
+    "output_fusion": "fuses the prediction with one from source embeddings",
+    "layer_diversity": "adds a loss that makes adjacent layers differ",
 }
+
+
+def _fitting_layers(slot):
+    """The names of the layers whose attribute `slots` has a slot."""
+    return tuple(
+        name
+        for name, layer in sorted(vars(keras_deepnmt.layers).items())
+        if inspect.isclass(layer) and slot in vars(layer).get("slots", ())
+    )
+
+
+SLOT_LAYERS = {slot: _fitting_layers(slot) for slot in SLOT_PURPOSES}
 # Arguments of a layer that are layers themselves.
 _INNER_SLOTS = {"attention": SLOT_LAYERS["encoder_self_attention"]}
 _OF_EVERY_LAYER = ("name", "dtype", "trainable")
@@ -71,14 +78,10 @@ def _make(slot, value, fitting, arguments):
     ]
     for key in options:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            hint = (
-                f"Did you mean `{near[0]}`?"
-                if near
-                else f"It has: {', '.join(known)}."
-            )
+            hint = did_you_mean(key, known, "`")
+            hint = hint or f" It has: {', '.join(known)}."
             raise ValueError(
-                f"`{slot}`: `{key}` is not an argument of {name}. {hint}"
+                f"`{slot}`: `{key}` is not an argument of {name}.{hint}"
             )
     options = _inherited(slot, parameters, arguments) | {
         key: _inner_layer(f"{slot}.{key}", value, _INNER_SLOTS[key], arguments)
@@ -141,14 +144,12 @@ def _find_class(slot, name, fitting):
     )
     if is_own:
         return kind
-    near = difflib.get_close_matches(name, fitting, n=1)
-    if near:
+    if hint := did_you_mean(name, fitting):
         raise ValueError(
-            f'`{slot}`: there is no layer "{name}". Did you mean '
-            f'"{near[0]}"? {_remedy(fitting)}'
+            f'`{slot}`: there is no layer "{name}".{hint} {_remedy(fitting)}'
         )
     exists = hasattr(keras_deepnmt.layers, name)
-    problem = "does not fit this slot" if exists else "is no layer"
+    problem = "does not fit this slot" if exists else "is not a layer"
     raise ValueError(f'`{slot}`: "{name}" {problem}. {_remedy(fitting)}')
 
 

@@ -24,10 +24,7 @@ from keras_deepnmt.models.transformer_layers import (
     check_arguments,
     slot_configs,
 )
-
-# Numbers of states with which a processor multiplies the transposed embedding
-# faster than the embedding itself (`benchmarks/speed/small_batches.py`).
-FEW_STATES = range(2, 33)
+from keras_deepnmt.xla import tuned
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -291,7 +288,7 @@ class Transformer(Seq2Seq):
         embedding = self.target_embedding
         # Weights of 8 bits have a product of their own.
         is_float = embedding.quantization_mode is None
-        if num_states not in FEW_STATES or not (
+        if num_states not in tuned.FEW_STATES or not (
             is_float and embedding.tie_weights
         ):
             return None

@@ -51,7 +51,7 @@ def bundled_text(name: str) -> str:
     preset, corpus = name.split(".", 1)
     plain = plain_presets()[preset]
     text = f"extends: {plain}.{corpus}\nmodel:\n  preset: {preset}\n"
-    if preset in _plain_presets_file()["falling_temperature"]:
+    if preset in plain_presets_file()["falling_temperature"]:
         updates = _updates(f"{plain}.{corpus}")
         text += f"training:\n  temperature: {_temperature(updates)}\n"
     return text
@@ -67,7 +67,7 @@ def plain_presets() -> dict[str, str]:
     >>> plain_presets()["everything_tiny"]
     'transformer_tiny'
     """
-    return _plain_presets_file()["plain"]
+    return plain_presets_file()["plain"]
 
 
 def _updates(name):
@@ -89,7 +89,8 @@ def _temperature(updates):
 
 
 @functools.cache
-def _plain_presets_file():
+def plain_presets_file() -> dict[str, list[str] | dict[str, str]]:
+    """Reads the file `plain_presets.yaml`, once."""
     file = resources.files(__package__) / PLAIN_PRESETS_FILE
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 

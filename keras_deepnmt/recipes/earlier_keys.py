@@ -1,33 +1,38 @@
 """Reads the keys that terms of the objective had in earlier recipes."""
 
+import re
 from typing import Any
 
 from keras_deepnmt.recipes.checking import Position
 
 _TERMS = ("scheduled_sampling", "distillation", "r_drop")
+_EARLIER = re.compile(rf"training\.({'|'.join(_TERMS)})(\.|$)")
 
 
-def present_key(key: str, value: Any) -> tuple[str, Any]:
-    """Returns a dotted key and its value as they are written now.
+def present_key(key: str) -> str:
+    """Returns a dotted key as it is written now.
 
     Example:
-    >>> present_key("training.r_drop", 5.0)
-    ('training.objective.r_drop', {'alpha': 5.0})
+    >>> present_key("training.distillation.run")
+    'training.objective.distillation.teacher'
     """
-    section, _, rest = key.partition(".")
-    name, _, option = rest.partition(".")
-    if section != "training" or name not in _TERMS:
-        return key, value
-    if name == "r_drop" and not isinstance(value, dict):
+    key = _EARLIER.sub(r"training.objective.\1\2", key)
+    return re.sub(r"(\.distillation)\.run$", r"\1.teacher", key)
+
+
+def present_value(key: str, value: Any) -> Any:
+    """Returns the value of an earlier key as it is written now.
+
+    Example:
+    >>> present_value("training.r_drop", 5.0)
+    {'alpha': 5.0}
+    """
+    if key == "training.r_drop":
         # Zero meant no second forward.
-        value = {"alpha": value} if value else None
-    if name == "distillation":
-        option = "teacher" if option == "run" else option
-        if isinstance(value, dict):
-            value = {
-                "teacher" if k == "run" else k: v for k, v in value.items()
-            }
-    return f"training.objective.{name}" + (option and f".{option}"), value
+        return {"alpha": value} if value else None
+    if key == "training.distillation" and isinstance(value, dict):
+        return {"teacher" if k == "run" else k: v for k, v in value.items()}
+    return value
 
 
 def move_earlier_keys(content: Any, positions: dict[str, Position]) -> None:
@@ -39,12 +44,10 @@ def move_earlier_keys(content: Any, positions: dict[str, Position]) -> None:
     if not isinstance(training, dict):
         return
     objective = training.get("objective", {})
-    for name in _TERMS:
-        if name not in training or name in objective:
-            continue
-        old = f"training.{name}"
-        new, value = present_key(old, training.pop(name))
-        training.setdefault("objective", {})[name] = value
-        for key in [k for k in positions if f"{k}.".startswith(f"{old}.")]:
-            moved, _ = present_key(key, {})
-            positions[moved] = positions.pop(key)
+    for name in _TERMS if isinstance(objective, dict) else ():
+        key = f"training.{name}"
+        if name in training and name not in objective:
+            objective[name] = present_value(key, training.pop(name))
+            training["objective"] = objective
+            for old in [k for k in positions if f"{k}.".startswith(f"{key}.")]:
+                positions[present_key(old)] = positions.pop(old)

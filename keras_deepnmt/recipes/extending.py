@@ -1,19 +1,17 @@
 """Reads the content of a recipe, together with the recipes that it extends."""
 
 import dataclasses
-import difflib
-import typing
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.bundled import bundled_names, bundled_text
 from keras_deepnmt.recipes.checking import Position, RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import move_earlier_keys
-from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.schema import Recipe, sections_of
+from keras_deepnmt.suggestions import did_you_mean
 
 # What belongs to one file alone.
 _OWN_KEYS = ("name", "resolved", "extends")
@@ -26,7 +24,7 @@ def read_content(recipe: str, checker: RecipeChecker) -> Any:
     file and line of each key. The key `extends` of the recipe itself stays.
 
     Raises:
-        UserError: if a file is missing, no UTF-8 or no YAML, or if a recipe
+        UserError: if a file is missing, not UTF-8 or not YAML, or if a recipe
             extends itself by way of others.
     """
     content, checker.positions = _with_base(_find(recipe, Path()), checker, ())
@@ -77,58 +75,24 @@ def _merge(kind, base, own, path, replaced):
     With another optimizer, schedule or loss, keys that belong to a certain one
     are not taken over. Paths of what is not taken over go to `replaced`.
     """
-    hints = typing.get_type_hints(kind)
-    named = {
-        f.name: f.metadata.get("sections") for f in dataclasses.fields(kind)
-    }
-    merged = dict(base)
-    for field in dataclasses.fields(kind):
-        for key in _keys_of_choice(field, base, own):
-            merged.pop(key, None)
-            replaced.append(join(path, key))
+    merged, inner = dict(base), sections_of(kind)
+    choice = getattr(kind, "choice", None)
+    if choice is not None:
+        default = getattr(kind, choice.key)
+        before = base.get(choice.key, default)
+        if own.get(choice.key, before) != before:
+            for key in (*choice.keys(), *choice.others):
+                merged.pop(key, None)
+                replaced.append(join(path, key))
     for key, value in own.items():
         before, place = merged.get(key), join(path, str(key))
-        if not (isinstance(before, dict) and isinstance(value, dict)):
-            replaced.append(place)
-            merged[key] = value
-            continue
-        section = _section(hints.get(key))
-        if section is dict:
-            merged[key] = dict(before)
-            for name, item in value.items():
-                inner, old = join(place, str(name)), before.get(name)
-                term = (named[key] or {}).get(name)
-                if term and isinstance(item, dict) and isinstance(old, dict):
-                    item = _merge(term, old, item, inner, replaced)
-                else:
-                    replaced.append(inner)
-                merged[key][name] = item
-        elif section is None:
-            replaced.append(place)
-            merged[key] = value
+        both = isinstance(before, dict) and isinstance(value, dict)
+        if both and key in inner:
+            merged[key] = _merge(inner[key], before, value, place, replaced)
         else:
-            merged[key] = _merge(section, before, value, place, replaced)
+            replaced.append(place)
+            merged[key] = value
     return merged
-
-
-def _keys_of_choice(field, base, own):
-    """The keys that lose their meaning because `own` chooses otherwise."""
-    keys = field.metadata.get("keys")
-    chosen = own.get(field.name, base.get(field.name, field.default))
-    if keys is None or chosen == base.get(field.name, field.default):
-        return ()
-    return keys
-
-
-def _section(hint):
-    """The dataclass of a section, `dict` for a mapping, `None` for a value."""
-    for part in (hint, *typing.get_args(hint)):
-        if typing.get_origin(part) is dict:
-            return dict
-        # Two corpora have nothing in common: one replaces the other.
-        if dataclasses.is_dataclass(part) and part is not CorpusOptions:
-            return part
-    return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,13 +124,11 @@ def _find(recipe, folder):
     if file.is_file():
         # Resolved, so that a circle is found whatever the paths look like.
         return _RecipeFile(file.resolve(), str(file), "", file.parent)
-    near = difflib.get_close_matches(recipe, names, n=1, cutoff=0.4)
-    hint = (
-        f'did you mean "{near[0]}"?'
-        if near
-        else "`deepnmt recipe --list` lists the bundled ones."
+    hint = did_you_mean(recipe, names)
+    raise UserError(
+        f'"{file}" is neither a file nor a bundled recipe.'
+        f"{hint or ' `deepnmt recipe --list` lists the bundled ones.'}"
     )
-    raise UserError(f'"{file}" is neither a file nor a bundled recipe; {hint}')
 
 
 def _parse(file, checker):

@@ -14,7 +14,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import PRESET_FILE, read_json, write_text
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker
-from keras_deepnmt.recipes.earlier_keys import present_key
+from keras_deepnmt.recipes.earlier_keys import present_key, present_value
 from keras_deepnmt.recipes.extending import read_content
 from keras_deepnmt.recipes.schema import Recipe
 
@@ -177,21 +177,6 @@ def prepared_data_options(prepared_dir: str | Path) -> PrepareOptions:
     return made
 
 
-def with_prepared_data(recipe: Recipe, prepared_dir: str | Path) -> Recipe:
-    """Returns the recipe with the data that a folder was prepared with.
-
-    Raises:
-        UserError: if it is no prepared folder.
-
-    Example:
-    >>> recipe = load_recipe("transformer_tiny.demo_de_en")
-    >>> with_prepared_data(recipe, "prepared").data.train[0].source
-    'train.en'
-    """
-    data = prepared_data_options(prepared_dir)
-    return dataclasses.replace(recipe, data=data)
-
-
 def _prepared_content(prepared_dir):
     options = read_manifest(prepared_dir)["options"]
     names = {field.name for field in dataclasses.fields(PrepareOptions)}
@@ -242,7 +227,7 @@ def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
 
 
 def _override(content, key, value, checker):
-    key, value = present_key(key, value)
+    key, value = present_key(key), present_value(key, value)
     *sections, name = key.split(".")
     checker.positions[key] = None
     for section in sections:

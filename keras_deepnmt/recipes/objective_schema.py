@@ -1,11 +1,19 @@
 """The options of the bundled terms of the objective, in a recipe."""
 
-from dataclasses import dataclass
+from typing import Annotated, Any
 
-from keras_deepnmt.recipes.key_checks import check_not_negative, check_shares
+from pydantic import ConfigDict, WrapValidator, field_validator
+from typing_extensions import TypedDict
+
+from keras_deepnmt.validation import (
+    Natural,
+    NotNegative,
+    Share,
+    checked_dataclass,
+)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class RDropRecipe:
     """R-Drop: two forwards with different dropout must agree.
 
@@ -14,13 +22,10 @@ class RDropRecipe:
             2021), at least 0.
     """
 
-    alpha: float
-
-    def __post_init__(self):
-        check_not_negative(self, "alpha")
+    alpha: NotNegative
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class ScheduledSamplingRecipe:
     """Scheduled sampling: target inputs replaced by the model's predictions.
 
@@ -33,21 +38,22 @@ class ScheduledSamplingRecipe:
         end_step: update at which it ends, at least `start_step`. Defaults to 0.
     """
 
-    probability: float
-    start_step: int = 0
-    end_step: int = 0
+    probability: Share
+    start_step: Natural = 0
+    end_step: Natural = 0
 
-    def __post_init__(self):
-        check_shares(self, "probability")
-        if not 0 <= self.start_step <= self.end_step:
+    @field_validator("end_step")
+    def _check_end(cls, end, info):
+        start = info.data.get("start_step", 0)
+        if end < start:
             raise ValueError(
-                "`end_step` must not be before `start_step`, nor that below "
-                f"zero. Received: start_step {self.start_step}, end_step "
-                f"{self.end_step}"
+                "`end_step` must not be before `start_step`. Received: "
+                f"start_step {start}, end_step {end}"
             )
+        return end
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class DistillationRecipe:
     """Word-level knowledge distillation from the model of a finished run.
 
@@ -59,15 +65,31 @@ class DistillationRecipe:
     """
 
     teacher: str
-    weight: float = 0.5
-
-    def __post_init__(self):
-        check_shares(self, "weight")
+    weight: Share = 0.5
 
 
-# Terms that users register have a mapping of their arguments instead.
-TERM_SECTIONS = {
-    "r_drop": RDropRecipe,
-    "scheduled_sampling": ScheduledSamplingRecipe,
-    "distillation": DistillationRecipe,
-}
+class _Terms(TypedDict, total=False):
+    """Terms of the objective."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")
+
+    r_drop: RDropRecipe | None
+    scheduled_sampling: ScheduledSamplingRecipe | None
+    distillation: DistillationRecipe | None
+
+
+def _check_terms(value: Any, check: Any) -> dict[str, Any]:
+    """Keeps the order of the terms, which is that of their computation."""
+    made = check(value)
+    for name, options in made.items():
+        if name not in _Terms.__annotations__ and not isinstance(
+            options, dict | None
+        ):
+            raise ValueError(
+                f"`{name}` must be a mapping of the term's arguments. "
+                f"Received: {options!r}"
+            )
+    return {name: made[name] for name in value if made[name] is not None}
+
+
+TermsRecipe = Annotated[_Terms, WrapValidator(_check_terms)]

@@ -1,18 +1,18 @@
 """The sections of a recipe on the optimizer and its learning rate."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from keras_deepnmt.recipes.key_checks import (
-    check_above_one,
-    check_above_zero,
-    check_fractions,
-    keys_of_all,
-    take_keys,
+from keras_deepnmt.recipes.choices import Choice
+from keras_deepnmt.validation import (
+    AboveOne,
+    Count,
+    Flag,
+    Fraction,
+    OpenFraction,
+    Positive,
+    checked_dataclass,
 )
 
-# The keys that belong to one kind of optimizer or schedule, with their
-# defaults.
 _ADAM_KEYS = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
 _OPTIMIZER_KEYS: dict[str, dict[str, Any]] = {
     "adam": _ADAM_KEYS,
@@ -36,7 +36,7 @@ _SCHEDULE_KEYS: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class OptimizerRecipe:
     """The optimizer.
 
@@ -67,30 +67,21 @@ class OptimizerRecipe:
             average.
     """
 
-    # The metadata say which keys belong to a choice, see `recipes.extending`.
-    name: Literal["adam", "adamw", "muon", "nesterov"] = field(
-        default="adam", metadata={"keys": keys_of_all(_OPTIMIZER_KEYS)}
-    )
-    beta_1: float | None = None
-    beta_2: float | None = None
-    epsilon: float | None = None
-    weight_decay: float | None = None
-    momentum: float | None = None
-    global_clipnorm: float | None = None
-    average_momentum: float | None = None
+    choice: ClassVar = Choice("name", _OPTIMIZER_KEYS)
 
-    def __post_init__(self):
-        take_keys(self, "name", _OPTIMIZER_KEYS)
-        check_above_zero(
-            self,
-            *"epsilon weight_decay global_clipnorm average_momentum".split(),
-        )
-        check_fractions(
-            self, "beta_1", "beta_2", "momentum", "average_momentum"
-        )
+    name: Literal["adam", "adamw", "muon", "nesterov"] = "adam"
+    beta_1: Fraction | None = None
+    beta_2: Fraction | None = None
+    epsilon: Positive | None = None
+    weight_decay: Positive | None = None
+    momentum: Fraction | None = None
+    global_clipnorm: Positive | None = None
+    average_momentum: OpenFraction | None = None
+
+    _check_choice = choice.validator()
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class LearningRateRecipe:
     """The learning rate schedule.
 
@@ -115,20 +106,16 @@ class LearningRateRecipe:
             every validation. Defaults to false.
     """
 
+    choice: ClassVar = Choice("schedule", _SCHEDULE_KEYS)
+
     schedule: Literal[
         "inverse_square_root", "noam", "linear", "cosine", "constant", "plateau"
-    ] = field(
-        default="inverse_square_root",
-        metadata={"keys": keys_of_all(_SCHEDULE_KEYS)},
-    )
-    peak: float | None = None
-    scale: float | None = None
-    warmup_steps: int | None = None
-    divide_by: float | None = None
-    minimum: float | None = None
-    keep_dividing: bool | None = None
+    ] = "inverse_square_root"
+    peak: Positive | None = None
+    scale: Positive | None = None
+    warmup_steps: Count | None = None
+    divide_by: AboveOne | None = None
+    minimum: Positive | None = None
+    keep_dividing: Flag | None = None
 
-    def __post_init__(self):
-        take_keys(self, "schedule", _SCHEDULE_KEYS)
-        check_above_zero(self, "peak", "scale", "warmup_steps", "minimum")
-        check_above_one(self, "divide_by")
+    _check_choice = choice.validator()

@@ -1,30 +1,22 @@
 """Lists all recipe keys: as a page, and as a JSON Schema for editors."""
 
-import dataclasses
+import copy
 import inspect
 import re
-import types
-import typing
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import yaml
+from typing_extensions import is_typeddict
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.docstrings import argument_descriptions
-from keras_deepnmt.recipes.checking import is_required, join
-from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.checking import join
+from keras_deepnmt.recipes.schema import Recipe, sections_of
+from keras_deepnmt.validation import json_schema, keys_at, node_at, summary
 
-_TYPES = {
-    int: ("integer", "integer"),
-    float: ("number", "number"),
-    str: ("text", "string"),
-    bool: ("true or false", "boolean"),
-}
-_UNIONS = (types.UnionType, typing.Union)
+_CORPUS = "[corpus](#a-corpus)"
 _PAGE_HEAD = """\
 # Recipe keys
 
@@ -39,68 +31,17 @@ description says which one applies when.
 """
 
 
-@dataclass(frozen=True)
-class RecipeKey:
-    """One key of a recipe.
-
-    Attributes:
-        name: the dotted key; for the keys of a corpus the key alone.
-        hint: the type of its value.
-        description: what it means, with its unit.
-        is_required: whether a recipe must have it.
-        defaults: the values that it has if it is left out: one, or several if
-            they depend on another key.
-        when_left_out: what its default is, if that is no fixed value.
-        named_sections: for a mapping, the sections of some of its names.
-    """
-
-    name: str
-    hint: Any
-    description: str
-    is_required: bool
-    defaults: tuple[Any, ...]
-    when_left_out: str | None = None
-    named_sections: Mapping[str, type] = field(default_factory=dict)
-
-
-def section_keys(kind: type, path: str = "") -> list[RecipeKey]:
-    """Returns the keys of one section, without those of its sections.
-
-    Example:
-    >>> from keras_deepnmt.recipes.schema import DecodingRecipe
-    >>> section_keys(DecodingRecipe, "decoding")[0].name
-    'decoding.num_beams'
-    """
-    hints = typing.get_type_hints(kind)
-    descriptions = argument_descriptions(kind)
-    return [
-        RecipeKey(
-            join(path, field.name),
-            hints[field.name],
-            descriptions[field.name],
-            is_required(field),
-            _defaults(kind, field),
-            field.metadata.get("when_left_out"),
-            field.metadata.get("sections", {}),
-        )
-        for field in dataclasses.fields(kind)
-    ]
-
-
 def sections(kind: type = Recipe, path: str = "") -> Iterator[tuple[str, type]]:
-    """Yields the dotted name and the dataclass of each section, outer first.
+    """Yields the dotted name and the class of each section, outer first.
 
     Example:
     >>> dict(sections())["model"].__name__
     'ModelRecipe'
     """
-    yield path, kind
-    for key in dataclasses.fields(kind):
-        for name, inner in key.metadata.get("sections", {}).items():
-            yield from sections(inner, join(join(path, key.name), name))
-    for name, hint in typing.get_type_hints(kind).items():
-        inner = _section_of(hint)
-        if inner is not None and inner is not CorpusOptions:
+    if not is_typeddict(kind):  # each of its keys is a section
+        yield path, kind
+    for name, inner in sections_of(kind).items():
+        if inner is not dict:
             yield from sections(inner, join(path, name))
 
 
@@ -109,29 +50,35 @@ def reference_page() -> str:
     parts = [_PAGE_HEAD]
     for path, kind in sections():
         title = f"## `{path}`" if path else "## The recipe"
-        keys = [
-            key
-            for key in section_keys(kind, path)
-            # Sections that are always there need no row of their own.
-            if not dataclasses.is_dataclass(key.hint)
-        ]
-        parts.append(f"{title}\n\n{_summary(kind)}\n\n{_table(keys)}")
+        parts.append(f"{title}\n\n{summary(kind)}\n\n{_table(kind, path)}")
         if path == "data":
             parts.append(
                 "### A corpus\n\nThe keys of `data.valid`, of `data.test` and "
                 "of each entry of the list\n`data.train`:\n\n"
-                + _table(section_keys(CorpusOptions))
+                + _table(CorpusOptions)
             )
     return "\n".join(parts)
 
 
-def json_schema(presets: Sequence[str], models: Sequence[type]) -> dict:
+def recipe_schema(presets: Sequence[str], models: Sequence[type]) -> dict:
     """Returns the JSON Schema of recipe files.
 
     `presets` are the names of the presets, and `models` the classes whose
     arguments `model.overrides` may hold.
     """
-    schema = _object_schema(Recipe)
+    schema = copy.deepcopy(json_schema(Recipe))
+    for path, kind in sections():
+        section = node_at(schema, path.split(".") if path else ())
+        for key, node in keys_at(section).items():
+            defaults = _defaults(kind, key, node)
+            node["description"] = _meaning(node)
+            for name in ("default", "remedy", "when_left_out"):
+                node.pop(name, None)
+            if len(defaults) == 1 and key not in sections_of(kind):
+                node["default"] = defaults[0]
+    # A prepared folder gives the data, a preset folder the model, and the file
+    # the name.
+    schema["required"] = ["training"]
     model = schema["properties"]["model"]["properties"]
     # A name registered by the user is not in the list.
     model["preset"]["anyOf"] = [{"enum": list(presets)}, {"type": "string"}]
@@ -139,10 +86,10 @@ def json_schema(presets: Sequence[str], models: Sequence[type]) -> dict:
     model["overrides"]["properties"] = _override_schemas(models)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Recipe of keras_deepnmt",
         # A recipe that extends another one needs to give nothing.
         "anyOf": [{"required": ["extends"]}, _take_required(schema)],
         **schema,
+        "title": "Recipe of keras_deepnmt",
     }
 
 
@@ -156,64 +103,20 @@ def schema_file() -> Path:
     return Path(str(resources.files(__package__) / "recipe.schema.json"))
 
 
-def _section_of(hint):
-    """Returns the dataclass of a section or of a list of them, or `None`."""
-    for part in (hint, *typing.get_args(hint)):
-        if dataclasses.is_dataclass(part):
-            return part
-    return None
-
-
-def _defaults(kind, field):
-    if field.default_factory is not dataclasses.MISSING:
-        return (_plain(field.default_factory()),)
-    if field.default is dataclasses.MISSING:
-        return ()
-    if field.default is not None:
-        return (_plain(field.default),)
-    values = [getattr(made, field.name) for made in _made_by_choice(kind)]
-    found = dict.fromkeys(value for value in values if value is not None)
-    return tuple(found) or (None,)
-
-
-def _made_by_choice(kind):
-    """Makes a section with each value of each choice, where that is allowed."""
-    hints = typing.get_type_hints(kind)
-    needed = {
-        field.name: {int: 1, float: 0.5, str: "-"}.get(hints[field.name])
-        for field in dataclasses.fields(kind)
-        if is_required(field)
-    }
-    choices = [{}]
-    for name, hint in hints.items():
-        if typing.get_origin(hint) is typing.Literal:
-            choices += [{name: value} for value in typing.get_args(hint)]
-    for choice in choices:
-        try:
-            yield kind(**needed, **choice)
-        except (TypeError, ValueError):
-            continue
-
-
-def _plain(value):
-    if dataclasses.is_dataclass(value):
-        return {}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _summary(kind):
-    doc = inspect.cleandoc(kind.__doc__)
-    return doc.split("\n\nArgs:")[0].split("\n\nRaises:")[0]
-
-
-def _table(keys):
+def _table(kind, path=""):
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
-    for key in keys:
+    for key, node in keys_at(json_schema(kind)).items():
+        if node.get("additionalProperties") is False:
+            continue  # a section that is always there
+        defaults = _defaults(kind, key, node)
+        default = ", ".join(f"`{_yaml(value)}`" for value in defaults)
+        if key in json_schema(kind).get("required", ()):
+            default = "required"
         cells = (
-            f"`{key.name}`",
-            _type_name(key.hint),
-            _default_cell(key),
-            _meaning(key),
+            f"`{join(path, key)}`",
+            _type(node),
+            node.get("when_left_out", default),
+            _meaning(node, defaults),
         )
         rows.append(
             f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
@@ -221,17 +124,22 @@ def _table(keys):
     return "\n".join(rows) + "\n"
 
 
-def _default_cell(key):
-    if key.is_required:
-        return "required"
-    if key.when_left_out:
-        return key.when_left_out
-    return ", ".join(f"`{_yaml(value)}`" for value in key.defaults)
+def _defaults(kind, key, node):
+    """The values that a key has if it is left out; several by a choice."""
+    choice = getattr(kind, "choice", None)
+    if choice is not None and key in choice.keys():
+        return choice.defaults_of(key)
+    if "when_left_out" in node:
+        return []
+    field = kind.__dataclass_fields__[key]
+    if "default" not in node and callable(field.default_factory):
+        return [field.default_factory()]
+    return [node["default"]] if "default" in node else []
 
 
-def _meaning(key):
-    text = key.description
-    if len(key.defaults) == 1:
+def _meaning(node, defaults=()):
+    text = node["description"]
+    if len(defaults) == 1:
         # The column says it already.
         text = re.sub(r"[.;]? Defaults to \S+\.$", ".", text)
     return text[0].upper() + text[1:]
@@ -246,44 +154,24 @@ def _yaml(value):
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def _type_name(hint):
-    arguments = typing.get_args(hint)
-    origin = typing.get_origin(hint)
-    if typing.get_origin(hint) in _UNIONS:
-        names = [
-            "null" if part is type(None) else _type_name(part)
-            for part in arguments
-        ]
-        return " or ".join(names)
-    if origin is typing.Literal:
-        return " or ".join(f"`{value}`" for value in arguments)
-    if origin in (list, tuple):
-        return f"list of {_plural(_type_name(arguments[0]))}"
-    if origin is dict:
-        return "mapping"
-    if hint is CorpusOptions:
-        return "[corpus](#a-corpus)"
-    return _TYPES[hint][0] if hint in _TYPES else "section"
-
-
-def _plural(name):
-    return {"text": "texts", "[corpus](#a-corpus)": "[corpora](#a-corpus)"}[
-        name
-    ]
-
-
-def _object_schema(kind):
-    keys = section_keys(kind)
-    schema = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {key.name: _key_schema(key) for key in keys},
+def _type(node):
+    if "anyOf" in node:
+        return " or ".join(map(_type, node["anyOf"]))
+    if "enum" in node or "const" in node:
+        values = node.get("enum", [node.get("const")])
+        return " or ".join(f"`{value}`" for value in values)
+    if node["type"] == "array":
+        plural = {"text": "texts", _CORPUS: "[corpora](#a-corpus)"}
+        return f"list of {plural[_type(node['items'])]}"
+    if node.get("title") == summary(CorpusOptions):
+        return _CORPUS
+    is_section = node.get("additionalProperties") is False
+    words = {
+        "boolean": "true or false",
+        "object": "section" if is_section else "mapping",
+        "string": "text",
     }
-    required = [key.name for key in keys if key.is_required]
-    # A prepared folder gives the data, and a preset folder the model.
-    given = ((Recipe, "data"), (Recipe, "model"))
-    required = [name for name in required if (kind, name) not in given]
-    return schema | ({"required": required} if required else {})
+    return words.get(node["type"], node["type"])
 
 
 def _take_required(schema):
@@ -295,40 +183,6 @@ def _take_required(schema):
             if required := _take_required(part):
                 sections[name] = required
     return taken | ({"properties": sections} if sections else {})
-
-
-def _key_schema(key):
-    text = _meaning(dataclasses.replace(key, defaults=()))
-    schema = {**_hint_schema(key.hint), "description": text}
-    if key.named_sections:
-        null = {"type": "null"}
-        schema["properties"] = {
-            name: {"anyOf": [_object_schema(kind), null]}
-            for name, kind in key.named_sections.items()
-        }
-    is_section = _section_of(key.hint) is not None
-    has_none = key.is_required or key.when_left_out or is_section
-    if not has_none and len(key.defaults) == 1:
-        schema["default"] = key.defaults[0]
-    return schema
-
-
-def _hint_schema(hint):
-    arguments = typing.get_args(hint)
-    origin = typing.get_origin(hint)
-    if typing.get_origin(hint) in _UNIONS:
-        return {"anyOf": [_hint_schema(part) for part in arguments]}
-    if hint is type(None):
-        return {"type": "null"}
-    if origin is typing.Literal:
-        return {"enum": list(arguments)}
-    if origin in (list, tuple):
-        return {"type": "array", "items": _hint_schema(arguments[0])}
-    if origin is dict:
-        return {"type": "object"}
-    if dataclasses.is_dataclass(hint):
-        return _object_schema(hint)
-    return {"type": _TYPES[hint][1]}
 
 
 def _override_schemas(models):

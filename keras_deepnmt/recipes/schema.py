@@ -1,15 +1,18 @@
 """The sections of a recipe: their keys, types and defaults."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
+from typing_extensions import is_typeddict
+
+from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.recipes.key_checks import check_above_zero
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
+from keras_deepnmt.validation import Count, Flag, Seed, checked_dataclass
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class ModelRecipe:
     """The model.
 
@@ -22,7 +25,7 @@ class ModelRecipe:
     overrides: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class DecodingRecipe(SearchOptions):
     """How the trained model translates: search options and size of a batch.
 
@@ -32,19 +35,15 @@ class DecodingRecipe(SearchOptions):
             included; `null` is 256 times `batch_size`.
     """
 
-    batch_size: int = 32
-    batch_tokens: int | None = None
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_above_zero(self, "batch_size", "batch_tokens")
+    batch_size: Count = 32
+    batch_tokens: Count | None = None
 
     def search_options(self) -> SearchOptions:
         """Returns the search options alone, without the size of a batch."""
         return SearchOptions(**self.as_dict())
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class EvaluationRecipe:
     """How translations are scored.
 
@@ -56,11 +55,11 @@ class EvaluationRecipe:
     """
 
     tokenize: str = "13a"
-    lowercase: bool = False
+    lowercase: Flag = False
     metrics: tuple[str, ...] = ("bleu", "chrf", "ter")
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Recipe:
     """Everything that is needed to reproduce a result.
 
@@ -92,26 +91,39 @@ class Recipe:
     name: str = field(metadata={"when_left_out": "the file's name"})
     model: ModelRecipe = field(
         metadata={
-            "remedy": ". Name a preset, or a preset folder to fine-tune "
+            "remedy": "Name a preset, or a preset folder to fine-tune "
             "(`--from-preset DIR`)."
         }
     )
     data: PrepareOptions = field(
         metadata={
-            "remedy": ". Name the corpora, or a folder that was prepared "
+            "remedy": "Name the corpora, or a folder that was prepared "
             "(`--prepared DIR`)."
         }
     )
     training: TrainingRecipe
     decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)
-    seed: int = 0
+    seed: Seed = 0
     extends: str | None = field(default=None, compare=False)
     resolved: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def __post_init__(self):
-        if not 0 <= self.seed < 2**32:  # as NumPy demands
-            raise ValueError(
-                "`seed` must be at least 0 and below 2**32. Received: "
-                f"{self.seed}"
-            )
+
+def sections_of(kind: type) -> dict[str, type]:
+    """Returns the sections and mappings in a section, by key.
+
+    A mapping is `dict`. A corpus is not a section: another one replaces it as
+    a whole.
+
+    Example:
+    >>> sections_of(Recipe)["evaluation"].__name__
+    'EvaluationRecipe'
+    """
+    found = {}
+    for key, hint in get_type_hints(kind).items():
+        for part in (hint, *get_args(hint)):
+            if get_origin(part) is dict:
+                found[key] = dict
+            elif is_dataclass(part) or is_typeddict(part):
+                found[key] = part
+    return {k: part for k, part in found.items() if part is not CorpusOptions}

@@ -1,33 +1,31 @@
 """The `training` section of a recipe: its keys, their types and defaults."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
-from keras_deepnmt.recipes.key_checks import (
-    check,
-    check_above_one,
-    check_above_zero,
-    check_fractions,
-    check_not_negative,
-    check_shares,
-    choose_final_model,
-    keys_of_all,
-    take_keys,
-)
-from keras_deepnmt.recipes.objective_schema import TERM_SECTIONS
+from pydantic import field_validator
+
+from keras_deepnmt.recipes.choices import Choice
+from keras_deepnmt.recipes.objective_schema import TermsRecipe
 from keras_deepnmt.recipes.optimizer_schema import (
     LearningRateRecipe,
     OptimizerRecipe,
 )
+from keras_deepnmt.validation import (
+    AboveOne,
+    Count,
+    Flag,
+    Fraction,
+    Natural,
+    OpenFraction,
+    Positive,
+    Share,
+    checked_dataclass,
+    integer,
+)
 
-# The keys that belong to one loss, with their defaults.
-_LOSS_KEYS: dict[str, dict[str, Any]] = {
-    "label_smoothed_cross_entropy": {"label_smoothing": 0.1},
-    "cross_entropy": {},
-}
 
-
-@dataclass(frozen=True)
+@checked_dataclass
 class DivergenceRecipe:
     """When a run has diverged and goes back to an earlier checkpoint.
 
@@ -47,23 +45,15 @@ class DivergenceRecipe:
             checkpoint and validation. Defaults to 10.
     """
 
-    threshold: float | None = None
-    patience: int = 10
-    decay: float = 0.99
-    rate_factor: float = 0.5
-    most_rollbacks: int = 3
-    check_every: int = 10
-
-    def __post_init__(self):
-        check_above_zero(
-            self, "patience", "decay", "rate_factor", "check_every"
-        )
-        check_fractions(self, "decay", "rate_factor")
-        check_above_one(self, "threshold")
-        check_not_negative(self, "most_rollbacks")
+    threshold: AboveOne | None = None
+    patience: Count = 10
+    decay: OpenFraction = 0.99
+    rate_factor: OpenFraction = 0.5
+    most_rollbacks: Natural = 3
+    check_every: Count = 10
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TemperatureRecipe:
     """How the temperature of relaxed samples (Gumbel-softmax) decreases.
 
@@ -73,21 +63,22 @@ class TemperatureRecipe:
         minimum: lowest temperature, above 0, at most `start`. Defaults to 0.5.
     """
 
-    start: float = 5.0
-    factor: float = 0.9995
-    minimum: float = 0.5
+    start: Positive = 5.0
+    factor: OpenFraction = 0.9995
+    minimum: Positive = 0.5
 
-    def __post_init__(self):
-        check_above_zero(self, "start", "factor", "minimum")
-        check_fractions(self, "factor")
-        if self.minimum > self.start:
+    @field_validator("minimum")
+    def _check_minimum(cls, minimum, info):
+        start = info.data.get("start", minimum)
+        if minimum > start:
             raise ValueError(
                 "`minimum` must be at most `start`. Received: "
-                f"{self.minimum} with `start: {self.start}`"
+                f"{minimum} with `start: {start}`"
             )
+        return minimum
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TrainingRecipe:
     """How the model is trained.
 
@@ -171,10 +162,19 @@ class TrainingRecipe:
             checkpoint; with `multi_worker` it ends instead.
     """
 
-    steps: int
-    batch_tokens: int | Literal["auto"] = 4096
-    effective_batch_tokens: int | None = None
-    max_shapes: int | None = None
+    choice: ClassVar = Choice(
+        "loss",
+        {
+            "label_smoothed_cross_entropy": {"label_smoothing": 0.1},
+            "cross_entropy": {},
+        },
+        others=("loss_options",),
+    )
+
+    steps: Count
+    batch_tokens: Count | Literal["auto"] = 4096
+    effective_batch_tokens: Count | None = None
+    max_shapes: integer(1, 255) | None = None
     optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
     learning_rate: LearningRateRecipe = field(
         default_factory=LearningRateRecipe
@@ -182,28 +182,23 @@ class TrainingRecipe:
     initialize_from: str | None = None
     freeze: tuple[str, ...] = ()
     temperature: TemperatureRecipe | None = None
-    loss: str = field(
-        default="label_smoothed_cross_entropy",
-        metadata={"keys": (*keys_of_all(_LOSS_KEYS), "loss_options")},
-    )
+    loss: str = "label_smoothed_cross_entropy"
     loss_options: dict[str, Any] = field(default_factory=dict)
-    label_smoothing: float | None = None
-    objective: dict[str, Any] = field(
-        default_factory=dict, metadata={"sections": TERM_SECTIONS}
-    )
-    word_dropout: float = 0.0
-    subword_sampling: float | None = None
+    label_smoothing: Fraction | None = None
+    objective: TermsRecipe = field(default_factory=dict)
+    word_dropout: Fraction = 0.0
+    subword_sampling: Share | None = None
     strategy: Literal["one_device", "mirrored", "multi_worker"] = "one_device"
-    replicas: int | None = None
-    gradient_accumulation_steps: int = 1
+    replicas: Count | None = None
+    gradient_accumulation_steps: Count = 1
     dtype_policy: Literal["float32", "mixed_bfloat16", "mixed_float16"] = (
         "float32"
     )
-    jit_compile: bool = True
-    validate_every: int = 1000
-    validation_beams: int = 1
-    validation_budget: float | None = 0.05
-    checkpoint_every: int = 1000
+    jit_compile: Flag = True
+    validate_every: Count = 1000
+    validation_beams: Count = 1
+    validation_budget: OpenFraction | None = 0.05
+    checkpoint_every: Count = 1000
     final_model: Literal["best", "average_last", "average_best"] | None = field(
         default=None,
         metadata={
@@ -211,41 +206,44 @@ class TrainingRecipe:
             "`average_last`"
         },
     )
-    average_checkpoints: int = 1
-    early_stopping_patience: int | None = None
+    average_checkpoints: Count = 1
+    early_stopping_patience: Count | None = None
     early_stopping_metric: Literal["val_bleu", "val_loss"] = "val_bleu"
     divergence: DivergenceRecipe = field(default_factory=DivergenceRecipe)
 
-    def __post_init__(self):
-        check_above_zero(
-            self,
-            *"steps effective_batch_tokens max_shapes validate_every "
-            "validation_beams "
-            "checkpoint_every average_checkpoints early_stopping_patience "
-            "replicas gradient_accumulation_steps".split(),
-        )
-        check(self, ["max_shapes"], lambda n: n <= 255, "be at most 255")
-        if self.loss in _LOSS_KEYS:  # others check their options themselves
-            take_keys(self, "loss", _LOSS_KEYS)
-        check_fractions(self, "label_smoothing", "word_dropout")
-        check_shares(self, "subword_sampling")
-        self._check_batch()
-        if self.validation_budget is not None:
-            check_above_zero(self, "validation_budget")
-            check_fractions(self, "validation_budget")
-        choose_final_model(self)
-        averaged = self.optimizer.average_momentum is not None
-        if averaged and self.average_checkpoints > 1:
+    _check_choice = choice.validator()
+
+    @field_validator("average_checkpoints")
+    def _check_average(cls, number, info):
+        optimizer = info.data.get("optimizer")
+        if number > 1 and optimizer and optimizer.average_momentum is not None:
             raise ValueError(
                 "`average_checkpoints` must be 1 with `optimizer."
                 "average_momentum`, which is an average already. Received: "
-                f"{self.average_checkpoints}. Leave one of them out."
+                f"{number}. Leave one of them out."
+            )
+        return number
+
+    def __post_init__(self):
+        self._check_batch()
+        self._choose_final_model()
+
+    def _choose_final_model(self):
+        stops_early = self.early_stopping_patience is not None
+        if self.final_model is None:
+            default = "best" if stops_early else "average_last"
+            # The run folder's copy of the recipe holds every value.
+            object.__setattr__(self, "final_model", default)
+        elif stops_early and self.final_model == "average_last":
+            raise ValueError(
+                "`final_model` must be best or average_best with "
+                "`early_stopping_patience`, since the last checkpoints come "
+                "after the best validation. Received: average_last"
             )
 
     def _check_batch(self):
         effective = self.effective_batch_tokens
         if self.batch_tokens != "auto":
-            check_above_zero(self, "batch_tokens")
             if effective is not None:
                 raise ValueError(
                     "`effective_batch_tokens` belongs to `batch_tokens: auto`. "

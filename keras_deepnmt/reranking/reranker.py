@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from keras import ops
 
-from keras_deepnmt.decoding.hypotheses import score_divisor
+from keras_deepnmt.decoding.ranking import score_divisor
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.results import Hypothesis
 from keras_deepnmt.translator.translator import Translator

@@ -78,8 +78,6 @@ def read_weights(
             (model["direction"], float(model["weight"]))
             for model in content["models"]
         ]
-        # Older files say nothing of a coverage penalty.
-        content = {"coverage_penalty": 0.0, **content}
         tuned = {name: float(content[name]) for name in _SCORE_OPTIONS}
     except (TypeError, KeyError, ValueError) as error:
         raise UserError(

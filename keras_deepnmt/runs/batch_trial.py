@@ -15,12 +15,7 @@ from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.batch_size import DOES_NOT_FIT
-from keras_deepnmt.runs.build import (
-    build_model,
-    compile_model,
-    plan_batches,
-)
-from keras_deepnmt.runs.objective_options import compile_options
+from keras_deepnmt.runs.build import build_for_training, plan_batches
 from keras_deepnmt.training.strategies import make_strategy
 
 
@@ -59,14 +54,12 @@ def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
     training = recipe.training
     strategy = make_strategy(training.strategy, training.replicas)
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
-    with strategy.scope():
-        model = build_model(recipe, data.manifest)
-        # The teacher, a second forward and their scores need memory, too.
-        compile_model(recipe, model, **compile_options(recipe, data))
-        for batch_shape in largest_batch_shapes(plan.batch_shapes):
-            batch = _full_batch(batch_shape)
-            endless = (batch for _ in itertools.count())
-            model.fit(endless, steps_per_epoch=2, verbose=0)
+    # The teacher, a second forward and their scores need memory, too.
+    model = build_for_training(recipe, data, strategy, say=lambda text: None)
+    for batch_shape in largest_batch_shapes(plan.batch_shapes):
+        batch = _full_batch(batch_shape)
+        endless = (batch for _ in itertools.count())
+        model.fit(endless, steps_per_epoch=2, verbose=0)
 
 
 def _full_batch(shape):

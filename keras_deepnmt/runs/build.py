@@ -1,7 +1,9 @@
 """Builds the model, the optimizer and the batch plan of a recipe."""
 
 import inspect
-from collections.abc import Mapping
+import logging
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,20 +11,20 @@ import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
-    BATCH_SHAPES_VERSION,
     choose_batch_shapes,
     shapes_for_updates,
 )
 from keras_deepnmt.data.batches.datasets import validation_plan
-from keras_deepnmt.data.batches.earlier_shape_search import (
-    choose_earlier_batch_shapes,
-)
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
-from keras_deepnmt.runs.objective_options import make_loss, planned_lengths
+from keras_deepnmt.runs.objective_options import (
+    compile_options,
+    make_loss,
+    planned_lengths,
+)
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -32,7 +34,9 @@ from keras_deepnmt.training.schedules import (
 )
 from keras_deepnmt.training.transfer import freeze
 from keras_deepnmt.zoo import create_model
-from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
+from keras_deepnmt.zoo.registry import check_preset_version, get_preset
+
+_logger = logging.getLogger(__name__)
 
 _ROWS_AT_A_TIME = 1_000_000
 # Types of arguments with the words of an error; True is an int in Python.
@@ -57,12 +61,15 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         sizes["source_vocabulary_size"],
         sizes["target_vocabulary_size"],
     )
+    if recipe.resolved:
+        check_preset_version(
+            recipe.resolved.get("preset_version"), f"recipe {recipe.name}"
+        )
     with refused_values(f"recipe {recipe.name}, `model`"):
         _check_overrides(preset, vocabulary_sizes, overrides)
         return create_model(
             preset,
             *vocabulary_sizes,
-            preset_version=preset_version(recipe),
             **{"dtype": recipe.training.dtype_policy, **overrides},
         )
 
@@ -100,29 +107,6 @@ def _is_of_kind(value, kind):
     if kind is bool or isinstance(value, bool):
         return isinstance(value, kind) and kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
-
-
-def preset_version(recipe: Recipe) -> int:
-    """Returns the version of the presets that a recipe's model is built with.
-
-    It is the newest one, unless the recipe is a run folder's copy.
-    """
-    if not recipe.resolved:
-        return PRESET_VERSION
-    # Runs of the first version did not record it.
-    return recipe.resolved.get("preset_version", 1)
-
-
-def batch_shapes_version(recipe: Recipe) -> int:
-    """Returns the version of the search that chooses a recipe's batch shapes.
-
-    It is the newest one, unless the recipe is a run folder's copy: a run that
-    is resumed keeps the order of its batches.
-    """
-    if not recipe.resolved:
-        return BATCH_SHAPES_VERSION
-    # Runs of the first version did not record it.
-    return recipe.resolved.get("batch_shapes_version", 1)
 
 
 def compile_model(
@@ -213,6 +197,41 @@ def _schedule(rate, model, steps):
     return WarmUp(Constant(rate.peak), rate.warmup_steps)
 
 
+def build_for_training(
+    recipe: Recipe,
+    data: PreparedData,
+    strategy: Any,
+    say: Callable[[str], None],
+) -> keras.Model:
+    """Builds and compiles the model of a recipe in the strategy's scope.
+
+    `say` prints what does not train. Warnings are logged.
+
+    Raises:
+        UserError: if the model or the objective refuses an option.
+    """
+    keras.utils.set_random_seed(recipe.seed)
+    with strategy.scope():
+        model = build_model(recipe, data.manifest)
+        frozen = compile_model(recipe, model, **compile_options(recipe, data))
+    if frozen:
+        say(_describe_frozen(model, frozen))
+    for warning in describe_long_pairs(model, data):
+        _logger.warning(warning)
+    return model
+
+
+def _describe_frozen(model, frozen):
+    all_parameters = model.count_params()
+    frozen_parameters = all_parameters - sum(
+        math.prod(v.shape) for v in model.trainable_variables
+    )
+    return (
+        f"{len(frozen)} weights are frozen: {frozen_parameters:,} of "
+        f"{all_parameters:,} parameters do not train."
+    )
+
+
 def plan_batches(
     recipe: Recipe, data: PreparedData, num_replicas: int = 1
 ) -> BatchPlan:
@@ -229,10 +248,7 @@ def plan_batches(
         training.max_shapes or shapes_for_updates(training.steps),
         num_replicas * training.gradient_accumulation_steps,
     )
-    if batch_shapes_version(recipe) < 2:
-        batch_shapes = choose_earlier_batch_shapes(*arguments)
-    else:
-        batch_shapes = choose_batch_shapes(*arguments, weights)
+    batch_shapes = choose_batch_shapes(*arguments, weights)
     return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
 
 

@@ -1,18 +1,17 @@
 """The callbacks of a training run."""
 
 import importlib.util
-from collections.abc import Callable
 
 import keras
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
-from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.training_schema import TrainingRecipe
 from keras_deepnmt.runs.rollback import Rollbacks
-from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.training.callbacks import (
     BestCheckpointCallback,
     CheckpointCallback,
@@ -74,9 +73,7 @@ class EpochTensorBoard(keras.callbacks.TensorBoard):
 
 
 def make_callbacks(
-    recipe: Recipe,
-    run: RunFolder,
-    data: PreparedData,
+    run: ResolvedRun,
     model: keras.Model,
     plan: BatchPlan,
     validation: BatchPlan | None,
@@ -93,9 +90,9 @@ def make_callbacks(
     several processes only the chief gets those that write files. `saving` is
     the last one, and `history` what `RunFolder.history` returned.
     """
-    training = recipe.training
+    folder, training = run.folder, run.recipe.training
     callbacks = [
-        _note_first_update(run),
+        _note_first_update(folder),
         ValidateAverage(),
         CompilationLimit(
             plan.batch_shapes, validation and validation.batch_shapes
@@ -107,14 +104,11 @@ def make_callbacks(
         callbacks.append(
             TemperatureDecay(decay.start, decay.factor, decay.minimum)
         )
-    if "valid" in data.splits:
+    if "valid" in run.data.splits:
         bleu = make_bleu(
-            recipe,
             run,
-            data,
             model,
             workers.is_distributed,
-            progress.say_compiling_search,
         )
         callbacks += [bleu, log_time_of(bleu)]
     if workers.is_chief:
@@ -123,14 +117,16 @@ def make_callbacks(
             BestCheckpointCallback(saving.store, training.early_stopping_metric)
         )
     callbacks.append(progress)
-    stopping = stopping_callbacks(recipe, rollbacks, history)
+    stopping = stopping_callbacks(training, rollbacks, history)
     if not workers.is_chief:
         return callbacks + stopping
-    callbacks.append(keras.callbacks.CSVLogger(str(run.log_file), append=True))
+    callbacks.append(
+        keras.callbacks.CSVLogger(str(folder.log_file), append=True)
+    )
     # Keras writes for TensorBoard by TensorFlow, on each backend.
     if importlib.util.find_spec("tensorflow") is not None:
         callbacks.append(
-            EpochTensorBoard(str(run.tensorboard_dir), write_graph=False)
+            EpochTensorBoard(str(folder.tensorboard_dir), write_graph=False)
         )
     return [*callbacks, *stopping, saving]
 
@@ -153,10 +149,9 @@ def describe_constant_temperature(
 
 
 def stopping_callbacks(
-    recipe: Recipe, rollbacks: Rollbacks, history: History
+    training: TrainingRecipe, rollbacks: Rollbacks, history: History
 ) -> list[keras.callbacks.Callback]:
     """Makes the callbacks that may end a run before its last update."""
-    training = recipe.training
     rate = training.learning_rate
     callbacks = []
     if rate.schedule == "plateau":
@@ -203,20 +198,17 @@ def check_unvalidated(recipe: Recipe) -> None:
 
 
 def make_bleu(
-    recipe: Recipe,
-    run: RunFolder,
-    data: PreparedData,
+    run: ResolvedRun,
     model: keras.Model,
     is_distributed: bool,
-    report_compilation: Callable[[tuple[int, int]], None],
 ) -> BleuCallback:
     """Makes the callback that measures the BLEU of the validation set.
 
     With several worker processes (`is_distributed`) it always translates all
     sentences: each worker would measure other times, but all of them must
-    translate the same ones. `report_compilation` is called with the shape of a
-    batch for which the search is compiled.
+    translate the same ones.
     """
+    recipe, data = run.recipe, run.data
     sources, references = data.texts("valid")
     training = recipe.training
     tokens = recipe.decoding.batch_tokens
@@ -232,14 +224,13 @@ def make_bleu(
         batch_tokens=tokens and tokens * num_replicas(model),
         compiled=training.jit_compile,
     )
-    translator.report_compilations(report_compilation)
     budget = None
     if training.validation_budget is not None and not is_distributed:
         budget = SentenceBudget(
             training.validation_budget,
             training.validate_every,
             recipe.seed,
-            run.validation_file,
+            run.folder.validation_file,
         )
 
     def translate(texts):
@@ -270,8 +261,8 @@ def log_time_of(bleu: BleuCallback) -> keras.callbacks.Callback:
     return keras.callbacks.LambdaCallback(on_epoch_end=on_epoch_end)
 
 
-def _note_first_update(run):
+def _note_first_update(folder):
     def note(batch, logs):
-        run.training_began = True
+        folder.training_began = True
 
     return keras.callbacks.LambdaCallback(on_train_batch_end=note)

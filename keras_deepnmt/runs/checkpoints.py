@@ -12,13 +12,9 @@ from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.build import (
-    build_model,
-    make_optimizer,
-    preset_version,
-)
+from keras_deepnmt.runs.build import build_model, make_optimizer
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.checkpoints import checkpoint_fault
+from keras_deepnmt.training.checkpoint_files import checkpoint_fault
 from keras_deepnmt.training.transfer import trained_weights
 from keras_deepnmt.training.weight_average import load_averages
 from keras_deepnmt.translator.loading import (
@@ -139,7 +135,7 @@ def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
         "name": recipe.name,
         "preset": recipe.model.preset,
         "overrides": recipe.model.overrides,
-        "preset_version": preset_version(recipe),
+        "preset_version": recipe.resolved.get("preset_version"),
         "source_vocabulary_size": tokenizers["source"].vocabulary_size,
         "target_vocabulary_size": tokenizers["target"].vocabulary_size,
         "tokenizer": {side: one.sha256 for side, one in tokenizers.items()},

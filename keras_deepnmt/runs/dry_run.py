@@ -1,6 +1,5 @@
 """Does what a run does before its first update, and measures some updates."""
 
-import dataclasses
 import statistics
 import sys
 import tempfile
@@ -19,31 +18,16 @@ from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
-from keras_deepnmt.runs.batch_size import find_batch, with_parts
 from keras_deepnmt.runs.batch_trial import largest_batch_shapes
-from keras_deepnmt.runs.build import (
-    batch_shapes_version,
-    plan_batches,
-    preset_version,
-)
-from keras_deepnmt.runs.fine_tuning import fine_tune
+from keras_deepnmt.runs.build import build_for_training, plan_batches
+from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,
     check_objective,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import (
-    copy_initial_weights,
-    open_data,
-    resolve,
-    take_prepared_data,
-)
-from keras_deepnmt.runs.train import (
-    build_for_training,
-    check_preset,
-    describe_run,
-)
+from keras_deepnmt.runs.start import open_data, resolve_run, settle_recipe
 from keras_deepnmt.training.strategies import Workers, make_strategy
 
 # The first update of a shape compiles the step; the others are timed.
@@ -179,39 +163,31 @@ def dry_run(
             print(text, file=sys.stderr, flush=True)
 
     _check_strategy(recipe)
-    check_preset(recipe)
-    if prepared_dir is not None:
-        recipe = take_prepared_data(recipe, prepared_dir, say)
-    has_prepared = prepared_dir is not None
-    recipe = fine_tune(recipe, run_dir, from_preset, has_prepared)
-    check_objective(recipe)
     existing = RunFolder(run_dir)
-    recipe = existing.with_max_shapes(recipe)
+    settled = settle_recipe(
+        recipe,
+        existing,
+        prepared_dir=prepared_dir,
+        from_preset=from_preset,
+        say=say,
+    )
+    check_objective(settled)
     if existing.directory.is_dir():
-        existing.check_startable(recipe, has_prepared=has_prepared)
-    is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
-    with tempfile.TemporaryDirectory() as folder:
-        run = RunFolder(folder)
-
-        def open_prepared():
-            # Data that the run has prepared are used, or refused, as they are.
-            place = existing if is_prepared else run
-            return open_data(recipe, place, data_dir, prepared_dir, quiet)
-
-        return _start_and_measure(
-            recipe, run, open_prepared, _versions(existing), say
-        )
-
-
-def _versions(existing):
-    """Returns the versions that a run was started with; none for a new one."""
-    if not existing.recipe_file.is_file():
-        return {}
-    started = existing.recipe()
-    return {
-        "preset_version": preset_version(started),
-        "batch_shapes_version": batch_shapes_version(started),
-    }
+        existing.check_startable(settled, has_prepared=prepared_dir is not None)
+    training = settled.training
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = RunFolder(temporary)
+        strategy = None
+        if training.batch_tokens != "auto":  # in the order of `train`
+            strategy = make_strategy(training.strategy, training.replicas)
+        # Data that the run has prepared are used, or refused, as they are.
+        is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
+        place = existing if is_prepared else folder
+        data = open_data(settled, place, data_dir, prepared_dir, quiet=quiet)
+        run = resolve_run(settled, folder, data, say=say)
+        if strategy is None:
+            strategy = make_strategy(training.strategy, training.replicas)
+        return _start_and_measure(run, strategy, say)
 
 
 def _check_strategy(recipe):
@@ -223,34 +199,28 @@ def _check_strategy(recipe):
         )
 
 
-def _start_and_measure(recipe, run, open_prepared, versions, say):
+def _start_and_measure(run, strategy, say):
     """Makes the dry run in a temporary run folder."""
-    training = recipe.training
-    strategy = None
-    if training.batch_tokens != "auto":  # in the order of `train`
-        strategy = make_strategy(training.strategy, training.replicas)
-    data = open_prepared()
-    batch = find_batch(recipe, None, data, say)
-    resolved = resolve(recipe, run, data, batch, None) | versions
-    recipe = dataclasses.replace(recipe, resolved=resolved)
-    if strategy is None:
-        strategy = make_strategy(training.strategy, training.replicas)
-    if batch is not None:
-        recipe = with_parts(recipe, batch["gradient_accumulation_steps"])
+    recipe, data = run.recipe, run.data
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     model = build_for_training(recipe, data, strategy, say)
     # Checks what the training loop checks, and trains nothing.
-    TrainingLoop(recipe, run, data, model, plan, Workers(strategy), quiet=True)
-    if training.initialize_from is not None:
+    TrainingLoop(run, model, plan, Workers(strategy), quiet=True)
+    source = recipe.training.initialize_from
+    if source is not None:
         report = copy_initial_weights(
-            recipe, run, data, model, resolved["initialize_from"]
+            source,
+            recipe.resolved["initialize_from"],
+            model,
+            data.manifest,
+            run.folder.directory,
         )
         say(f"Initialized: {report.describe()}")
     trained = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
     measured = measure_updates(recipe, data, plan, model, say)
     peak_bytes, peak_place = peak_memory()
     return DryRun(
-        description=describe_run(recipe, data, plan),
+        description=run.describe(plan),
         preset=recipe.model.preset,
         parameters=model.count_params(),
         trained_parameters=trained,
@@ -259,7 +229,7 @@ def _start_and_measure(recipe, run, open_prepared, versions, say):
         peak_place=peak_place,
         measured=measured,
         num_shapes=len(plan.batch_shapes),
-        steps=training.steps,
+        steps=recipe.training.steps,
         seconds_per_update=mean_seconds(plan, measured),
     )
 

@@ -102,7 +102,7 @@ def evaluate(
     )
     scoring = asdict(EvaluationRecipe()) | summary["evaluation"]
     scoring |= _given(tokenize=tokenize, lowercase=lowercase, metrics=metrics)
-    # What would fail after the translation, which may take long.
+    # Mistakes are reported before the translation, which may take long.
     make_metrics(scoring["metrics"], scoring["tokenize"])
     read_scores(run.scores_file)
     if output_file is not None:

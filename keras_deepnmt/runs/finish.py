@@ -4,36 +4,34 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.build import preset_version
 from keras_deepnmt.runs.checkpoints import final_model
-from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
 def finish(
-    recipe: Recipe,
-    run: RunFolder,
-    data: PreparedData,
+    run: ResolvedRun,
     step: int,
-    report_compilation: Callable[[tuple[int, int]], None],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Builds the final model, scores it, and writes the model and `run.json`.
 
-    `step` is the number of updates made; `report_compilation` is called with
-    each `(rows, source length)` that the search is compiled for. Returns what
-    `run.json` holds.
+    `step` is the number of updates made; `say` prints for which shapes the
+    search is compiled. Returns what `run.json` holds.
     """
+    recipe, data, folder = run.recipe, run.data, run.folder
     manifest = data.manifest
-    model, steps = final_model(recipe, run, manifest)
+    model, steps = final_model(recipe, folder, manifest)
+    listen(model, lambda compilation: say(compilation.describe()))
     summary = {
         "name": recipe.name,
         "preset": recipe.model.preset,
         "overrides": recipe.model.overrides,
-        "preset_version": preset_version(recipe),
+        "preset_version": PRESET_VERSION,
         "source_vocabulary_size": manifest["source_vocabulary_size"],
         "target_vocabulary_size": manifest["target_vocabulary_size"],
         "tokenizer": dict(manifest["tokenizer"]),
@@ -42,7 +40,7 @@ def finish(
         "initialize_from": recipe.resolved.get("initialize_from"),
         "final_model": recipe.training.final_model,
         "averaged_steps": steps,
-        "best": _best(run),
+        "best": _best(folder),
         "decoding": asdict(recipe.decoding),
         "evaluation": {
             **asdict(recipe.evaluation),
@@ -50,29 +48,29 @@ def finish(
         },
         "seed": recipe.seed,
         "parameters": model.count_params(),
-        "training": run.describe_speed(),
-        "valid": _valid_scores(recipe, data, model, report_compilation),
+        "training": folder.describe_speed(),
+        "valid": _valid_scores(recipe, data, model),
         "device": provenance.device(),
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
     # All at once, since an earlier model of this run is used until now.
-    summary["weights_sha256"] = run.write_model(model)
-    run.copy_tokenizers(data.directory)
-    run.copy_shortlist(data.directory)
-    run.write_summary(summary)
+    summary["weights_sha256"] = folder.write_model(model)
+    folder.copy_tokenizers(data.directory)
+    folder.copy_shortlist(data.directory)
+    folder.write_summary(summary)
     return summary
 
 
-def _best(run):
+def _best(folder):
     """Update, metric and value of the best validation, if there was one."""
-    best = run.checkpoints().best()
+    best = folder.checkpoints().best()
     if best is None:
         return None
     return {"step": best.step, "metric": best.metric, "value": best.value}
 
 
-def _valid_scores(recipe, data, model, report_compilation):
+def _valid_scores(recipe, data, model):
     if "valid" not in data.splits:
         return {}
     sources, references = data.texts("valid")
@@ -84,7 +82,6 @@ def _valid_scores(recipe, data, model, report_compilation):
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
     )
-    translator.report_compilations(report_compilation)
     scores = corpus_scores(
         translator.translate(sources),
         references,

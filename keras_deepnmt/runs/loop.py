@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import keras
 import numpy as np
@@ -18,13 +17,12 @@ from keras_deepnmt.data.batches.datasets import (
     plan_dataset,
     training_dataset,
 )
-from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.models.training_step.training_state import (
     has_values,
     update_count,
+    write_back_weights,
 )
-from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import plan_validation
 from keras_deepnmt.runs.callbacks import (
     UpdateCallbacks,
@@ -33,10 +31,10 @@ from keras_deepnmt.runs.callbacks import (
     make_callbacks,
     stopping_callbacks,
 )
+from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
-from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import copy_initial_weights
+from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
@@ -55,25 +53,25 @@ class TrainingLoop:
 
     def __init__(
         self,
-        recipe: Recipe,
-        run: RunFolder,
-        data: PreparedData,
+        run: ResolvedRun,
         model: keras.Model,
         plan: BatchPlan,
         workers: Workers,
         quiet: bool = False,
     ):
-        self.recipe = recipe
-        self.run_folder = run
-        self.data = data
+        self._run = run
+        self.recipe = run.recipe
+        self.run_folder = run.folder
+        self.data = run.data
         self.model = model
         self.plan = plan
         self.workers = workers
         self.quiet = quiet
+        recipe, data = run.recipe, run.data
         training = recipe.training
         averaged = training.average_checkpoints
         averages_best = training.final_model == "average_best"
-        self.store = run.checkpoints(
+        self.store = run.folder.checkpoints(
             keep=averaged + 1, keep_best=averaged if averages_best else 1
         )
         self._saving = CheckpointCallback(
@@ -116,20 +114,19 @@ class TrainingLoop:
         """Number of updates made so far."""
         return update_count(self.model)
 
-    def restore(
-        self, resolved: Mapping[str, Any], restart: bool = False
-    ) -> None:
+    def restore(self, initial: Mapping[str, str] | None) -> None:
         """Gives the model the weights with which `run` begins; writes nothing.
 
         They are those of the last good checkpoint, or of
-        `training.initialize_from`, or random ones. `resolved` is what
-        `start.resolve` returned. With `restart` no checkpoint is read.
+        `training.initialize_from`, or random ones. `initial` is what
+        `initial_weights.find_initial_weights` returned when the run began. If
+        it begins again, no checkpoint is read.
 
         Raises:
             UserError: if all checkpoints are damaged or belong to another
                 model, or a finished run has none from which to train further.
         """
-        run = self.run_folder
+        folder, restart = self.run_folder, self._run.restart
         if restart:
             self._advice = (
                 "Run the same command without `--restart` to continue."
@@ -139,19 +136,19 @@ class TrainingLoop:
         if self._start:
             self._print(f"Resuming at update {self._start:,}.")
             return
-        if self.workers.is_chief and run.is_finished() and not restart:
+        if self.workers.is_chief and folder.is_finished() and not restart:
             raise UserError(
-                f"{run.directory}: is a finished run without a checkpoint from "
-                "which to train further. Use another run folder, or "
+                f"{folder.directory}: is a finished run without a checkpoint "
+                "from which to train further. Use another run folder, or "
                 "`--restart` to begin again from update 0."
             )
         if self.recipe.training.initialize_from is not None:
             report = copy_initial_weights(
-                self.recipe,
-                run,
-                self.data,
+                self.recipe.training.initialize_from,
+                initial,
                 self.model,
-                resolved["initialize_from"],
+                self.data.manifest,
+                folder.directory,
             )
             self._print(f"Initialized: {report.describe()}")
 
@@ -188,9 +185,7 @@ class TrainingLoop:
         history = self.run_folder.history()
         self.workers.barrier()
         callbacks = make_callbacks(
-            self.recipe,
-            self.run_folder,
-            self.data,
+            self._run,
             self.model,
             self.plan,
             self.validation_plan,
@@ -209,12 +204,12 @@ class TrainingLoop:
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
-            self._recover_weights()
+            write_back_weights(self.model)
             _close(callbacks)
             # Ctrl-C and SIGTERM differ in the exit code alone.
             raise type(stop)(self._save_interrupted()) from None
         except Diverged as divergence:
-            self._recover_weights()
+            write_back_weights(self.model)
             _close(callbacks)
             message = self.rollbacks.roll_back(
                 self.model, self.store, divergence
@@ -229,11 +224,6 @@ class TrainingLoop:
         """Writes what belongs to a checkpoint but is none of its weights."""
         self.rollbacks.save_state(step)
         self._epoch_counts.save(step, self.progress.epoch_counts)
-
-    def _recover_weights(self):
-        """Writes the weights that `fit` holds on JAX back to the model."""
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
 
     def _print(self, text):
         if not self.quiet:
@@ -316,7 +306,7 @@ class TrainingLoop:
         # The chief has logged the validation that an interrupt skipped.
         self.workers.barrier()
         for callback in stopping_callbacks(
-            self.recipe, self.rollbacks, self.run_folder.history()
+            self.recipe.training, self.rollbacks, self.run_folder.history()
         ):
             callback.set_model(self.model)
             callback.on_train_begin()

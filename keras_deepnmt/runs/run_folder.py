@@ -6,11 +6,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keras_deepnmt.data.batches.batch_shapes import shapes_for_updates
+from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import (
@@ -37,6 +36,7 @@ from keras_deepnmt.translator.loading import (
     is_preset_folder,
     read_summary,
 )
+from keras_deepnmt.zoo.registry import check_preset_version
 
 # May differ when a run is resumed: no update depends on them.
 CHANGEABLE_KEYS = ("training.steps",)
@@ -102,6 +102,10 @@ class RunFolder:
             )
         return load_recipe(self.recipe_file)
 
+    def started(self) -> Recipe | None:
+        """Reads the recipe that this run was started with, if it was."""
+        return self.recipe() if self.recipe_file.is_file() else None
+
     def read_summary(self) -> dict[str, Any]:
         """Reads `run.json`, which is written when a run has finished.
 
@@ -110,16 +114,21 @@ class RunFolder:
         """
         return read_summary(self.directory)
 
-    def is_finished(self) -> bool:
+    def is_finished(self, steps: int | None = None) -> bool:
         """Whether the training that `recipe.yaml` describes has finished.
 
         While a finished run trains further, or again from the beginning, its
         model and its `run.json` stay; the recipe then has the mark.
+
+        Args:
+            steps: number of updates that it must have. Defaults to any.
         """
         if not self.run_file.is_file():
             return False
-        return not (
-            self.recipe_file.is_file() and _MARK in self.recipe().resolved
+        started = self.started()
+        return started is None or (
+            _MARK not in started.resolved
+            and steps in (None, started.training.steps)
         )
 
     def check_startable(
@@ -132,12 +141,13 @@ class RunFolder:
         """Checks that `recipe` may be trained in the folder; writes nothing.
 
         With a prepared folder (`has_prepared`) the section `data` is not
-        compared: `start.resolve` compares the folders.
+        compared: `start.resolve_run` compares the folders.
 
         Raises:
             UserError: if the folder belongs to another recipe (the first key
-                that differs is named), is not a run folder, has more updates
-                than `recipe`, or has checkpoints and `resume` is false.
+                that differs is named), is not a run folder, was started with
+                other versions of the presets or of the batch shapes, has more
+                updates than `recipe`, or has checkpoints and `resume` is false.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -155,6 +165,7 @@ class RunFolder:
             return
         if restart:
             return
+        self._check_versions()
         self._check_same(recipe, has_prepared)
         if steps and not resume:
             raise UserError(
@@ -168,22 +179,20 @@ class RunFolder:
                 "updates, or use another run folder."
             )
 
-    def with_max_shapes(self, recipe: Recipe, restart: bool = False) -> Recipe:
-        """Replaces `max_shapes: null` by the number that this run has.
-
-        A new run, or one that begins again (`restart`), gets the number that
-        its updates are worth. It is recorded in `recipe.yaml`, so that the
-        batches stay the same when the run is resumed or extended.
-        """
-        training = recipe.training
-        if training.max_shapes is not None:
-            return recipe
-        number = None
-        if self.recipe_file.is_file() and not restart:
-            number = self.recipe().training.max_shapes
-        if number is None:
-            number = shapes_for_updates(training.steps)
-        return replace(recipe, training=replace(training, max_shapes=number))
+    def _check_versions(self):
+        recorded = self.recipe().resolved
+        if not recorded:
+            return
+        check_preset_version(recorded.get("preset_version"), self.recipe_file)
+        version = recorded.get("batch_shapes_version")
+        if version != BATCH_SHAPES_VERSION:
+            raise UserError(
+                f"{self.recipe_file}: `resolved.batch_shapes_version` must be "
+                f"{BATCH_SHAPES_VERSION}, with which this keras_deepnmt "
+                f"chooses the batches. Received: {version}. Continue the run "
+                "with the keras_deepnmt that started it, or begin again with "
+                "`--restart`."
+            )
 
     def _check_same(self, recipe, has_prepared):
         here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
@@ -258,26 +267,22 @@ class RunFolder:
                         folder.rmdir()
 
     def begin(
-        self,
-        recipe: Recipe,
-        resolved: dict[str, Any],
-        prepared_dir: Path,
-        restart: bool = False,
+        self, recipe: Recipe, prepared_dir: Path, restart: bool = False
     ) -> None:
         """Records a start that nothing refuses any more.
 
-        A new run gets its `recipe.yaml`, with `resolved`, and its tokenizers
-        and shortlists. In a run that is resumed a changed `training.steps` is
-        written. With `restart` everything that belongs to the old training is
-        deleted. A finished model stays until `write_summary` ends the new
-        training.
+        A new run gets its `recipe.yaml`, and the tokenizers and shortlists of
+        the prepared folder. In a run that is resumed a changed
+        `training.steps` is written. With `restart` everything that belongs to
+        the old training is deleted. A finished model stays until
+        `write_summary` ends the new training.
         """
         has_model = self.run_file.is_file()
-        mark = {_MARK: True} if has_model else {}
-        if self.recipe_file.is_file() and not restart:
-            old = self.recipe()
+        resolved = recipe.resolved | ({_MARK: True} if has_model else {})
+        old = None if restart else self.started()
+        if old is not None:
             if old.training.steps != recipe.training.steps:
-                save_recipe(recipe, self.recipe_file, resolved | mark)
+                save_recipe(recipe, self.recipe_file, resolved)
             elif old.data != recipe.data:
                 # Older versions recorded the recipe's data instead of those
                 # of the prepared folder.
@@ -297,7 +302,7 @@ class RunFolder:
         if not has_model:
             self.copy_tokenizers(prepared_dir)
             self.copy_shortlist(prepared_dir)
-        save_recipe(recipe, self.recipe_file, resolved | mark)
+        save_recipe(recipe, self.recipe_file, resolved)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Writes `run.json`, which makes the run a finished one."""

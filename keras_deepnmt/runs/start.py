@@ -1,65 +1,219 @@
-"""Starts a run: its data, its recorded recipe and its initial weights."""
+"""Decides what a run is, before anything of it is built."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import keras
-
-from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import (
+    BATCH_SHAPES_VERSION,
+    shapes_for_updates,
+)
+from keras_deepnmt.data.manifest import describe_manifest
+from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
-from keras_deepnmt.recipes.loading import flatten_recipe, with_prepared_data
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.recipes.loading import (
+    fine_tuned_model,
+    flatten_recipe,
+    load_recipe,
+    prepared_data_options,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
+from keras_deepnmt.runs.batch_size import find_batch, with_parts
 from keras_deepnmt.runs.build import build_model, compile_model
-from keras_deepnmt.runs.objective_options import read_teacher
-from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.training.transfer import (
-    SharedWeights,
-    copy_shared_weights,
+from keras_deepnmt.runs.initial_weights import find_initial_weights, fine_tuning
+from keras_deepnmt.runs.objective_options import (
+    describe_sampling,
+    read_teacher,
 )
-from keras_deepnmt.translator.loading import is_preset_folder, read_run
-from keras_deepnmt.zoo.registry import PRESET_VERSION
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
 
-def take_prepared_data(
-    recipe: Recipe, prepared_dir: str | Path, say: Callable[[str], None]
+@dataclass(frozen=True)
+class ResolvedRun:
+    """What a run is. It is worked out once; all that trains only reads it.
+
+    Attributes:
+        folder: the run folder.
+        recipe: the recipe that trains. Nothing in it is left open: the data are
+            those that are used, the batch and the number of batch shapes are
+            numbers, and `resolved` has the versions and hashes.
+        recorded: the recipe as `recipe.yaml` has it, where `batch_tokens: auto`
+            stays.
+        data: the prepared corpus.
+        restart: whether the run begins again from update 0.
+    """
+
+    folder: RunFolder
+    recipe: Recipe
+    recorded: Recipe
+    data: PreparedData
+    restart: bool = False
+
+    def describe(self, plan: BatchPlan) -> str:
+        """Describes in several lines the data and the batches."""
+        steps = self.recipe.training.steps
+        target_tokens = int(self.data.store("train").lengths[:, 1].sum())
+        tokens = target_tokens / plan.batches_per_epoch
+        return "\n".join(
+            [
+                describe_manifest(self.data.manifest),
+                plan.describe(),
+                f"{steps:,} updates of {tokens:,.0f} target tokens on average, "
+                f"{steps / plan.batches_per_epoch:.1f} epochs.",
+                *describe_sampling(self.recipe, self.data, plan),
+            ]
+        )
+
+
+def settle_recipe(
+    recipe: Recipe | str | Path,
+    folder: RunFolder,
+    *,
+    prepared_dir: str | Path | None = None,
+    from_preset: str | Path | None = None,
+    restart: bool = False,
+    say: Callable[[str], None] = print,
 ) -> Recipe:
-    """Returns the recipe with the data that the folder was prepared with.
+    """Settles in a recipe what other folders decide; writes nothing.
 
-    `say` prints a line if those of the recipe are others.
+    The data are those that `prepared_dir` was prepared with. A run that starts
+    from a preset folder has its tokenizers and weights, and says so in
+    `resolved`. `max_shapes: null` becomes the number that this run has; a new
+    run, or one that begins again, gets what its updates are worth.
+
+    Args:
+        recipe: a recipe, its name or its file.
+        folder: the run folder, which need not exist.
+        prepared_dir: the prepared folder to use, if any.
+        from_preset: the preset folder to fine-tune, if any.
+        restart: whether the run begins again from update 0.
+        say: function that prints a line.
 
     Raises:
-        UserError: if it is no prepared folder.
+        UserError: if the recipe, the prepared folder or the preset folder is
+            wrong, or they do not go together.
     """
-    prepared = with_prepared_data(recipe, prepared_dir)
-    given, used = flatten_recipe(recipe), flatten_recipe(prepared)
-    keys = [
-        key
-        for key in {**given, **used}
-        if key.startswith("data.") and given.get(key) != used.get(key)
-    ]
+    started = None if restart else folder.started()
+    model = fine_tuned_model(folder.directory, from_preset, restart)
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe, prepared_dir=prepared_dir, model=model)
+    _check_preset(recipe)
+    data = recipe.data
+    if prepared_dir is not None:
+        data = _prepared_with(recipe, prepared_dir, say)
+    tuning = fine_tuning(
+        recipe, data, started, from_preset, prepared_dir is not None
+    )
+    number = recipe.training.max_shapes
+    if number is None and started is not None:
+        number = started.training.max_shapes
+    return replace(
+        recipe,
+        data=tuning.data,
+        training=replace(
+            recipe.training,
+            initialize_from=tuning.initialize_from,
+            max_shapes=number or shapes_for_updates(recipe.training.steps),
+        ),
+        resolved=tuning.resolved,
+    )
+
+
+def _check_preset(recipe):
+    try:
+        get_preset(recipe.model.preset)
+    except ValueError as error:
+        raise UserError(
+            f"recipe {recipe.name}, `model.preset`: {error}"
+        ) from error
+
+
+def _prepared_with(recipe, prepared_dir, say) -> PrepareOptions:
+    """Returns the options of a prepared folder; says how they differ."""
+    data = prepared_data_options(prepared_dir)
+    given, used = map(flatten_recipe, (recipe, replace(recipe, data=data)))
+    keys = [key for key in given | used if given.get(key) != used.get(key)]
     if keys:
         say(
             f"{prepared_dir}: was prepared with other values than the recipe's "
             f"of {', '.join(keys)}; its own are used and recorded."
         )
-    return prepared
+    return data
 
 
-SIDES = ("source", "target")
+def resolve_run(
+    recipe: Recipe,
+    folder: RunFolder,
+    data: PreparedData,
+    *,
+    restart: bool = False,
+    say: Callable[[str], None] = print,
+) -> ResolvedRun:
+    """Settles the rest: the batch, the initial weights, versions and hashes.
+
+    On a resume they are those that were recorded at the start.
+
+    Args:
+        recipe: what `settle_recipe` returned.
+        folder: the run folder.
+        data: what `open_data` returned.
+        restart: whether the run begins again from update 0.
+        say: function that prints a line.
+
+    Raises:
+        UserError: if the run was started with other data, other tokenizers or
+            another teacher, no batch fits in memory, or there are no initial
+            weights.
+    """
+    started = None if restart else folder.started()
+    recorded = None if started is None else started.resolved
+    batch = find_batch(recipe, recorded, data, say)
+    resolved = _resolve(recipe, folder, data, batch, recorded)
+    whole = replace(recipe, resolved=resolved)
+    if batch is None:
+        return ResolvedRun(folder, whole, whole, data, restart)
+    parts = with_parts(whole, batch["gradient_accumulation_steps"])
+    return ResolvedRun(folder, parts, whole, data, restart)
+
+
+def join_run(
+    recipe: Recipe,
+    folder: RunFolder,
+    prepared_dir: str | Path | None,
+    restart: bool,
+) -> ResolvedRun:
+    """Returns the run that the chief of several workers has resolved.
+
+    Raises:
+        UserError: if this worker cannot read the prepared data.
+    """
+    try:
+        data = PreparedData(prepared_dir or folder.data_dir)
+    except UserError as error:
+        raise UserError(
+            f"{error} The run folder and the prepared folder must be on a "
+            "file system that all workers read."
+        ) from error
+    started = None if restart else folder.started()
+    if started is not None:
+        recipe = replace(recipe, resolved=started.resolved)
+    return ResolvedRun(folder, recipe, recipe, data, restart)
 
 
 def open_data(
     recipe: Recipe,
-    run: RunFolder,
-    data_dir: str | Path | None,
-    prepared_dir: str | Path | None,
-    quiet: bool,
+    folder: RunFolder,
+    data_dir: str | Path | None = None,
+    prepared_dir: str | Path | None = None,
     restart: bool = False,
+    quiet: bool = False,
 ) -> PreparedData:
     """Opens the prepared corpus of a run.
 
@@ -67,24 +221,18 @@ def open_data(
     folder first; `data_dir` is a folder with copies of named corpora. With
     `restart` other data that were prepared there are replaced.
     """
-    if prepared_dir is None:
-        if not run.data_dir.exists():
-            # Preparing may take hours: what can be refused now is not refused
-            # after it.
-            sizes = {f"{side}_vocabulary_size": 11 for side in SIDES}
-            compile_model(recipe, build_model(recipe, sizes))
-        _prepare(recipe, run, data_dir, restart, quiet)
-        prepared_dir = run.data_dir
-    return PreparedData(prepared_dir)
-
-
-def _prepare(recipe, run, data_dir, restart, quiet):
-    """Prepares into the run folder; a restart may replace what is there."""
+    if prepared_dir is not None:
+        return PreparedData(prepared_dir)
+    if not folder.data_dir.exists():
+        # Preparing may take hours: what can be refused now is not refused
+        # after it.
+        sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
+        compile_model(recipe, build_model(recipe, sizes))
 
     def prepare(overwrite):
         prepare_corpus(
             recipe.data,
-            run.data_dir,
+            folder.data_dir,
             data_dir=data_dir,
             overwrite=overwrite,
             progress=not quiet,
@@ -96,24 +244,17 @@ def _prepare(recipe, run, data_dir, restart, quiet):
         if not restart:
             raise
         prepare(overwrite=True)
+    return PreparedData(folder.data_dir)
 
 
-def resolve(
+def _resolve(
     recipe: Recipe,
-    run: RunFolder,
+    folder: RunFolder,
     data: PreparedData,
-    batch: dict[str, int] | None,
+    batch: Mapping[str, int] | None,
     recorded: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Returns the hashes and versions that `recipe.yaml` records.
-
-    `batch` is what `batch_size.find_batch` returned. On a resume
-    `recorded` is what was recorded at the start; it is checked and returned.
-
-    Raises:
-        UserError: if the run was started with other data, other tokenizers or
-            another teacher.
-    """
+    """Returns the hashes and versions that `recipe.yaml` records."""
     resolved = {
         "prepared": str(data.directory.resolve()),
         "manifest_sha256": file_sha256(data.directory / "manifest.json"),
@@ -130,18 +271,18 @@ def resolve(
     if batch is not None:
         resolved["batch"] = batch
     if recorded is not None:
-        _check_unchanged(run, data, teacher, resolved, recorded)
+        _check_unchanged(folder, data, teacher, resolved, recorded)
         return dict(recorded)
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     if "from_preset" in recipe.resolved:
-        # What `fine_tuning.fine_tune` has put there.
+        # What `initial_weights.fine_tuning` has put there.
         for name in ("from_preset", "preset_version"):
             resolved[name] = recipe.resolved[name]
     return resolved
 
 
-def _check_unchanged(run, data, teacher, resolved, recorded):
+def _check_unchanged(folder, data, teacher, resolved, recorded):
     for key, what in (
         ("tokenizer", "tokenizers"),
         ("manifest_sha256", "prepared data"),
@@ -150,110 +291,12 @@ def _check_unchanged(run, data, teacher, resolved, recorded):
             before = recorded.get("prepared", "another folder")
             raise UserError(
                 f"{data.directory}: holds other {what} than those that "
-                f"{run.directory} was started with, in {before}. Use those, "
+                f"{folder.directory} was started with, in {before}. Use those, "
                 "another run folder, or `--restart` to begin again."
             )
     if recorded.get("teacher_sha256") != resolved.get("teacher_sha256"):
         raise UserError(
             f"{teacher.directory}: its weights are not those "
-            f"{run.recipe_file} was started with. Use that teacher, or "
+            f"{folder.recipe_file} was started with. Use that teacher, or "
             "another run folder."
         )
-
-
-def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
-    """Finds the weights that `training.initialize_from` names.
-
-    A finished run gives its final model, an unfinished one the weights of its
-    newest undamaged checkpoint, and a preset folder those that it holds.
-
-    Returns:
-        Dict `{"run", "weights", "weights_sha256"}`: the other run's name, the
-        file of its weights and that file's hash.
-
-    Raises:
-        UserError: if the folder is not a run folder or preset folder, has no
-            weights yet, or has other tokenizers.
-    """
-    run = RunFolder(recipe.training.initialize_from)
-    preset = None
-    try:
-        if is_preset_folder(run.directory):
-            preset = read_run(run.directory)
-            name = preset.summary["name"]
-            tokenizer = preset.summary["tokenizer"]
-        else:
-            source = run.recipe()
-            name, tokenizer = source.name, source.resolved.get("tokenizer")
-    except UserError as error:
-        raise UserError(
-            f"recipe {recipe.name}, `training.initialize_from`: {error}"
-        ) from error
-    if tokenizer != dict(data.manifest["tokenizer"]):
-        remedy = (
-            "Give `training.initialize_from` a run on the same prepared data."
-            if preset is None
-            else "Leave `--prepared` out, so that the data are prepared with "
-            "its tokenizers, or give them to `deepnmt prepare` as "
-            "`--tokenizer-source` and `--tokenizer-target`."
-        )
-        raise UserError(
-            f"{run.directory}: its tokenizers are not those of "
-            f"{data.directory}, so the same id stands for another subword. "
-            f"{remedy}"
-        )
-    if preset is not None:
-        file = preset.weights_file
-    elif run.run_file.is_file():
-        file = run.model_dir / WEIGHTS_FILE
-    else:
-        step = run.checkpoints().latest()
-        if step is None:
-            raise UserError(
-                f"{run.directory}: this run has no weights yet. Train it first."
-            )
-        file = run.checkpoints().path(step) / WEIGHTS_FILE
-    return {
-        "run": name,
-        "weights": str(file.resolve()),
-        "weights_sha256": file_sha256(file),
-    }
-
-
-def copy_initial_weights(
-    recipe: Recipe,
-    run: RunFolder,
-    data: PreparedData,
-    model: keras.Model,
-    recorded: Mapping[str, str],
-) -> SharedWeights:
-    """Copies the weights that `model` shares with `training.initialize_from`.
-
-    `recorded` is what `find_initial_weights` returned.
-
-    Returns:
-        What was copied and what was not.
-
-    Raises:
-        UserError: if the weights are no longer those that the run was started
-            with, or nothing is shared.
-    """
-    folder = Path(recipe.training.initialize_from)
-    file = Path(recorded["weights"])
-    if not file.is_file() or file_sha256(file) != recorded["weights_sha256"]:
-        raise UserError(
-            f"{folder}: its weights are no longer those that "
-            f"{run.directory} was started with. Use another run folder."
-        )
-    if is_preset_folder(folder):
-        source = read_run(folder).load_model()
-    else:
-        source = build_model(RunFolder(folder).recipe(), data.manifest)
-        source.load_weights(file)
-    report = copy_shared_weights(source, model)
-    if not report.shared:
-        raise UserError(
-            f"{folder}: shares no weight with this recipe's model. Leave "
-            "`training.initialize_from` out."
-        )
-    return report

@@ -28,17 +28,16 @@ class ServedHypothesis:
         text: the translation.
         score: `log_prob` divided by the length penalty; the search ranks by it.
         log_prob: sum of the natural log-probabilities of its tokens.
-        truncated: whether it ends only because the maximum length was reached;
-            `None` if the export is older than this output.
+        truncated: whether it ends only because the maximum length was reached.
         source_truncated: whether the source was longer than the export allows
-            and the rest of it was ignored; `None` as for `truncated`.
+            and the rest of it was ignored.
     """
 
     text: str
     score: float
     log_prob: float
-    truncated: bool | None = None
-    source_truncated: bool | None = None
+    truncated: bool
+    source_truncated: bool
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,12 @@ class ServedScore:
         log_prob: natural log-probability of the translation.
         token_log_probs: that of each token, the end id last.
         source_truncated: whether the source was longer than the export allows
-            and the rest of it was ignored; `None` if the export is older than
-            this output.
+            and the rest of it was ignored.
     """
 
     log_prob: float
     token_log_probs: tuple[float, ...]
-    source_truncated: bool | None = None
+    source_truncated: bool
 
 
 class ServingClient:
@@ -141,13 +139,12 @@ class ServingClient:
         }
         given = {name: x for name, x in numbers.items() if x is not None}
         outputs = self.predict("translate_nbest", {"text": texts, **given})
-        by_sentence = _rows_of(outputs, "source_truncated", len(texts))
         nbest = [
             _served_hypotheses(
                 {name: values[row] for name, values in outputs.items()},
                 is_truncated,
             )
-            for row, is_truncated in enumerate(by_sentence)
+            for row, is_truncated in enumerate(outputs["source_truncated"])
         ]
         return nbest[0] if is_one else nbest
 
@@ -179,15 +176,11 @@ class ServingClient:
             return []
         inputs = {"source": sources, "target": targets}
         outputs = self.predict("score", inputs)
-        columns = [
-            outputs[name]
-            for name in ("log_prob", "token_log_prob", "num_tokens")
-        ]
-        by_pair = _rows_of(outputs, "source_truncated", len(sources))
+        names = ("log_prob", "token_log_prob", "num_tokens", "source_truncated")
         scores = [
             ServedScore(log_prob, tuple(token_log_probs[:length]), is_truncated)
             for log_prob, token_log_probs, length, is_truncated in zip(
-                *columns, by_pair, strict=True
+                *(outputs[name] for name in names), strict=True
             )
         ]
         return scores[0] if is_one else scores
@@ -301,17 +294,11 @@ class RestClient(ServingClient):
             ) from error
 
 
-def _rows_of(outputs, name, num_rows):
-    # Exports made before the output existed lack it.
-    return outputs.get(name, [None] * num_rows)
-
-
 def _served_hypotheses(outputs, source_truncated):
-    columns = [outputs[name] for name in ("text", "score", "log_prob")]
-    columns.append(_rows_of(outputs, "truncated", len(columns[0])))
+    names = ("text", "score", "log_prob", "truncated")
     return [
         ServedHypothesis(*values, source_truncated)
-        for values in zip(*columns, strict=True)
+        for values in zip(*(outputs[name] for name in names), strict=True)
         if isfinite(values[1])
     ]
 

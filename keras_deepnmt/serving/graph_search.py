@@ -4,10 +4,8 @@ import tensorflow as tf
 
 from keras_deepnmt.decoding.hypotheses import loop_length
 from keras_deepnmt.decoding.search_by_options import search_stages
-
-# The steps of the first stage. Later ones have room for twice as many as there
-# were: what a graph computes for positions that do not exist stays small.
-_FIRST_LENGTH = 16
+from keras_deepnmt.decoding.stages import at_most, with_room
+from keras_deepnmt.xla import tuned
 
 
 def search_in_graph(model, source_ids, *, options, max_length):
@@ -29,7 +27,7 @@ def search_in_graph(model, source_ids, *, options, max_length):
     """
     stages = search_stages(model, options)
     max_length = loop_length(model, max_length)
-    length = _at_most(tf.constant(_FIRST_LENGTH), max_length)
+    length = at_most(tf.constant(tuned.SHORT_LENGTH), max_length)
     carried = stages.begin(source_ids, max_length, length)
     found = _with_length(stages.outputs(carried), max_length)
 
@@ -43,7 +41,9 @@ def search_in_graph(model, source_ids, *, options, max_length):
         }
         live = tf.cast(tf.where(stages.is_live(carried))[:, 0], tf.int32)
         is_full = carried["state"]["step"] >= length
-        longer = tf.where(is_full, _at_most(2 * length, max_length), length)
+        longer = tf.where(
+            is_full, at_most(tuned.STAGE_GROWTH * length, max_length), length
+        )
         return (
             _take_sentences(carried, live, num_sentences),
             longer,
@@ -63,16 +63,9 @@ def search_in_graph(model, source_ids, *, options, max_length):
     )[2]
 
 
-def _at_most(length, max_length):
-    """Rounds up to `max_length` if it is not much more."""
-    return tf.where(5 * length >= 4 * max_length, max_length, length)
-
-
 def _with_length(outputs, length):
     """Gives the ids of outputs room for `length` tokens."""
-    ids = outputs["ids"]
-    missing = length - tf.shape(ids)[-1]
-    return {**outputs, "ids": tf.pad(ids, [[0, 0], [0, 0], [0, missing]])}
+    return with_room(outputs, length - tf.shape(outputs["ids"])[-1], tf.pad)
 
 
 def _take_sentences(carried, places, num_sentences):

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import keras
 
-from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.models.training_step.training_state import (
+    update_count,
+    write_back_weights,
+)
 from keras_deepnmt.training.checkpoints import CheckpointStore, mode_of
 
 
@@ -73,9 +76,7 @@ class CheckpointCallback(keras.callbacks.Callback):
             self._save()
 
     def _save(self):
-        # On JAX `fit` keeps the weights outside the model during an epoch.
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
+        write_back_weights(self.model)
         self.before_save(self._step)
         self.store.save(self.model, self._step)
 

@@ -4,7 +4,10 @@ import math
 
 import keras
 
-from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.models.training_step.training_state import (
+    update_count,
+    write_back_weights,
+)
 
 
 class Diverged(Exception):
@@ -148,9 +151,7 @@ class DivergenceDetector(keras.callbacks.Callback):
             self._break_off(step, loss, step - num_bad + 1)
 
     def _break_off(self, step, loss, first_bad_step):
-        # On JAX `fit` keeps the weights outside the model during an epoch.
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
+        write_back_weights(self.model)
         raise Diverged(step, loss, first_bad_step)
 
 

@@ -106,7 +106,7 @@ class AdamW(WeightAverage, RateFactor, keras.optimizers.AdamW):
         super().build(variables)
 
 
-# The paths of weights that are no kernel, that is, no matrix of a linear map.
+# The paths of weights that are not kernels: not matrices of a linear map.
 _NO_KERNEL = "^(?!.*kernel$)"
 
 

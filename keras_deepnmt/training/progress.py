@@ -19,19 +19,10 @@ from rich.progress import (
 
 from keras_deepnmt.files import read_json, write_json
 from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.xla.events import listen
 
 # More than any number of checkpoints that a run keeps.
 _MOST_STEPS = 100
-
-
-def describe_search_compilation(shape: tuple[int, int]) -> str:
-    """Says that the search is compiled for `(rows, source length)`.
-
-    Example:
-    >>> describe_search_compilation((32, 24))
-    'compiling the search for 32 x 24 tokens'
-    """
-    return f"compiling the search for {shape[0]} x {shape[1]} tokens"
 
 
 class ThroughputProgress(keras.callbacks.Callback):
@@ -98,34 +89,20 @@ class ThroughputProgress(keras.callbacks.Callback):
         self._count_compilations = functools.partial(
             getattr, model, "num_compilations", None
         )
-        if not getattr(model, "step_jit_compile", False):
-            return
         strategy = getattr(model, "distribute_strategy", None)
-        replicas = strategy.num_replicas_in_sync if strategy else 1
-        for purpose, shapes, expected in (
-            ("training", model.training_shapes, self.expected_compilations),
-            (
-                "validation",
-                model.evaluation_shapes,
-                self.expected_validation_compilations,
-            ),
-        ):
-            # It is called inside of a step, where Keras on JAX must not hand
-            # out `self.model`: that would take the state from the step.
-            shapes.listener = functools.partial(
-                self._say_compiling, purpose, shapes, expected, replicas
-            )
+        self._replicas = strategy.num_replicas_in_sync if strategy else 1
+        # A step calls it, where Keras on JAX must not hand out `self.model`.
+        listen(model, self._say_compiling, name="progress")
 
-    def say_compiling_search(self, shape: tuple[int, int]):
-        """Says that the search is compiled for `(rows, source length)`."""
-        self._say(describe_search_compilation(shape))
-
-    def _say_compiling(self, purpose, shapes, expected, replicas, shape):
-        rows, source_length, target_length = shape
-        of_all = f" of {expected}" if expected else ""
+    def _say_compiling(self, compilation):
+        expected = {
+            "training": self.expected_compilations,
+            "validation": self.expected_validation_compilations,
+        }
         self._say(
-            f"compiling {purpose} shape {len(shapes)}{of_all}: "
-            f"{rows * replicas} x {source_length} -> {target_length} tokens"
+            compilation.describe(
+                expected.get(compilation.purpose), self._replicas
+            )
         )
 
     def on_train_begin(self, logs=None):

@@ -5,7 +5,10 @@ import math
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.models.training_step.training_state import (
+    update_count,
+    write_back_weights,
+)
 
 
 def temperature_weights(model: keras.Model) -> list[keras.Variable]:
@@ -96,8 +99,6 @@ class TemperatureDecay(keras.callbacks.Callback):
         self._step += 1
         if batch and now == self.temperature(self._step - 2):
             return
-        # On JAX `fit` keeps the weights outside the model during an epoch.
-        if hasattr(self.model, "jax_state_sync"):
-            self.model.jax_state_sync()
+        write_back_weights(self.model)
         for weight in self._weights:
             weight.assign(now)

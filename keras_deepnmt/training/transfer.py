@@ -1,6 +1,5 @@
 """Starting from another model: copying its weights, freezing some of them."""
 
-import difflib
 import fnmatch
 import math
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ import keras
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.layers.multi_layer_attention import NEAREST_ATTENTION
+from keras_deepnmt.suggestions import nearest_name
 
 
 def weight_path(model: keras.Model, weight: keras.Variable) -> str:
@@ -77,10 +77,10 @@ def _matching_weights(model, patterns):
     for pattern in patterns:
         matches = fnmatch.filter(weights, pattern)
         if not matches:
-            near = difflib.get_close_matches(pattern, weights, 1, cutoff=0.0)
+            near = nearest_name(pattern, weights, cutoff=0.0)
             raise UserError(
                 f"`freeze`: no weight matches {pattern!r}. The nearest is "
-                f'"{near[0]}"; a "*" stands for any text.'
+                f'"{near}"; a "*" stands for any text.'
             )
         frozen |= dict.fromkeys(matches)
     if len(frozen) == len(weights):

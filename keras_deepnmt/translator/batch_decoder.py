@@ -31,17 +31,9 @@ from keras_deepnmt.translator.results import (
     TargetScore,
     no_probabilities,
 )
-from keras_deepnmt.xla.compiled import compile_for
-from keras_deepnmt.xla.prepared_shapes import PreparedShapes
+from keras_deepnmt.xla import tuned
+from keras_deepnmt.xla.compiled import PreparedShapes, compile_for
 from keras_deepnmt.xla.replicas import num_replicas
-
-# The matrices of a small model's step are too small to be shared by cores
-# (`benchmarks/speed/small_batches.py`). More searches at once would need memory
-# for more caches.
-BATCHES_AT_ONCE = 2
-# A model of fewer weights translates a single batch faster in two parts at
-# once, a larger one does not (`benchmarks/speed/small_batches.py`).
-FEW_WEIGHTS = 20_000_000
 
 
 class BatchDecoder:
@@ -78,24 +70,19 @@ class BatchDecoder:
         self._has_few_shapes = compiled and num_replicas(model) == 1
         self._chosen: Mapping[int, Shape] = {}
         self._shapes = PreparedShapes(self._has_few_shapes)
-        self._score_targets = compile_for(model, score_targets, compiled)
+        self._score_targets = compile_for(
+            model, score_targets, compiled, "scoring"
+        )
         is_on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
         self.batches_at_once = (
-            min(BATCHES_AT_ONCE, num_cores())
+            min(tuned.BATCHES_AT_ONCE, num_cores())
             if self._has_few_shapes and is_on_cpu
             else 1
         )
         num_weights = sum(math.prod(x.shape) for x in model.variables)
         self._num_parts = (
-            self.batches_at_once if num_weights < FEW_WEIGHTS else 1
+            self.batches_at_once if num_weights < tuned.FEW_WEIGHTS else 1
         )
-
-    def report_compilations(
-        self, report: Callable[[tuple[int, int]], None]
-    ) -> None:
-        """Calls `report` with the source's shape before each compilation."""
-        self._search.report_compilations(report)
-        self._score_targets.on_compilation = report
 
     @property
     def num_compilations(self) -> int:

@@ -1,7 +1,7 @@
 """Batches of few shapes, since each shape is compiled once.
 
-Their limits, their rows, their lengths, and the target tokens that they are
-searched with.
+Here are the limits of batches, their numbers of rows, their padded lengths, and
+the target tokens that they are searched with.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,15 +12,10 @@ import numpy as np
 
 from keras_deepnmt.data.shortlists import Shortlists
 from keras_deepnmt.masks import PADDING_ID
+from keras_deepnmt.xla import tuned
 
 # Tokens per sentence of a full batch. Only longer sentences make it smaller.
 TOKENS_PER_SENTENCE = 256
-# Searching so much padding takes less time than a compilation.
-COMPILATION_PADDING = 2_048
-# Positions of padding that are worth one more batch.
-_MUCH_PADDING = 512
-# With a larger part of the vocabulary there is nothing to gain.
-_LARGEST_PART = 0.7
 
 
 class BatchLimits:
@@ -44,7 +39,7 @@ class BatchLimits:
     def __init__(self, batch_size: int, batch_tokens: int | None = None):
         self.batch_size = batch_size
         self.batch_tokens = batch_tokens
-        self.compilation_padding = COMPILATION_PADDING
+        self.compilation_padding = tuned.COMPILATION_PADDING
 
     @property
     def batch_size(self) -> int:
@@ -212,7 +207,7 @@ def length_batches(
             added = padded_length(longest) - padded_length(
                 int(lengths[order[end - 1]])
             )
-            saves_much = (end - start) * added >= _MUCH_PADDING
+            saves_much = (end - start) * added >= tuned.MUCH_PADDING
             if end - start < most and not saves_much:
                 continue
         groups.append(order[start:end])
@@ -333,7 +328,7 @@ class CandidateTokens:
     def __init__(self, shortlists: Shortlists | None, vocabulary_size: int):
         self._shortlists = shortlists
         self._vocabulary_size = vocabulary_size
-        self._largest = _LARGEST_PART * vocabulary_size
+        self._largest = tuned.LARGEST_PART * vocabulary_size
         self._number = 0
 
     def plan(self, batches: Iterable[Sequence[Sequence[int]]]) -> None:

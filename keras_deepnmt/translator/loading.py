@@ -57,7 +57,7 @@ class Run:
         target_tokenizer: tokenizer of the target side.
         decoding: the run's own options of `Translator`.
         weights_sha256: SHA-256 of the weights file.
-        preset_version: version of the preset's definition.
+        preset_version: version of the presets that the run recorded.
         summary: all that `run.json` holds.
     """
 
@@ -68,7 +68,7 @@ class Run:
     target_tokenizer: "Tokenizer"
     decoding: dict
     weights_sha256: str
-    preset_version: int = 1
+    preset_version: int | None = None
     summary: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -119,6 +119,7 @@ class Run:
         """
         from keras_deepnmt.models.seq2seq import Seq2Seq
         from keras_deepnmt.zoo import create_model
+        from keras_deepnmt.zoo.registry import check_preset_version
 
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
@@ -126,12 +127,12 @@ class Run:
                 return Seq2Seq.from_preset(
                     str(self.directory), load_weights=False
                 )
+        check_preset_version(self.preset_version, self.file)
         with refused_values(f"{self.file}: the model"):
             return create_model(
                 self.preset,
                 self.source_tokenizer.vocabulary_size,
                 self.target_tokenizer.vocabulary_size,
-                preset_version=self.preset_version,
                 **self.overrides,
             )
 
@@ -177,8 +178,7 @@ def read_run(run_dir: str | Path) -> Run:
             if name in DECODING_OPTIONS
         },
         summary["weights_sha256"],
-        # Runs of the first version did not record it.
-        summary.get("preset_version", 1),
+        summary.get("preset_version"),
         summary,
     )
 

@@ -1,6 +1,7 @@
-"""What a translator is asked for: texts, and what is given, as rows of ids.
+"""Turns requests to a translator into rows of ids.
 
-Rows of sources and targets end with the end id.
+A request has texts, and it may give the beginning, phrases and the maximum
+length of each translation. Rows of sources and targets end with the end id.
 """
 
 import sys
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batches import (
@@ -17,6 +17,7 @@ from keras_deepnmt.translator.batches import (
     padded_length,
     padded_phrases,
 )
+from keras_deepnmt.validation import LARGEST
 
 
 def as_sentences(
@@ -144,7 +145,7 @@ def label_rows(
 
 @dataclass(frozen=True)
 class GivenRows:
-    """The beginnings, phrases and maximum lengths of some translations.
+    """The given beginnings, phrases and maximum lengths of translations.
 
     Attributes:
         prefixes: ids that each translation begins with.

@@ -209,17 +209,6 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def num_compilations(self) -> int:
         return self._decoder.num_compilations
 
-    def report_compilations(
-        self, report: Callable[[tuple[int, int]], None]
-    ) -> None:
-        """Has each compilation reported, which takes seconds to minutes.
-
-        Args:
-            report: called before each compilation with the shape of the source
-                ids, `(rows, length)`.
-        """
-        self._decoder.report_compilations(report)
-
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
     ) -> dict[str, np.ndarray]:

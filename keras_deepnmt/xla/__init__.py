@@ -1,1 +1,1 @@
-"""Compiling by XLA: functions, names of programs, what is kept, events."""
+"""Functions compiled by XLA, what is kept of them, and what is tuned."""

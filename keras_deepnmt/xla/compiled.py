@@ -2,11 +2,14 @@
 
 import inspect
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields, is_dataclass, replace
 
 import keras
 import numpy as np
 
+from keras_deepnmt.xla.events import Compilation, announce
 from keras_deepnmt.xla.replicas import (
     distribute_rows,
     num_replicas,
@@ -30,20 +33,19 @@ class CompiledFunction:
         model: a model of this package, or anything with `variables`.
         function: callable that takes the model, tensors and keyword options.
         jit_compile: bool. Whether XLA compiles it.
+        purpose: str. What it is for, see `Compilation`.
 
     Attributes:
         num_compilations: int. Number of sets of shapes and options compiled.
-        on_compilation: callable that takes the shape of the first array, called
-            before each compilation by XLA. Defaults to none.
     """
 
-    def __init__(self, model, function, jit_compile):
+    def __init__(self, model, function, jit_compile, purpose):
         self._model = model
         self._function = function
         self._jit_compile = jit_compile
+        self._purpose = purpose
         self._compiled = {}
         self._lock = threading.Lock()
-        self.on_compilation = None
 
     @property
     def num_compilations(self):
@@ -81,14 +83,15 @@ class CompiledFunction:
             with self._lock:
                 # Another thread may have just compiled it.
                 if key not in self._compiled:
-                    self._compiled[key] = self._report_and_compile(
+                    self._compiled[key] = self._announce_and_compile(
                         structure, arrays, options
                     )
         return self._compiled[key], arrays
 
-    def _report_and_compile(self, structure, arrays, options):
-        if self._jit_compile and self.on_compilation is not None:
-            self.on_compilation(arrays[0].shape)
+    def _announce_and_compile(self, structure, arrays, options):
+        if self._jit_compile:
+            event = Compilation(self._purpose, tuple(arrays[0].shape))
+            announce(self._model, event)
         return _CompiledByFirstCall(self._compile(structure, arrays, options))
 
     def _compile(self, structure, arrays, options):
@@ -244,7 +247,7 @@ def _tensor_fields(value):
     ]
 
 
-def compile_for(model, function, jit_compile=True):
+def compile_for(model, function, jit_compile=True, purpose=None):
     """Compiles `function(model, *arrays, **options)`.
 
     It is compiled once for all calls with equal array shapes and equal
@@ -259,6 +262,8 @@ def compile_for(model, function, jit_compile=True):
             that change the computation (`max_length=…`) are keyword options.
         jit_compile: bool. If `False`, TensorFlow runs a plain graph, as in an
             exported model, and JAX compiles nothing.
+        purpose: str. What it is for, in messages. Defaults to the name of the
+            function.
 
     Returns:
         A `CompiledFunction`. It takes nests of arrays or tensors, or `None` in
@@ -273,4 +278,46 @@ def compile_for(model, function, jit_compile=True):
     >>> search.num_compilations
     1
     """
-    return CompiledFunction(model, function, jit_compile)
+    if purpose is None:
+        purpose = getattr(function, "__name__", "function")
+    return CompiledFunction(model, function, jit_compile, purpose)
+
+
+class PreparedShapes:
+    """The shapes `(rows, positions)` that a search has been compiled for.
+
+    Args:
+        is_compiled: whether the search is compiled. If not, nothing is
+            prepared.
+    """
+
+    def __init__(self, is_compiled: bool):
+        self._is_compiled = is_compiled
+        self._shapes: dict[tuple[int, int], Future | None] = {}
+        self._thread: ThreadPoolExecutor | None = None
+
+    def is_known(self, shape: tuple[int, int]) -> bool:
+        """Whether a shape needs no preparation."""
+        return not self._is_compiled or shape in self._shapes
+
+    def prepare(
+        self, shape: tuple[int, int], compile_it: Callable[[], None]
+    ) -> None:
+        """Calls a function in another thread, unless the shape is known."""
+        if self.is_known(shape):
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "compile")
+        self._shapes[shape] = self._thread.submit(compile_it)
+
+    def wait_for(self, shape: tuple[int, int]) -> None:
+        """Waits until a shape that was prepared is compiled.
+
+        An error is not raised: the search of that shape will raise it.
+        """
+        if not self._is_compiled:
+            return
+        future = self._shapes.setdefault(shape, None)
+        if future is not None:
+            future.exception()
+            self._shapes[shape] = None

@@ -14,7 +14,7 @@ def keep_freed_memory() -> bool:
     A compiled training step takes hundreds of megabytes and frees them, in each
     update. The C library of Linux, glibc, returns such large blocks to the
     system, which fills them with zeros, page by page, before it hands them out
-    again. `benchmarks/speed/freed_memory.py` measures what that costs on a CPU.
+    again. `benchmarks/speed/README.md` has what that costs on a CPU.
     After this call freed memory stays with the process, so that its size never
     falls. Call it before the first TensorFlow or JAX operation; the command
     `deepnmt` does.

@@ -1,13 +1,11 @@
-"""Presets: the models of the papers' tables, by name."""
+"""Presets: the models of the papers' tables, by name.
 
-from keras_deepnmt.zoo import conv_seq2seq as conv_seq2seq
-from keras_deepnmt.zoo import everything as everything
-from keras_deepnmt.zoo import hybrid_self_attention as hybrid_self_attention
-from keras_deepnmt.zoo import layer_aggregation as layer_aggregation
-from keras_deepnmt.zoo import layer_fusion as layer_fusion
-from keras_deepnmt.zoo import matched as matched
-from keras_deepnmt.zoo import role_interaction as role_interaction
-from keras_deepnmt.zoo import transformer as transformer
+A module of this folder registers the presets of a paper when it is imported.
+"""
+
+import importlib
+import pkgutil
+
 from keras_deepnmt.zoo.matched_baseline import (
     count_parameters as count_parameters,
 )
@@ -16,3 +14,6 @@ from keras_deepnmt.zoo.matched_baseline import (
 )
 from keras_deepnmt.zoo.registry import create_model as create_model
 from keras_deepnmt.zoo.registry import list_models as list_models
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

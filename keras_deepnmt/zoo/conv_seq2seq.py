@@ -6,6 +6,7 @@ WMT14 model.
 """
 
 from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq
+from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
 
 
@@ -119,3 +120,65 @@ def dense_decoder(arguments):
 def dense_attention(arguments):
     """Residual connections, and a separate attention to each encoder layer."""
     return {"attention": "per_layer"}
+
+
+_FOUR = dict(
+    hidden_dim=256,
+    growth_dim=128,
+    num_encoder_layers=4,
+    num_decoder_layers=4,
+    summary_length=None,
+    dropout=0.2,
+)
+_EIGHT = dict(
+    hidden_dim=192,
+    growth_dim=96,
+    attention_dim=256,
+    num_encoder_layers=8,
+    num_decoder_layers=8,
+    summary_length=6,
+    dropout=0.2,
+)
+_DIMENSIONS = {
+    # Ours, for small corpora.
+    "tiny": dict(
+        hidden_dim=128,
+        growth_dim=64,
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        dropout=0.3,
+    ),
+    "4l": _FOUR,
+    "4l_embed_64": dict(_FOUR, attention_dim=256, embedding_dim=64),
+    "4l_embed_128": dict(_FOUR, attention_dim=256, embedding_dim=128),
+    "8l": _EIGHT,
+    "8l_embed_64": dict(_EIGHT, embedding_dim=64),
+    "8l_embed_128": dict(_EIGHT, embedding_dim=128),
+    "15l": dict(
+        hidden_dim=[512] * 10 + [1024] * 3 + [2048] * 2,
+        growth_dim=[128] * 10 + [256] * 3 + [512] * 2,
+        attention_dim=768,
+        num_encoder_layers=15,
+        num_decoder_layers=15,
+        summary_length=6,
+        dropout=0.1,
+    ),
+}
+describe_paper(
+    "Gehring et al. (2017)",
+    links="[Gehring et al., 2017](https://arxiv.org/abs/1705.03122) (ConvS2S)",
+    changes="convolutions instead of self-attention",
+    presets="`conv_seq2seq_*`",
+    embeddings="two, and one for the output",
+    dimensions=_DIMENSIONS,
+)
+describe_paper(
+    PAPER,
+    links="[Shen et al., 2018](https://arxiv.org/abs/1806.00722) (DenseNMT)",
+    changes="dense connections between the layers of a convolutional model",
+    presets="`dense_nmt_1_*`, `dense_nmt_2_*`, "
+    "`dense_{encoder,decoder,attention}_*`",
+    baseline="`conv_seq2seq_*`",
+    embeddings="two, and one for the output",
+    dimensions=_DIMENSIONS,
+)

@@ -18,7 +18,6 @@ from keras_deepnmt.zoo.transformer import tiny
     Transformer,
     {"tiny": tiny},
     "all papers",
-    earlier={"tiny": {"token_dropout": None}},
 )
 def everything(arguments):
     """Role interaction, hybrid attention, aggregation, fusion and diversity."""

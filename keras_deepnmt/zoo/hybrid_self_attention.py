@@ -6,11 +6,12 @@ vocabularies have the same size.
 
 from keras_deepnmt.layers.hybrid_self_attention import HybridSelfAttention
 from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
-from keras_deepnmt.zoo.transformer import EARLIER, SIZES
+from keras_deepnmt.zoo.transformer import SIZES
 
 PAPER = "Song et al. (2018)"
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
+_register = register_variant(Transformer, SIZES, PAPER)
 
 
 @register_variant(
@@ -61,3 +62,12 @@ def hybrid_self_attention_gated_decoder(arguments):
             arguments, "gated_sum", branches=("forward", "local")
         ),
     }
+
+
+describe_paper(
+    PAPER,
+    links="[Song et al., 2018](https://arxiv.org/abs/1811.00253) (HySAN)",
+    changes="adds directional and local branches to self-attention",
+    presets="`hybrid_self_attention_*`",
+    baseline="`hybrid_self_attention_baseline_*`",
+)

@@ -8,6 +8,7 @@ toolkit of the paper.
 from keras_deepnmt.layers.layer_aggregation import LayerAggregation
 from keras_deepnmt.layers.multi_layer_attention import MultiLayerAttention
 from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
 from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 
@@ -18,12 +19,8 @@ BIG_SIZES = {
     "big": changed(big, **_SEPARATE),
 }
 SIZES = {"tiny": tiny, "base": BIG_SIZES["base"]}
-# In version 1 target embeddings and output shared a matrix.
-EARLIER = {size: {"tie_output_embedding": True} for size in BIG_SIZES}
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
-_register_big = register_variant(
-    Transformer, {**SIZES, **BIG_SIZES}, PAPER, EARLIER
-)
+_register = register_variant(Transformer, SIZES, PAPER)
+_register_big = register_variant(Transformer, {**SIZES, **BIG_SIZES}, PAPER)
 
 
 @register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")
@@ -147,3 +144,14 @@ def layer_aggregation_hierarchical_relu(arguments):
 def layer_aggregation_hierarchical_attention(arguments):
     """Hierarchical aggregation with self-attention in its nodes."""
     return _both(arguments, "hierarchical", function="attention")
+
+
+describe_paper(
+    PAPER,
+    links="[Dou et al., 2018](https://arxiv.org/abs/1810.10181)",
+    changes="combines the outputs of all layers, attends to several layers, "
+    "trains layers to differ",
+    presets="`layer_aggregation_*`, `multi_layer_attention_*`",
+    baseline="`layer_aggregation_baseline_*`",
+    embeddings="three matrices",
+)

@@ -9,19 +9,14 @@ from keras_deepnmt.layers.fine_grained_layer_attention import (
 )
 from keras_deepnmt.layers.surface_fusion import SurfaceFusion
 from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
 from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 
 PAPER = "Liu et al. (2021)"
 # The dropout of the released command.
 BIG_SIZES = {"base": changed(base, dropout=0.3), "big": big}
-EARLIER = {
-    "base": {"share_embeddings": False, "dropout": 0.1},
-    "big": {"share_embeddings": False},
-}
-_register = register_variant(
-    Transformer, {"tiny": tiny, **BIG_SIZES}, PAPER, EARLIER
-)
+_register = register_variant(Transformer, {"tiny": tiny, **BIG_SIZES}, PAPER)
 
 
 @register_variant(Transformer, BIG_SIZES, PAPER, variant="transformer")
@@ -64,3 +59,25 @@ def surface_fusion_soft(arguments):
     return {
         "output_fusion": SurfaceFusion("soft", dropout=arguments["dropout"])
     }
+
+
+describe_paper(
+    PAPER,
+    links="[Liu et al., 2021](https://arxiv.org/abs/2012.14768)",
+    changes="gives each decoder layer its own mixture of encoder layers; fuses "
+    "source embeddings into the output",
+    presets="`fine_grained_layer_attention_*`, `layer_attention_*`, "
+    "`surface_fusion_*`",
+    baseline="`layer_fusion_baseline_*`",
+    # The released command has dropout 0.3.
+    dimensions={
+        "base": dict(
+            hidden_dim=512,
+            intermediate_dim=2048,
+            num_heads=8,
+            num_encoder_layers=6,
+            num_decoder_layers=6,
+            dropout=0.3,
+        ),
+    },
+)

@@ -43,15 +43,13 @@ def _matched(arguments_of):
     return arguments
 
 
-# In version 1 the base model had the dropout of Vaswani et al. (2017).
-EARLIER = {"base_matched": {"dropout": 0.1}}
 SIZES = {
     f"{size}_matched": _matched(arguments_of)
     for size, arguments_of in ALL_SIZES.items()
 }
 
 
-@register_variant(Transformer, SIZES, PAPER, EARLIER)
+@register_variant(Transformer, SIZES, PAPER)
 def transformer(arguments):
     """The plain Transformer, widened to the parameter count with roles."""
     return {}

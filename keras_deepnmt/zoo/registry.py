@@ -1,18 +1,19 @@
 """The registry of presets. A preset is a function, named like the preset."""
 
-import difflib
 import fnmatch
 import inspect
 import re
 
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.zoo.slot_options import (
     FOLLOWED,
     slot_options,
     with_slot_options,
 )
 
-# Version of the presets' definitions. A run records it, so that its model can
-# be built after a preset was changed. Version 1 is that of runs without it.
+# Version of the presets' definitions. A run records it: one more when a change
+# of a preset makes another model of what runs have recorded.
 PRESET_VERSION = 2
 _PRESETS = {}
 
@@ -40,17 +41,16 @@ def register_model(function):
     return function
 
 
-def register_variant(model, sizes, paper, earlier=None, variant=None):
+def register_variant(model, sizes, paper, variant=None):
     """Registers a function that fills a model's slots as one preset per size.
 
     The decorated function takes the dict of the preset's arguments, overrides
     included, and returns the arguments of its variant, such as the slots. The
     presets are named `<function>_<size>` and get its docstring. `sizes` maps
     the name of a size to a function `(source_vocabulary_size,
-    target_vocabulary_size)` that returns all other arguments. `earlier` maps a
-    size to the arguments that it had in version 1 and that have changed since.
-    `variant` is the variant that the presets belong to; `None` is the
-    function's name. Raises a `ValueError` if a name is taken.
+    target_vocabulary_size)` that returns all other arguments. `variant` is the
+    variant that the presets belong to; `None` is the function's name. Raises a
+    `ValueError` if a name is taken.
 
     Example:
     >>> sizes = {"tiny": lambda source, target: {"num_heads": 2}}
@@ -65,9 +65,7 @@ def register_variant(model, sizes, paper, earlier=None, variant=None):
 
     def register(slots):
         for size, arguments_of in sizes.items():
-            preset = _preset(
-                model, slots, arguments_of, (earlier or {}).get(size, {})
-            )
+            preset = _preset(model, slots, arguments_of)
             preset.__name__ = f"{slots.__name__}_{size}"
             preset.__doc__ = slots.__doc__
             preset.__module__ = slots.__module__
@@ -80,13 +78,9 @@ def register_variant(model, sizes, paper, earlier=None, variant=None):
     return register
 
 
-def _preset(model, slots, arguments_of, earlier):
-    def arguments(
-        *vocabulary_sizes, preset_version=PRESET_VERSION, **overrides
-    ):
+def _preset(model, slots, arguments_of):
+    def arguments(*vocabulary_sizes, **overrides):
         given = dict(overrides)
-        if preset_version < 2:
-            given = {**earlier, **given}
         known = _argument_names(model)
         options = {
             name: given.pop(name)
@@ -99,8 +93,7 @@ def _preset(model, slots, arguments_of, earlier):
         size_arguments = {**arguments_of(*vocabulary_sizes), **given}
         layers = slots(size_arguments)
         _check_options(options, layers, known, preset.__name__)
-        if preset_version >= 2:
-            options |= {name: given[name] for name in FOLLOWED if name in given}
+        options |= {name: given[name] for name in FOLLOWED if name in given}
         return {**with_slot_options(layers, options), **size_arguments}
 
     def preset(source_vocabulary_size, target_vocabulary_size, **overrides):
@@ -127,13 +120,8 @@ def _check_options(options, layers, known, preset_name):
             continue
         raise ValueError(
             f"`{name}` is not an argument of {preset_name} or of the layers in "
-            f"its slots.{_nearest(name, known | of_layers)}"
+            f"its slots.{did_you_mean(name, sorted(known | of_layers), '`')}"
         )
-
-
-def _nearest(name, known):
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    return f" Did you mean `{near[0]}`?" if near else ""
 
 
 def list_models(pattern="*"):
@@ -173,20 +161,14 @@ def get_preset(name):
     """
     if name in _PRESETS:
         return _PRESETS[name]
-    near = difflib.get_close_matches(name, _PRESETS, n=1, cutoff=0.4)
-    hint = f'Did you mean "{near[0]}"? ' if near else ""
     raise ValueError(
-        f'Unknown model "{name}". {hint}See keras_deepnmt.list_models().'
+        f'Unknown model "{name}".{did_you_mean(name, _PRESETS)} See '
+        "keras_deepnmt.list_models()."
     )
 
 
 def create_model(
-    name,
-    source_vocabulary_size,
-    target_vocabulary_size,
-    *,
-    preset_version=PRESET_VERSION,
-    **overrides,
+    name, source_vocabulary_size, target_vocabulary_size, **overrides
 ):
     """Builds the model of a preset, with newly initialized weights.
 
@@ -194,9 +176,6 @@ def create_model(
         name: str. A name from `list_models()`.
         source_vocabulary_size: int.
         target_vocabulary_size: int.
-        preset_version: int. Version of the preset's definition; an earlier one
-            builds the model that the name stood for then, to load its weights.
-            `docs/papers.md` lists what has changed.
         **overrides: arguments of the model's class, or of the layers that the
             preset puts into its slots (such as `window=3`), that replace the
             preset's. Layers of the preset that have the model's
@@ -220,28 +199,36 @@ def create_model(
     """
     preset = get_preset(name)
     overrides.setdefault("name", name)
-    if not 1 <= preset_version <= PRESET_VERSION:
-        raise ValueError(
-            f"`preset_version` must be 1 to {PRESET_VERSION}. Received: "
-            f"preset_version={preset_version}. A higher one is that of a newer "
-            "version of keras_deepnmt."
-        )
-    if hasattr(preset, "arguments"):
-        return preset(
-            source_vocabulary_size,
-            target_vocabulary_size,
-            preset_version=preset_version,
-            **overrides,
-        )
     model = preset(source_vocabulary_size, target_vocabulary_size, **overrides)
+    if hasattr(preset, "arguments"):
+        return model
     # Keras accepts any keyword; a misspelt one must not be ignored.
     known = set(model.get_config())
     for key in overrides:
         if key not in known:
             raise ValueError(
-                f"`{key}` is not an argument of {name}.{_nearest(key, known)}"
+                f"`{key}` is not an argument of {name}."
+                f"{did_you_mean(key, sorted(known), '`')}"
             )
     return model
+
+
+def check_preset_version(recorded, file):
+    """Refuses a run whose preset may mean another model now.
+
+    Args:
+        recorded: The version of the presets that the run recorded, or `None`.
+        file: The file that was read, for the message.
+
+    Raises:
+        UserError: if it is not `PRESET_VERSION`.
+    """
+    if recorded != PRESET_VERSION:
+        raise UserError(
+            f"{file}: the version of the presets must be {PRESET_VERSION}, "
+            f"with which this keras_deepnmt builds models. Received: "
+            f"{recorded}. Use the keras_deepnmt of that run, or train again."
+        )
 
 
 def _padded_number(match):

@@ -11,6 +11,7 @@ from keras_deepnmt.layers.contextualized_embedding import (
 )
 from keras_deepnmt.layers.role_interaction import RoleInteraction
 from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
 from keras_deepnmt.zoo.transformer import base, big, changed, tiny
 
@@ -38,12 +39,9 @@ BIG_SIZES = {
 }
 SIZES = {"tiny": tiny, "small": small}
 ALL_SIZES = {**SIZES, **BIG_SIZES}
-# In version 1 the layer dropped the embeddings, and the model once more.
-EARLIER = {size: {"token_dropout": None} for size in ALL_SIZES}
-EARLIER["base"] = {**EARLIER["base"], "dropout": 0.1}
 PAPER = "Weissenborn et al. (2019)"
-_register = register_variant(Transformer, SIZES, PAPER, EARLIER)
-_register_all = register_variant(Transformer, ALL_SIZES, PAPER, EARLIER)
+_register = register_variant(Transformer, SIZES, PAPER)
+_register_all = register_variant(Transformer, ALL_SIZES, PAPER)
 
 
 def both_sides(layer, arguments, **options):
@@ -149,3 +147,41 @@ def role_interaction_onehot_cnn(arguments):
 def contextualized_embedding(arguments):
     """Adds roles to the word's embedding: the baseline without interaction."""
     return both_sides(ContextualizedEmbedding, arguments)
+
+
+describe_paper(
+    PAPER,
+    links="[Weissenborn et al., 2019]"
+    "(https://openreview.net/forum?id=ryx3_iAcY7) (RIL)",
+    changes="transforms each word embedding by its role in the sentence",
+    presets="`role_interaction_*`, `contextualized_embedding_*`",
+    baseline="`role_interaction_baseline_*`, `transformer_*_matched`",
+    embeddings="one matrix a side; the paper does not say",
+    # Section "Models". Dropout is 0.3 in all.
+    dimensions={
+        "small": dict(
+            hidden_dim=256,
+            intermediate_dim=512,
+            num_heads=4,
+            num_encoder_layers=3,
+            num_decoder_layers=3,
+            dropout=0.3,
+        ),
+        "base": dict(
+            hidden_dim=512,
+            intermediate_dim=2048,
+            num_heads=8,
+            num_encoder_layers=6,
+            num_decoder_layers=6,
+            dropout=0.3,
+        ),
+        "big": dict(
+            hidden_dim=1024,
+            intermediate_dim=4096,
+            num_heads=16,
+            num_encoder_layers=6,
+            num_decoder_layers=6,
+            dropout=0.3,
+        ),
+    },
+)

@@ -5,6 +5,7 @@ vocabularies have the same size.
 """
 
 from keras_deepnmt.models.transformer import Transformer
+from keras_deepnmt.zoo.papers import describe_paper
 from keras_deepnmt.zoo.registry import register_variant
 
 
@@ -78,13 +79,55 @@ def changed(size, **arguments):
 
 
 SIZES = {"tiny": tiny, "small": small, "base": base, "big": big}
-# In version 1 only the tiny presets shared a matrix.
-EARLIER = {
-    size: {"share_embeddings": False} for size in ("small", "base", "big")
-}
 
 
-@register_variant(Transformer, SIZES, "Vaswani et al. (2017)", EARLIER)
+@register_variant(Transformer, SIZES, "Vaswani et al. (2017)")
 def transformer(arguments):
     """The plain Transformer."""
     return {}
+
+
+describe_paper(
+    "Vaswani et al. (2017)",
+    links="[Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)",
+    changes="the Transformer itself",
+    presets="`transformer_*`",
+    dimensions={
+        # Ours, for small corpora.
+        "tiny": dict(
+            hidden_dim=128,
+            intermediate_dim=256,
+            num_heads=4,
+            num_encoder_layers=4,
+            num_decoder_layers=4,
+            dropout=0.3,
+        ),
+        # Song et al. (2018), settings: 2 layers of width 256 and 4 heads; the
+        # rest is `transformer_small` of tensor2tensor, its toolkit.
+        "small": dict(
+            hidden_dim=256,
+            intermediate_dim=1024,
+            num_heads=4,
+            num_encoder_layers=2,
+            num_decoder_layers=2,
+            dropout=0.1,
+        ),
+        # Table 3.
+        "base": dict(
+            hidden_dim=512,
+            intermediate_dim=2048,
+            num_heads=8,
+            num_encoder_layers=6,
+            num_decoder_layers=6,
+            dropout=0.1,
+        ),
+        "big": dict(
+            hidden_dim=1024,
+            intermediate_dim=4096,
+            num_heads=16,
+            num_encoder_layers=6,
+            num_decoder_layers=6,
+            dropout=0.3,
+        ),
+    },
+)

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from keras_deepnmt import Translator, UserError, create_model
-from keras_deepnmt.analysis import read_word_table, replace_unknown
-from keras_deepnmt.analysis.alignments import token_alignments
+from keras_deepnmt.analysis import (
+    read_word_table,
+    replace_unknown,
+    word_alignments,
+)
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.translator import Hypothesis
 
@@ -42,7 +45,7 @@ def replaced(translator, monkeypatch):
         for side in (source, text):
             (ids,) = translator.source_tokenizer.encode([side])
             pieces = translator.source_tokenizer.pieces(ids)
-            sides.append((ids, token_alignments.words_of_tokens(pieces)))
+            sides.append((ids, word_alignments.words_of_tokens(pieces)))
         (_, source_words), (ids, words) = sides
 
         def position(t):
@@ -62,7 +65,7 @@ def replaced(translator, monkeypatch):
 
             return recorded
 
-        monkeypatch.setattr(token_alignments, "record", fake)
+        monkeypatch.setattr(word_alignments, "record", fake)
         (shown,) = translator.target_tokenizer.decode([ids])
         hypothesis = Hypothesis(shown, -1.0, -2.0, (*ids.tolist(), 3))
         assert "⁇" in shown or source == text

@@ -15,7 +15,7 @@ from keras_deepnmt.analysis import (
     cross_attention_names,
     recorded_names,
 )
-from keras_deepnmt.analysis.alignments import token_alignments as module
+from keras_deepnmt.analysis import word_alignments as module
 
 
 class Pieces:

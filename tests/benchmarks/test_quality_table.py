@@ -418,6 +418,7 @@ time.sleep(100)
 def command_folder(tmp_path, monkeypatch):
     """A folder with a stand-in for the program of the package."""
     (tmp_path / "keras_deepnmt").mkdir()
+    (tmp_path / "keras_deepnmt" / "__init__.py").touch()
     (tmp_path / "keras_deepnmt" / "__main__.py").write_text(COMMAND)
     monkeypatch.chdir(tmp_path)
     return tmp_path

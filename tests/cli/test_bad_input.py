@@ -96,7 +96,7 @@ def test_missing_file_names_the_nearest(prepare_refused):
     words = ["--source", "trian.source", "--target", "train.target"]
     line = prepare_refused(*words, *SMALL)
     assert "trian.source: no such file" in line
-    assert "Did you mean train.source?" in line
+    assert 'Did you mean "train.source"?' in line
 
 
 def test_vocabulary_larger_than_the_corpus_allows(prepare_refused):

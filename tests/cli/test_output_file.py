@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from keras_deepnmt.commands.terminal.output_file import open_output
+from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.errors import Terminated
 
 

@@ -49,8 +49,11 @@ def test_a_recipe_takes_them():
             {"decoding.max_length_ratio": 0, "decoding.max_extra_tokens": 0},
             "must not both be 0",
         ),
-        ({"decoding.max_length_ratio": -1}, "`max_length_ratio` must be"),
-        ({"decoding.batch_tokens": 0}, "batch_tokens.* above zero"),
+        (
+            {"decoding.max_length_ratio": -1},
+            "decoding.max_length_ratio` must be",
+        ),
+        ({"decoding.batch_tokens": 0}, "batch_tokens.* an integer from 1 to"),
     ],
 )
 def test_wrong_limits_of_a_recipe_are_named(changes, said):

@@ -1,7 +1,6 @@
 """Ctrl-C, full disks and closed pipes, each in a real process."""
 
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -9,23 +8,18 @@ import time
 
 import pytest
 from digit_run import deepnmt_process, environment, write_digits
+from forked_processes import ForkedProcess
 
 TEXT = ["--source", "train.source", "--target", "train.target"]
 SMALL = ["--vocabulary-size", "25", "--drop-identical", "false"]
 
 
-def start(*words, folder, limit=None, **options):
-    def limited():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return subprocess.Popen(
-        [sys.executable, "-m", "keras_deepnmt", *map(str, words)],
+def start(*words, folder, **options):
+    return ForkedProcess(
+        ["-m", "keras_deepnmt", *words],
         cwd=folder,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        preexec_fn=limited,
         env=environment(),
+        stderr=subprocess.PIPE,
         **options,
     )
 
@@ -85,7 +79,7 @@ def test_full_disk_while_preparing(tmp_path):
     write_digits(tmp_path, "train", 20_000, seed=0)
     before = sorted(tmp_path.iterdir())
     words = ["prepare", "--quiet", *TEXT, *SMALL, "--output", "prepared"]
-    process = start(*words, folder=tmp_path, limit=100_000)
+    process = start(*words, folder=tmp_path, file_size_limit=100_000)
     error = process.communicate()[1]
     assert process.returncode == 2, error
     assert error.count("\n") == 1, error
@@ -97,7 +91,7 @@ def test_full_disk_while_training(digits, tmp_path):
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),
         *("--run-dir", "run", "--quiet", "--set", "training.steps=2"),
     ]
-    process = start(*words, folder=tmp_path, limit=400_000)
+    process = start(*words, folder=tmp_path, file_size_limit=400_000)
     error = process.communicate()[1]
     assert process.returncode == 2, error
     assert error.count("\n") == 1, error
@@ -107,7 +101,7 @@ def test_full_disk_while_training(digits, tmp_path):
 @pytest.mark.thorough
 def test_full_disk_while_exporting(digits, tmp_path):
     words = ["export", digits / "run", "served/demo"]
-    process = start(*words, folder=tmp_path, limit=100_000)
+    process = start(*words, folder=tmp_path, file_size_limit=100_000)
     error = process.communicate()[1]
     assert process.returncode == 2, error
     assert error.count("\n") == 1, error
@@ -154,7 +148,14 @@ def test_results_that_cannot_be_written(tmp_path):
 
 
 def test_the_imports_own_lines_are_not_seen(tmp_path):
-    done = deepnmt_process("models", "--quiet", folder=tmp_path)
+    # An interpreter of its own, since a fork has imported them before.
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_deepnmt", "models", "--quiet"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0
     assert "transformer_tiny" in done.stdout.split("\n")
     assert done.stderr == ""

@@ -84,14 +84,15 @@ def test_all_mistakes_are_printed_one_line_each(deepnmt, tmp_path):
     assert len(lines) == 3
     assert "did you mean `training.steps`?" in lines[0]
     assert "`training.objective.r_drop.alpha`" in lines[1]
-    assert "`decoding.num_beams` must be int. Received: 'x'" in lines[2]
+    assert "`decoding.num_beams` must be an integer from 1" in lines[2]
+    assert "Received: 'x'" in lines[2]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "give one of --list, --new, --show RECIPE and --json-schema"),
-        (["--list", "everything_tine.*"], 'The nearest is "everything_tiny.'),
+        (["--list", "everything_tine.*"], 'Did you mean "everything_tiny.'),
         (["--new", "--show", "x"], "Received: 2 of them"),
         (["--new", "--set", "a=3"], "`--set` belongs to --show RECIPE"),
         (["--json-schema", "--preset", "x"], "`--preset` belongs to --new"),

@@ -98,6 +98,7 @@ def test_mistakes_are_told_in_one_line(refused, digits, words, tmp_path):
     assert "not a file of weights" in error
     model = {"run": "x", "direction": "search", "weight": 1}
     content = {"models": [model], "length_penalty": 0.6, "length_offset": 5}
+    content |= {"coverage_penalty": 0}
     weights.write_text(json.dumps(content))
     error = refused("translate", *words, "--rerank-weights", weights)
     assert "for the models search. Received: search, forward" in error

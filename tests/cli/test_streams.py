@@ -14,7 +14,7 @@ import threading
 import numpy as np
 import pytest
 
-from keras_deepnmt.commands.options import compilation
+from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.terminal.input_lines import (
     read_windows,
     stream_lines,
@@ -22,10 +22,10 @@ from keras_deepnmt.commands.terminal.input_lines import (
 )
 from keras_deepnmt.commands.terminal.input_pairs import read_pairs
 from keras_deepnmt.commands.terminal.line_warnings import describe_lines
-from keras_deepnmt.commands.terminal.output_file import open_output
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.results import Hypothesis
+from keras_deepnmt.xla import tuned
 
 GREEDY = ["--num-beams", "1"]
 
@@ -319,7 +319,7 @@ def test_few_tokens_do_not_wait_for_a_compilation(
 
     monkeypatch.setattr(Translator, "translate_nbest", translate)
     # Five tokens a line, and windows of 64 and 6 lines.
-    monkeypatch.setattr(compilation, "FEW_TOKENS", 330)
+    monkeypatch.setattr(tuned, "FEW_TOKENS", 330)
     (tmp_path / "in").write_text("1 2 3 4 5\n" * 70)
     words = ["translate", digits / "run", "--batch-size", "1"]
     assert deepnmt(*words, *more, stdin=tmp_path / "in").code == 0

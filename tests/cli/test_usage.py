@@ -90,7 +90,8 @@ def test_missing_and_superfluous_arguments(refused):
     [
         (
             ["--num-beams", "0"],
-            "`--num-beams` must be a finite number of at least 1. Received: 0.",
+            "`--num-beams` must be an integer from 1 to 2,147,483,647. "
+            "Received: 0",
         ),
         (["--batch-size", "many"], "`--batch-size`"),
         (["--length-penalty", "-1"], "`--length-penalty`"),
@@ -189,4 +190,4 @@ def test_a_pattern_that_matches_no_model_is_refused(deepnmt, more):
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert "'transfomer_tinny*'" in done.err
-    assert 'nearest is "transformer_tiny' in done.err
+    assert 'Did you mean "transformer_tiny' in done.err

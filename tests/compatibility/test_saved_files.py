@@ -7,10 +7,7 @@ of that version:
 * a prepared folder is read, and a finished run in it translates as it did
 * checkpoints of a finished run are averaged to its own final weights
 * an interrupted run resumes and ends with the weights of an uninterrupted one
-
-`exported_by_0.1.0.tar.xz` holds an export of that run, by the same code:
-
-* it is verified, and translates as the run did
+* an export of the run is verified, and translates as the run did
 """
 
 import tarfile
@@ -31,18 +28,14 @@ from keras_deepnmt.runs.train import train
 from keras_deepnmt.serving import SavedModelClient, verify
 from keras_deepnmt.translator.loading import read_run
 
-ARCHIVES = [
-    Path(__file__).with_name(f"{name}_by_0.1.0.tar.xz")
-    for name in ("saved", "exported")
-]
+ARCHIVE = Path(__file__).with_name("saved_by_0.1.0.tar.xz")
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
-    for archive in ARCHIVES:
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+    with tarfile.open(ARCHIVE) as tar:
+        tar.extractall(folder, filter="data")
     return folder
 
 
@@ -75,7 +68,7 @@ def test_a_prepared_folder_is_read(saved):
 
 
 def test_a_finished_run_translates_as_it_did(saved):
-    assert read_run(saved / "run").preset_version == 1
+    assert read_run(saved / "run").preset_version == 2
     translator = keras_deepnmt.Translator.load(saved / "run")
     expected = (saved / "translations.txt").read_text().splitlines()
     assert translator.translate(SENTENCES) == expected

@@ -16,6 +16,7 @@ import keras
 import numpy as np
 
 import keras_deepnmt
+from keras_deepnmt.data import prepare_corpus
 from keras_deepnmt.layers import (
     FineGrainedLayerAttention,
     HybridSelfAttention,
@@ -23,10 +24,12 @@ from keras_deepnmt.layers import (
     RoleInteraction,
     SurfaceFusion,
 )
+from keras_deepnmt.recipes import load_recipe
+from keras_deepnmt.runs.train import train
 from keras_deepnmt.serving import export
 from keras_deepnmt.training import CheckpointStore
 
-# In full, since this script also runs with the code of older versions.
+# In full: a recipe file as a user of that version may have it.
 RECIPE = """\
 name: transformer_tiny.letters
 seed: 7
@@ -121,7 +124,7 @@ def write_models():
     )
 
 
-def write_runs(train, prepare_corpus, load_recipe):
+def write_runs():
     Path("letters.yaml").write_text(RECIPE)
     recipe = load_recipe("letters.yaml")
     prepare_corpus(recipe.data, "prepared", progress=False)
@@ -150,16 +153,9 @@ def write_runs(train, prepare_corpus, load_recipe):
 def main():
     if os.listdir():
         raise SystemExit("Run it in an empty folder.")
-    try:
-        from keras_deepnmt.runs.train import train
-    except ImportError:  # version 0.1.0
-        from keras_deepnmt.recipes.train import train
-    from keras_deepnmt.data import prepare_corpus
-    from keras_deepnmt.recipes import load_recipe
-
     write_corpus()
     write_models()
-    write_runs(train, prepare_corpus, load_recipe)
+    write_runs()
     export(keras_deepnmt.Translator.load("run"), "export")
     names = sorted(os.listdir())
     archive = f"saved_by_{keras_deepnmt.__version__}.tar.xz"

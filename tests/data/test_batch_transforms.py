@@ -10,12 +10,11 @@
 
 import itertools
 import random
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
 import pytest
+from forked_processes import run_forked
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
@@ -228,8 +227,8 @@ def test_another_process_draws_the_same(tokenizers):
         "cut = RandomSegmentation(tokenizer, 0.3);"
         "print(cut.draw(tokenizer.encode([sys.argv[2]])[0], 77).tolist())"
     )
-    command = [sys.executable, "-c", program, tokenizers[1].model_file, text]
-    there = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = ["-c", program, tokenizers[1].model_file, text]
+    there = run_forked(command)
     assert there.stdout.strip() == str(here)
 
 

@@ -162,7 +162,7 @@ def test_a_data_dir_is_used_before_the_network(server, tmp_path, monkeypatch):
 
 
 def test_unknown_names_suggest_the_nearest():
-    with pytest.raises(UserError, match="Did you mean multi30k_de_en"):
+    with pytest.raises(UserError, match='Did you mean "multi30k_de_en"'):
         finding.find_named_corpus("multi30k_deen")
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_processes import ForkedProcess
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
@@ -450,7 +451,7 @@ def test_a_missing_file_is_noticed_before_anything_is_written(
         ({"vocabulary_size": 4}, "vocabulary_size"),
         ({"min_length": 9, "max_length": 5}, "min_length"),
         ({"max_tokens": 65_535}, "max_tokens"),
-        ({"character_coverage": 0.979}, "must be from 0.98 to 1. Received"),
+        ({"character_coverage": 0.979}, r"must be .* in \[0.98, 1\]. Received"),
         ({"tokenizer_target": "m"}, "tokenizer_source"),
         ({"joint": False, "tokenizer_source": "m"}, "both tokenizers or none"),
     ],
@@ -474,13 +475,10 @@ prepare_corpus(options, sys.argv[3], progress=False)
 
 
 def start(options, output):
-    root = Path(__file__).parents[2]
     corpus = options.train[0]
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, corpus.source, corpus.target, output],
-        env={**os.environ, "PYTHONPATH": str(root)},
+    return ForkedProcess(
+        ["-c", SCRIPT, corpus.source, corpus.target, output],
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 
@@ -508,7 +506,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(
     output = tmp_path / "out"
     with start(large, output) as process:
         wait_for(process, tmp_path, f"out.partial-*/{moment}")
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         process.wait()
     assert not output.exists()
     assert not list(tmp_path.glob("out.partial-*/manifest.json"))
@@ -524,7 +522,7 @@ def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
     with start(large, tmp_path / "out") as process:
         wait_for(process, tmp_path, f"out.partial-*/{moment}")
         process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate()[1]
     assert process.returncode == -signal.SIGINT
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert names_beside(tmp_path / "out") == set()
@@ -536,7 +534,7 @@ def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
         wait_for(process, tmp_path, "out.partial-*/spool/train.source")
         with pytest.raises(UserError, match="another process is writing it"):
             prepare(large, output)
-        process.communicate(timeout=120)
+        process.communicate()
     assert process.returncode == 0
     assert len(PairStore(output, "train")) == 40_000
 

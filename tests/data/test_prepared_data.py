@@ -17,7 +17,6 @@ from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import (
     damaged_files,
     read_manifest,
-    write_manifest,
 )
 from keras_deepnmt.data.pair_store import shard_files
 from keras_deepnmt.data.preparation.options import PrepareOptions
@@ -150,16 +149,6 @@ def test_refuses_references_that_were_edited(copy):
         PreparedData(copy).texts("valid")
     manifest = read_manifest(copy)
     assert damaged_files(copy, manifest) == ["valid.target.txt"]
-
-
-def test_a_folder_prepared_before_texts_were_hashed_opens(copy):
-    manifest = read_manifest(copy)
-    del manifest["splits"]["valid"]["texts"]
-    write_manifest(copy, manifest)
-    file = copy / "valid.target.txt"
-    file.write_text(file.read_text("utf-8").replace("alpha", "omega"), "utf-8")
-    assert "omega" in "".join(PreparedData(copy, verify=True).texts("valid")[1])
-    assert damaged_files(copy, manifest) == []
 
 
 def test_names_the_splits_there_are(prepared):

@@ -133,7 +133,7 @@ def test_a_changed_or_missing_file_is_noticed(options, tmp_path):
 
 @pytest.mark.parametrize("targets", [-1, 1001])
 def test_other_numbers_are_refused(options, targets):
-    with pytest.raises(UserError, match="shortlist_targets.*from 0 to 1000"):
+    with pytest.raises(UserError, match="shortlist_targets.*from 0 to 1,000"):
         dataclasses.replace(options, shortlist_targets=targets)
 
 

@@ -12,11 +12,10 @@
 import os
 import pickle
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from forked_processes import run_forked
 
 from keras_deepnmt.data.pair_store import (
     _OPEN_SHARDS,
@@ -123,7 +122,7 @@ def test_a_killed_writer_leaves_nothing_that_opens(tmp_path):
         "    writer.write([5, 6], [7])\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    killed = subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    killed = run_forked(["-c", code, tmp_path])
     assert killed.returncode == -signal.SIGKILL
     assert os.listdir(tmp_path)  # it was under way
     assert shard_files(tmp_path, "train") == []
@@ -268,12 +267,7 @@ except UserError as error:
 def test_a_thousand_shards_are_read_under_a_limit_of_a_hundred_files(tmp_path):
     pairs = [([row, 5], [row + 1]) for row in range(1000)]
     write(tmp_path, pairs, records_per_shard=1)
-    read = subprocess.run(
-        [sys.executable, "-c", LIMITED, tmp_path],
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-    )
+    read = run_forked(["-c", LIMITED, tmp_path])
     assert read.returncode == 0, read.stderr
     counts, error = read.stdout.splitlines()
     length, open_files = map(int, counts.split())

@@ -21,10 +21,10 @@ from keras_deepnmt.decoding import (
     compile_for,
     greedy_search,
     score_targets,
-    scoring,
     search,
 )
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.replicas import num_replicas
 
 SOURCES = np.array(
@@ -107,7 +107,7 @@ def main():
             distance = max(distance, float(gap.max()))
         compilations.append(on_two.num_compilations)
     # Several parts, of which each replica has some rows.
-    scoring._POSITIONS = 8
+    tuned.SCORED_POSITIONS = 8
     arrays = (
         np.concatenate([SOURCES, SOURCES, SOURCES[:1]]),
         np.array([[2, 5, 6, 7, 8]] * 7, "int32"),

@@ -11,7 +11,7 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.decoding import beam_search, greedy_search
-from keras_deepnmt.decoding.hypotheses import score_divisor
+from keras_deepnmt.decoding.ranking import score_divisor
 
 SOURCES = np.array(
     [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
@@ -116,6 +116,6 @@ def test_greedy_search_scores_as_one_beam_does():
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 @pytest.mark.parametrize("wrong", [-0.5, float("inf"), float("nan")])
 def test_an_offset_that_is_none_is_refused(function, wrong):
-    said = f"finite number of at least 0. Received: length_offset={wrong}. Take"
+    said = f"finite number of at least 0. Received: {wrong}. Take"
     with pytest.raises(ValueError, match=said):
         function(ToyModel(), SOURCES, length_offset=wrong, max_length=5)

@@ -11,8 +11,9 @@ import pytest
 from tensor_sizes import largest_tensor
 from toy_model import ToyModel
 
-from keras_deepnmt.decoding import compile_for, score_targets, scoring
+from keras_deepnmt.decoding import compile_for, score_targets
 from keras_deepnmt.models import ConvSeq2Seq, Transformer
+from keras_deepnmt.xla import tuned
 
 ROWS, LENGTH, VOCABULARY = 37, 96, 211
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -107,6 +108,6 @@ def test_parts_of_every_model_have_the_scores_of_the_whole(
     )
     arrays = batch(5, 6)
     whole = compile_for(model, score_targets, False)(*arrays)
-    monkeypatch.setattr(scoring, "_POSITIONS", 12)
+    monkeypatch.setattr(tuned, "SCORED_POSITIONS", 12)
     parts = compile_for(model, score_targets, False)(*arrays)
     np.testing.assert_allclose(parts, whole, 1e-5, 1e-5)

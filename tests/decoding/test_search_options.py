@@ -3,7 +3,7 @@
 * ids of another shape than one row per sentence are refused
 * they are checked wherever they come from, and a wrong one is named
 * an object that has them reads and sets each as an attribute of its own
-* files of older versions, without an option, mean its default
+* files without an option mean its default
 * groups have equally many beams, wherever there are groups
 """
 

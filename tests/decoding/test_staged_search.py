@@ -8,7 +8,6 @@ from keras_deepnmt.decoding import (
     SearchOptions,
     compile_for,
     search,
-    staged_search,
 )
 from keras_deepnmt.decoding.caches import make_longer
 from keras_deepnmt.decoding.search_by_options import search_stages
@@ -19,6 +18,8 @@ from keras_deepnmt.decoding.staged_search import (
 )
 from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla import tuned
+from keras_deepnmt.xla.events import listen
 
 MAX_LENGTH = 60
 # Limits of 5 to 60 tokens: some end in each stage.
@@ -108,7 +109,7 @@ def test_phrases_and_coverage_stay(model):
 def test_only_sentences_that_go_on_are_computed(model):
     staged = StagedSearch(model)
     shapes = []
-    staged.report_compilations(shapes.append)
+    listen(model, lambda compilation: shapes.append(compilation.shape))
     # One of 16 sentences does not end in the first stage.
     ids = sources([12, *[2] * 15])
     staged(ids, options=OPTIONS, max_length=MAX_LENGTH)
@@ -139,7 +140,7 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(model):
     """Other programs could round otherwise."""
     many, few = (sources([12] * n + [2] * (16 - n)) for n in (9, 1))
     staged, shapes = StagedSearch(model), []
-    staged.report_compilations(shapes.append)
+    listen(model, lambda compilation: shapes.append(compilation.shape))
     staged(many, options=OPTIONS, max_length=MAX_LENGTH)
     assert [rows for rows, _ in shapes] == [16, 16]
     found = staged(few, options=OPTIONS, max_length=MAX_LENGTH)
@@ -156,11 +157,11 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(model):
 def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
     model, changes, monkeypatch
 ):
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 32)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 32)
     options = OPTIONS.updated(**changes)
     staged = StagedSearch(model)
     shapes = []
-    staged.report_compilations(shapes.append)
+    listen(model, lambda compilation: shapes.append(compilation.shape))
     # Limits of 5, 15, 25 and 60 tokens.
     ids = sources([1] * 8 + [3] * 8 + [5] * 8 + [12] * 8)
     # Rows of padding, which are only there to compile, do not count.
@@ -179,7 +180,7 @@ def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
 def test_after_many_sentences_there_is_little_room_at_first(
     model, num_beams, monkeypatch
 ):
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 16)
     options = OPTIONS.updated(num_beams=num_beams)
     staged, whole = StagedSearch(model), compile_for(model, search)
     rooms, advance = [], SearchStages.advance

@@ -4,6 +4,8 @@ cannot be seen; step by step gives the same from keys and values computed once;
 a decoder of several layers computes them once too, as the models of the paper
 do."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -189,28 +191,34 @@ def test_decoder_layers_share_keys_and_values(tensors):
     assert another.count_params() == 2 * U * D + 2 * U + 2 * D
 
 
+def recording(call, recorded):
+    """A layer's `call` that also records its inputs and outputs."""
+
+    @functools.wraps(call)  # with its signature, which Keras reads
+    def recording_call(self, *inputs, **options):
+        outputs = call(self, *inputs, **options)
+        recorded.append((inputs, outputs))
+        return outputs
+
+    return recording_call
+
+
 @each_variant
 def test_a_model_of_the_paper_attends_by_this_layer(variant, monkeypatch):
     calls = {MultiStepAttention: [], DenseAttentionMemory: []}
     for part, recorded in calls.items():
-
-        def call(self, *inputs, call=part.call, recorded=recorded, **options):
-            outputs = call(self, *inputs, **options)
-            recorded.append((inputs, options, outputs))
-            return outputs
-
-        monkeypatch.setattr(part, "call", call)
+        monkeypatch.setattr(part, "call", recording(part.call, recorded))
     model = create_model(f"dense_nmt_{variant}_tiny", 17, 19)
     for recorded in calls.values():
         recorded.clear()  # those of the functional graph
     source_ids = np.array([[7, 5, 9, 3, 0], [4, 3, 0, 0, 0]], "int32")
     target_ids = np.array([[2, 8, 6], [2, 5, 0]], "int32")
     model.decode(target_ids, model.encode(source_ids))
-    ((memory_inputs, _, _),) = calls.pop(DenseAttentionMemory)
-    ((inputs, _, expected), *others) = calls.pop(MultiStepAttention)
+    ((memory_inputs, _),) = calls[DenseAttentionMemory]
+    (inputs, expected), *others = calls[MultiStepAttention]
     assert len(others) == len(model.decoder_blocks) - 1
     layer = DenseAttention(variant)
-    layer(*inputs[:2], *memory_inputs)
+    layer(*inputs[:2], *memory_inputs)  # builds it
     layer.memory.set_weights(model.attention_memory.get_weights())
     block = model.decoder_blocks[0]
     layer.attention.set_weights(block.attention.get_weights())

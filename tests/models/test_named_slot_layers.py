@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
+import keras_deepnmt.layers
 from keras_deepnmt import create_model
 from keras_deepnmt.layers import (
     FineGrainedLayerAttention,
@@ -20,8 +21,13 @@ from keras_deepnmt.layers import (
     MultiLayerAttention,
     RoleInteraction,
 )
-from keras_deepnmt.models import ConvSeq2Seq, Transformer
-from keras_deepnmt.models.slot_layers import SLOT_LAYERS
+from keras_deepnmt.models import (
+    ConvSeq2Seq,
+    Transformer,
+    conv_seq2seq_layers,
+    transformer_layers,
+)
+from keras_deepnmt.models.slot_layers import SLOT_LAYERS, SLOT_PURPOSES
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 
 SIZES = dict(
@@ -74,6 +80,15 @@ def test_a_named_layer_on_the_target_side_does_not_look_ahead():
     assert not made.target_embedding_layer.get_config()["bidirectional"]
 
 
+def test_layers_declare_slots_that_models_have():
+    assert tuple(SLOT_PURPOSES) == transformer_layers.SLOTS
+    assert set(conv_seq2seq_layers.SLOTS) < set(SLOT_PURPOSES)
+    assert all(SLOT_LAYERS.values())
+    for name, layer in vars(keras_deepnmt.layers).items():
+        declared = getattr(layer, "slots", ())
+        assert set(declared) <= set(SLOT_PURPOSES), name
+
+
 @pytest.mark.parametrize(("slot", "names"), SLOT_LAYERS.items())
 def test_every_listed_layer_fits_its_slot(slot, names):
     needed = {"RoleInteraction": 3, "ContextualizedEmbedding": 3}
@@ -100,10 +115,13 @@ def test_every_listed_layer_fits_its_slot(slot, names):
         (
             "encoder_self_attention: SurfaceFusion",
             '`encoder_self_attention`: "SurfaceFusion" does not fit this slot. '
-            "Layers for this slot: HybridSelfAttention, MultiLayerAttention, "
-            "MultiHeadAttention.",
+            "Layers for this slot: HybridSelfAttention, MultiHeadAttention, "
+            "MultiLayerAttention.",
         ),
-        ("output_fusion: x", '"x" is no layer. Layers for this slot: Surface'),
+        (
+            "output_fusion: x",
+            '"x" is not a layer. Layers for this slot: Sur',
+        ),
         ("output_fusion: 3", "Received: output_fusion=3. Layers for this slot"),
         ("output_fusion: {a: {}, b: {}}", "Layers for this slot: Surface"),
         (
@@ -122,7 +140,7 @@ def test_every_listed_layer_fits_its_slot(slot, names):
         ),
         (
             "encoder_self_attention: {MultiLayerAttention: {attention: Dense}}",
-            '`encoder_self_attention.attention`: "Dense" is no layer.',
+            '`encoder_self_attention.attention`: "Dense" is not a layer.',
         ),
     ],
 )

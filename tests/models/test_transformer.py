@@ -136,7 +136,7 @@ def test_it_is_a_functional_model_with_named_inputs():
         ({"position_encoding": "learned"}, "position_encoding='learned'"),
         ({"share_embeddings": True}, "target_vocabulary_size=13"),
         ({"max_length": 0}, "max_length=0"),
-        ({"encoder_aggregation": "mean"}, '"mean" is no layer'),
+        ({"encoder_aggregation": "mean"}, '"mean" is not a layer'),
         ({"dropout": 1.0}, "dropout=1.0"),
     ],
 )

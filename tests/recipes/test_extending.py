@@ -74,6 +74,19 @@ training: {steps: 7, objective: {scheduled_sampling: null}}
     assert load_recipe(file, {"training.steps": 3}).training.steps == 3
 
 
+def test_the_options_of_a_term_are_merged(extended):
+    file = extended("""\
+training:
+  steps: 7
+  objective: {scheduled_sampling: {end_step: 9}, mine: {weight: 2}}
+""")
+    objective = load_recipe(file).training.objective
+    assert list(objective) == ["r_drop", "scheduled_sampling", "mine"]
+    assert objective["scheduled_sampling"].probability == 0.5
+    assert objective["scheduled_sampling"].end_step == 9
+    assert objective["mine"] == {"weight": 2}
+
+
 def test_options_of_another_choice_are_not_taken_over(extended):
     recipe = load_recipe(
         extended("""\
@@ -127,7 +140,7 @@ def test_a_mistake_is_told_where_it_stands(extended, tmp_path):
         ),
         ("base/../mine.yaml", "must not extend itself"),
         ("base/plane.yaml", "plane.yaml. is neither a file nor a bundled"),
-        ("transformer_tiny.demo_de", "did you mean .transformer_tiny.demo_de_"),
+        ("transformer_tiny.demo_de", "Did you mean .transformer_tiny.demo_de_"),
         ("[a, b]", "`extends` must be"),
     ],
 )

@@ -77,22 +77,40 @@ def test_overrides_replace_the_files_values(written):
         ),
         ("training:", "trainig:", 14, "`trainig` is unknown; did you mean"),
         ("weight: 2", "wieght: 2", 12, "`data.train.1.wieght` is unknown"),
-        ("steps: 1000", "steps: many", 15, "`training.steps` must be int. "),
+        (
+            "steps: 1000",
+            "steps: many",
+            15,
+            "`training.steps` must be an integer from 1",
+        ),
         ("steps: 1000", "steps: 1.5", 15, "Received: 1.5"),
-        ("steps: 1000", "steps: -3", 15, "must be above zero. Received: -3"),
+        ("steps: 1000", "steps: 1\n  7: 3", 16, "`training.7` is unknown"),
+        ("steps: 1000", "steps: '5'", 15, "must be an integer"),
+        ("steps: 1000", "steps: true", 15, "must be an integer"),
+        (
+            "steps: 1000",
+            "steps: -3",
+            15,
+            "must be an integer from 1 to 2,147,483,647. Received: -3",
+        ),
         (
             "steps: 1000",
             "steps: 1000\n  objective: {r_drop: {alpha: .inf}}",
             None,
-            "`alpha` must be finite. Received: inf",
+            "alpha` must be a finite number of at least 0. Received: inf",
         ),
         (
             "warmup_steps:",
             "peak: .nan\n    warmup_steps:",
             17,
-            "`peak` must be finite. Received: nan",
+            "peak` must be a finite number above 0 or null. Received: nan",
         ),
-        ("steps: 1000", "steps: null", 15, "`training.steps` must be int. "),
+        (
+            "steps: 1000",
+            "steps: null",
+            15,
+            "`training.steps` must be an integer from 1",
+        ),
         (
             "steps: 1000",
             "steps: 1000\n  dtype_policy: x",
@@ -100,7 +118,12 @@ def test_overrides_replace_the_files_values(written):
             "'float32' or 'mixed_bfloat16'",
         ),
         ("  steps: 1000\n", "", 14, "`training.steps` is missing"),
-        ("weight: 2", "weight: 0", 12, "must be positive"),
+        (
+            "weight: 2",
+            "weight: 0",
+            12,
+            "`data.train.1.weight` must be a finite number above 0. Received",
+        ),
         ("overrides: {dropout: 0.2}", "overrides: 3", 5, "model.overrides"),
         ("  overrides: {", "  overrides: {{", 6, "not YAML"),
         ("  train:\n    - ", "  train:\n    ", None, "not YAML"),
@@ -117,7 +140,7 @@ def test_overrides_replace_the_files_values(written):
             "seed: 5",
             "evaluation: {metrics: bleu}",
             1,
-            "before each entry, where each entry is str. Received: 'bleu'",
+            "before each entry, where each entry is text. Received: 'bleu'",
         ),
         (
             "{source: valid.en, target: valid.de}",
@@ -128,13 +151,13 @@ def test_overrides_replace_the_files_values(written):
         ),
         ("seed: 5", "seeds: 5", 1, "`seeds` is unknown; did you"),
         ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` is given twice, first in"),
-        ("seed: 5", "seed: {a: 5}", 1, "`seed` must be int"),
+        ("seed: 5", "seed: {a: 5}", 1, "`seed` must be an integer"),
         (
             "seed: 5",
             "decoding: {length_offset: -1}",
             1,
-            "`decoding.length_offset`: `length_offset` must be a finite number "
-            "of at least 0. Received: length_offset=-1.0. Take 5 for",
+            "`decoding.length_offset` must be a finite number of at least 0. "
+            "Received: -1. Take 5 for",
         ),
         (
             "{dropout: 0.2}",
@@ -215,6 +238,12 @@ def test_a_mistake_in_an_earlier_key_is_told_with_its_line(written):
     ]
 
 
+def test_an_earlier_key_has_no_third_spelling(written):
+    file = written("steps: 1000", "steps: 1000\n  r_drop: {alpha: 5.0}")
+    with pytest.raises(UserError, match="line 16: .*r_drop.alpha` must be a f"):
+        load_recipe(file)
+
+
 def test_a_term_with_both_keys_is_refused(written):
     both = "r_drop: 5.0\n  objective: {r_drop: {alpha: 1}}"
     with pytest.raises(UserError, match="line 16: `training.r_drop` is unkno"):
@@ -233,23 +262,23 @@ def test_all_mistakes_are_told_at_once(tmp_path):
         "line 4: `model.presett` is unknown; did you mean `model.preset`?",
         "line 7: `data.train.0.wieght` is unknown; did you mean",
         "line 8: `data.train.1.source`: A corpus must have `source` and",
-        "line 9: `data.valid.weight`: The `weight` of a corpus must be",
-        "line 10: `data.min_length`: `min_length` must be from 1 to",
+        "line 9: `data.valid.weight` must be a finite number above 0.",
+        "line 10: `data.min_length` must be an integer from 1 to",
         "line 11: `training.steps` is missing",
         "line 12: `training.batch_tokens` must be",
-        "line 13: `training.label_smoothing`: `label_smoothing` must lie in",
-        "line 15: `training.objective.r_drop.alpha`: `alpha` must not be",
+        "line 13: `training.label_smoothing` must be a finite number in [0, 1)",
+        "line 15: `training.objective.r_drop.alpha` must be a finite number",
         "line 16: `training.objective.scheduled_sampling.probability` is",
-        "line 16: `training.objective.scheduled_sampling.start_step`: `end_",
+        "line 16: `training.objective.scheduled_sampling.end_step`: `end_st",
         "line 17: `training.learning_rate.peak`: `peak` belongs to",
-        "line 17: `training.learning_rate.warmup_steps`: `warmup_steps` must",
-        "line 18: `decoding` must hold keys and values. Received: 7",
+        "line 17: `training.learning_rate.warmup_steps` must be an int",
+        "line 18: `decoding` must be a mapping of keys to values. Received: 7",
     ]
     for line, part in zip(told, expected, strict=False):
         assert line.startswith(f"{file}, {part}"), line
     assert told[len(expected) :] == [
-        f"{file}: `training.max_shapes`: `max_shapes` must be above zero. "
-        "Received: 0"
+        f"{file}: `training.max_shapes` must be an integer from 1 to 255 or "
+        "null. Received: 0"
     ]
 
 

@@ -127,7 +127,22 @@ def public_objects(package_name):
         for name, value in values.items()
         if not name.startswith("_")
         and not inspect.ismodule(value)
-        and _is_defined_in(value, package_name)
+        and (
+            _is_defined_in(value, package_name)
+            or name in _exported_names(Path(module.__file__))
+        )
+    }
+
+
+@functools.cache
+def _exported_names(path):
+    """The names that a file imports `as` themselves, from any package."""
+    return {
+        alias.name
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
     }
 
 

@@ -1,10 +1,10 @@
 """What the guides list is what the package has.
 
-* `docs/recipe_keys.md`, `docs/recipes.md`, the JSON Schema of recipes and the
-  table of plain presets are up to date
+* `docs/recipe_keys.md`, `docs/recipes.md`, the JSON Schema of recipes, the
+  table of plain presets and the tables of papers, slots and layers are up to
+  date
 * the figures of the guides are those of the notebooks
 * `docs/cli.md` lists every option of every command
-* `docs/papers.md` lists every slot
 * a YAML block is a recipe, or a part of one, that loads
 * a console example (`pycon`) of a run runs and gives values of the shown type
 """
@@ -13,12 +13,10 @@ import ast
 import dataclasses
 import doctest
 import hashlib
-import itertools
 import json
 import re
 import runpy
 
-import paper_slots
 import pytest
 import yaml
 from package_tree import REPOSITORY, relative
@@ -27,9 +25,9 @@ from test_readme import PAGES, blocks
 from keras_deepnmt import cli, create_model
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.data import CorpusOptions, train_tokenizer
-from keras_deepnmt.models.slot_layers import SLOT_LAYERS
 from keras_deepnmt.recipes import load_recipe
 from keras_deepnmt.recipes.loading import flatten_recipe
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 DOCS = REPOSITORY / "docs"
 
@@ -58,11 +56,11 @@ def rows(file, heading):
             yield from lines[2:]
 
 
-def test_pages_and_files_of_recipes_are_those_of_the_code():
-    script = runpy.run_path(str(DOCS / "write_recipe_keys.py"))
-    for file, content in script["files"]().items():
+@pytest.mark.parametrize("name", ["write_recipe_keys.py", "write_papers.py"])
+def test_generated_pages_and_files_are_those_of_the_code(name):
+    for file, content in runpy.run_path(str(DOCS / name))["files"]().items():
         assert file.read_text(encoding="utf-8") == content, (
-            f"{file.name}: run python docs/write_recipe_keys.py"
+            f"{file.name}: run python docs/{name}"
         )
 
 
@@ -119,23 +117,6 @@ def test_commands_stand_in_the_order_of_the_help():
     assert headings == list(VERBS)
 
 
-def test_every_slot_is_listed():
-    cells = itertools.chain.from_iterable(rows("papers.md", ["slot"]))
-    listed = [
-        name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)
-    ]
-    assert sorted(listed) == sorted(paper_slots.one_choice())
-
-
-def test_the_layers_of_each_slot_are_listed():
-    listed = {
-        slot: tuple(re.findall("`(.*?)`", layers))
-        for slots, _, layers in rows("papers.md", ["slot"])
-        for slot in re.findall("`(.*?)`", slots)
-    }
-    assert listed == SLOT_LAYERS
-
-
 @pytest.mark.parametrize("path", pages_with("yaml"), ids=relative)
 def test_yaml_blocks_are_recipes(path, tmp_path):
     for _, block in blocks(path, "yaml"):
@@ -176,6 +157,7 @@ def folder_with_a_run(tmp_path_factory):
     create_model("transformer_tiny", size, size, **sizes).save_weights(weights)
     description = {
         "preset": "transformer_tiny",
+        "preset_version": PRESET_VERSION,
         "overrides": sizes,
         "source_vocabulary_size": size,
         "target_vocabulary_size": size,

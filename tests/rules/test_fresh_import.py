@@ -24,6 +24,7 @@ OPTIONAL = {
     "keras_hub",
     "keras_nlp",
     "matplotlib",
+    "pydantic",
     "sacrebleu",
     "sentencepiece",
     "tensorflow_text",

@@ -1,26 +1,37 @@
 """Imports go one way, and heavy or private modules stay out.
 
-A package imports only from lower levels of `LEVELS`.
+A package imports only from lower levels of `LEVELS`, and neither modules nor
+folders import each other in a circle.
 """
 
+import ast
+import graphlib
 import sys
 
-from package_tree import imports, package_of, refuse, relative, source_files
+from package_tree import (
+    imports,
+    module_name,
+    package_of,
+    refuse,
+    relative,
+    source_files,
+    syntax_tree,
+)
 
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
-    {"figures"},
+    {"analysis"},
     {"runs", "reranking"},
-    {"recipes", "training", "evaluation", "serving", "analysis"},
+    {"recipes", "training", "evaluation", "serving"},
     {"translator"},
     {"decoding", "data"},
     {"zoo"},
     {"models"},
-    {"layers", "losses"},
+    {"layers", "losses", "validation"},
     {"xla"},
     {"masks", "files", "docstrings", "threads"},
-    {"errors", "version"},
+    {"errors", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
@@ -40,6 +51,15 @@ PRIVATE_MODULES = tuple(
         ("keras_nlp", "src"),
         ("tensorflow", "python"),
     )
+)
+
+
+# What tells XLA, or the memory that its programs use, what to do.
+XLA_SETTINGS = (
+    "XLA_FLAGS",
+    "persistent_cache",
+    "compilation_cache_dir",
+    "mallopt",
 )
 
 
@@ -97,6 +117,61 @@ def test_imports_go_one_way():
     )
 
 
+def module_imports():
+    """Maps each module to those that it imports; packages are left out.
+
+    A package re-exports what its modules define, which is no dependency.
+    """
+    modules = {
+        module_name(path): path
+        for path in source_files()
+        if path.name != "__init__.py"
+    }
+    return {
+        module: {
+            imported
+            for _, name, _ in imports(path)
+            for imported in (name, name.rpartition(".")[0])
+            if imported in modules and imported != module
+        }
+        for module, path in modules.items()
+    }
+
+
+def circle(imported):
+    """A circle in a mapping from each module to those it imports, if any."""
+    try:
+        graphlib.TopologicalSorter(imported).prepare()
+    except graphlib.CycleError as error:
+        return [" <- ".join(error.args[1])]
+    return []
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    refuse(
+        circle(module_imports()),
+        "Move what both need to a module below them.",
+    )
+
+
+def test_folders_do_not_import_each_other_in_a_circle():
+    folders = {}
+    for module, imported in module_imports().items():
+        folder, _, _ = module.rpartition(".")
+        others = {name.rpartition(".")[0] for name in imported}
+        folders.setdefault(folder, set()).update(others - {folder})
+    folders.pop("keras_deepnmt")
+    refuse(
+        circle(folders),
+        "Move what both need to a folder below them, or join the folders.",
+    )
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert not circle({"a": {"b", "c"}, "b": {"c"}})
+
+
 def test_imports_are_absolute_and_public():
     refuse(
         [
@@ -137,3 +212,35 @@ def test_layers_and_models_need_no_optional_package():
         if name.split(".")[0] not in allowed:
             offenders.append(where)
     refuse(offenders, "Import this inside the function that needs it.")
+
+
+def test_only_xla_has_programs_compiled_and_kept():
+    offenders = []
+    for path in source_files():
+        if package_of(path) == "xla":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if any(setting in line for setting in XLA_SETTINGS):
+                offenders.append(f"{relative(path)}:{number}: {line.strip()}")
+        for node in ast.walk(syntax_tree(path)):
+            if isinstance(node, ast.Call) and has_compiled(node):
+                where = f"{relative(path)}:{node.lineno}"
+                offenders.append(f"{where}: {ast.unparse(node)[:60]}")
+    refuse(
+        offenders,
+        "Call `compile_for`, `CompiledProgram` or what `xla/` has for this, or "
+        "move the code there. (Keras compiles the training step of JAX.)",
+    )
+
+
+def has_compiled(call):
+    """Whether a call is that of `jax.jit`, or has `jit_compile=True`."""
+    if ast.unparse(call.func) in {"jax.jit", "jit"}:
+        return True
+    return any(
+        keyword.arg == "jit_compile"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in call.keywords
+    )

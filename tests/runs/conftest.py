@@ -4,6 +4,8 @@ import contextlib
 import random
 
 import pytest
+from broken_runs import translate_by_weights
+from uncompiled_models import eager_updates
 
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
@@ -47,6 +49,16 @@ evaluation:
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cheap_updates():
+    """Each run is compared with others of the same process.
+
+    Graphs are in test_best_checkpoint.py and in thorough tests of processes.
+    """
+    with eager_updates():
+        yield
+
+
 def write_corpus(folder):
     draw = random.Random(5)
     for split, pairs in (("train", 131), ("valid", 5), ("test", 7)):
@@ -76,6 +88,16 @@ def prepared_dir(recipe_file):
     return folder
 
 
+@pytest.fixture(scope="session")
+def finished_run(recipe_file, prepared_dir, tmp_path_factory):
+    """A run of six updates that nothing disturbed; tests change copies."""
+    run_dir = tmp_path_factory.mktemp("runs") / "finished"
+    # As all runs that are compared with it.
+    with eager_updates():
+        train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
+    return run_dir
+
+
 @pytest.fixture
 def train_in(recipe_file, prepared_dir, tmp_path):
     """Trains in a folder of this test, with changes to the recipe."""
@@ -90,10 +112,8 @@ def train_in(recipe_file, prepared_dir, tmp_path):
 
 @pytest.fixture
 def without_search(monkeypatch):
-    """Spares the compilation of a search whose result does not matter."""
-    monkeypatch.setattr(
-        Translator, "translate", lambda self, texts: list(texts)
-    )
+    """Spares the tracing of a search whose result does not matter."""
+    monkeypatch.setattr(Translator, "translate", translate_by_weights)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@
 
 import numpy as np
 import pytest
-from broken_runs import arrays, checkpoint, fails_at
+from broken_runs import arrays, checkpoint, fails_at, translate_by_weights
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
@@ -27,7 +27,9 @@ def averaged(recipe_file, prepared_dir, tmp_path_factory):
     """A run of six updates that nothing disturbed."""
     run_dir = tmp_path_factory.mktemp("runs") / "averaged"
     recipe = load_recipe(recipe_file, AVERAGED)
-    train(recipe, run_dir, prepared_dir=prepared_dir, quiet=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "translate", translate_by_weights)
+        train(recipe, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
 
 
@@ -54,15 +56,12 @@ def test_the_final_model_is_the_average(averaged):
     assert run.read_summary()["averaged_steps"] == [6]
 
 
-def test_the_average_is_validated_and_raw_weights_train(
-    averaged, train_in, without_search, tmp_path
-):
-    train_in({"training.average_checkpoints": 1})
-    raw, kept = checkpoint(tmp_path / "run", 6), checkpoint(averaged, 6)
+def test_the_average_is_validated_and_raw_weights_train(averaged, finished_run):
+    raw, kept = checkpoint(finished_run, 6), checkpoint(averaged, 6)
     for name in raw:
         if not name.startswith("optimizer"):
             np.testing.assert_array_equal(raw[name], kept[name])
-    ours, plain = RunFolder(averaged), RunFolder(tmp_path / "run")
+    ours, plain = RunFolder(averaged), RunFolder(finished_run)
     for (_, one), (_, other) in zip(
         ours.history(), plain.history(), strict=True
     ):
@@ -71,7 +70,7 @@ def test_the_average_is_validated_and_raw_weights_train(
 
 
 def test_a_run_broken_off_goes_on_with_its_average(
-    averaged, train_in, tmp_path, monkeypatch
+    averaged, train_in, without_search, tmp_path, monkeypatch
 ):
     # In a validation's search, and while the checkpoint after one is written.
     seen = []

@@ -196,7 +196,7 @@ def test_a_run_keeps_what_was_found(
     compiled = []
     real = batch_search.with_parts
     monkeypatch.setattr(
-        "keras_deepnmt.runs.train.with_parts",
+        "keras_deepnmt.runs.start.with_parts",
         lambda recipe, parts: compiled.append(parts) or real(recipe, parts),
     )
     train_in({**AUTO, "training.steps": 3})
@@ -221,7 +221,7 @@ def test_a_run_keeps_what_was_found(
             {**AUTO, "training.gradient_accumulation_steps": 2},
             "is found by `batch_tokens: auto`",
         ),
-        ({"training.batch_tokens": 0}, "must be above zero"),
+        ({"training.batch_tokens": 0}, "must be an integer from 1 to"),
         ({"training.batch_tokens": "most"}, "training.batch_tokens` must be"),
     ],
 )

@@ -26,6 +26,11 @@ SCORES = {2: 5.0, 4: 9.25, 6: 7.0, 8: 9.25}
 BEST = {"step": 4, "metric": "val_bleu", "value": 9.25}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cheap_updates():
+    """None: one file of every test run goes on bit by bit with graphs."""
+
+
 @pytest.fixture(scope="module")
 def scored(given_scores):
     with given_scores(SCORES):

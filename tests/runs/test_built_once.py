@@ -46,7 +46,7 @@ def built(monkeypatch):
 
 
 LATEST = ["--checkpoint", "latest"]
-PLAIN = ["--compile", "false", "-q"]
+PLAIN = ["--no-compile", "-q"]
 GREEDY = ["--num-beams", "1", *PLAIN]
 TEXTS = ["--source", "{folder}/test.source", "--target", "{folder}/test.target"]
 

@@ -10,6 +10,7 @@ import shutil
 
 import numpy as np
 import pytest
+from broken_runs import translate_by_weights
 
 from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
@@ -29,22 +30,18 @@ def make_run(folder, recipe_file, prepared_dir, **changes):
     """Trains six updates, and forgets that the run was finished."""
     recipe = load_recipe(recipe_file, {"training.validate_every": 6} | changes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
+        patch.setattr(Translator, "translate", translate_by_weights)
         train(recipe, folder, prepared_dir=prepared_dir, quiet=True)
     (folder / "run.json").unlink()
     return folder
 
 
-@pytest.fixture(scope="module")
-def unfinished(recipe_file, prepared_dir, tmp_path_factory):
-    """An unfinished run with the checkpoints 4, 5 and 6."""
-    folder = tmp_path_factory.mktemp("unfinished") / "run"
-    return make_run(folder, recipe_file, prepared_dir)
-
-
 @pytest.fixture
-def run(unfinished, tmp_path):
-    return RunFolder(shutil.copytree(unfinished, tmp_path / "run"))
+def run(finished_run, tmp_path):
+    """An unfinished run with the checkpoints 4, 5 and 6."""
+    run = RunFolder(shutil.copytree(finished_run, tmp_path / "run"))
+    run.run_file.unlink()
+    return run
 
 
 def choose_step(run, checkpoint):

@@ -29,6 +29,11 @@ def content(folder):
     }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cheap_updates():
+    """None: the time of a first update is compared with that of others."""
+
+
 @pytest.fixture(scope="module")
 def told(recipe_file, prepared_dir, tmp_path_factory):
     """The result of a dry run, and the empty folder beside its run folder."""

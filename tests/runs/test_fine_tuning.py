@@ -17,7 +17,6 @@ from broken_runs import arrays, fails_at
 from keras_deepnmt import cli
 from keras_deepnmt.data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -25,14 +24,12 @@ from keras_deepnmt.translator import Translator
 
 
 @pytest.fixture(scope="module")
-def preset_dir(recipe_file, prepared_dir, tmp_path_factory):
-    """The preset folder of a run of two updates."""
-    folder = tmp_path_factory.mktemp("source")
-    recipe = load_recipe(recipe_file, {"training.steps": 2})
+def preset_dir(finished_run, tmp_path_factory):
+    """The preset folder of a run."""
+    folder = tmp_path_factory.mktemp("source") / "preset"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Translator, "translate", lambda self, texts: list(texts))
-        train(recipe, folder / "run", prepared_dir=prepared_dir, quiet=True)
-        return save_run_to_preset(folder / "run", folder / "preset")
+        return save_run_to_preset(finished_run, folder)
 
 
 @pytest.fixture
@@ -183,14 +180,14 @@ def test_data_with_other_tokenizers_are_refused(
 
 
 def test_mistakes_are_told_in_one_line(
-    preset_dir, new_recipe, tmp_path, capsys
+    preset_dir, finished_run, new_recipe, tmp_path, capsys
 ):
     recipe = str(new_recipe())
     run_dir = tmp_path / "run"
     for options, expected in (
         ([], "`model` is missing"),
         (["--from-preset", "nowhere"], "nowhere: is no preset folder"),
-        (["--from-preset", str(preset_dir.parent / "run")], "export RUN DIR"),
+        (["--from-preset", str(finished_run)], "export RUN DIR"),
         (
             ["--from-preset", str(preset_dir)]
             + ["--set", "training.initialize_from=elsewhere"],

@@ -16,35 +16,28 @@ from broken_runs import arrays, checkpoint, fails_at
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.initial_weights import find_initial_weights
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import find_initial_weights
-from keras_deepnmt.runs.train import train
-from keras_deepnmt.translator import Translator
-
-
-@pytest.fixture(scope="module")
-def source(recipe_file, prepared_dir, tmp_path_factory):
-    """A finished run of two updates."""
-    run_dir = tmp_path_factory.mktemp("runs") / "source"
-    recipe = load_recipe(recipe_file, {"training.steps": 2})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
-        train(recipe, run_dir, prepared_dir=prepared_dir, quiet=True)
-    return run_dir
 
 
 @pytest.fixture
-def changes(source):
+def changes(finished_run):
     return {
         "training.steps": 2,
-        "training.initialize_from": str(source),
+        "training.initialize_from": str(finished_run),
         "training.freeze": ["encoder_block_1/*", "*embeddings"],
         "model.overrides.num_encoder_layers": 2,
     }
 
 
 def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
-    source, changes, train_in, without_search, tmp_path, monkeypatch, capsys
+    finished_run,
+    changes,
+    train_in,
+    without_search,
+    tmp_path,
+    monkeypatch,
+    capsys,
 ):
     folder = tmp_path / "run"
     fails_at(monkeypatch, 1, RuntimeError("killed before any checkpoint"))
@@ -63,7 +56,7 @@ def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
     train_in(changes)
     for name, value in checkpoint(folder, 2).items():
         np.testing.assert_array_equal(value, broken[name], err_msg=name)
-    theirs = arrays(source / "model" / "model.weights.h5")
+    theirs = arrays(finished_run / "model" / "model.weights.h5")
     ours = arrays(folder / "model" / "model.weights.h5")
     equal = {n for n in theirs if np.array_equal(theirs[n], ours[n])}
     moved = theirs.keys() - equal
@@ -74,20 +67,20 @@ def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
     resolved = RunFolder(folder).recipe().resolved["initialize_from"]
     assert (
         resolved["weights_sha256"]
-        == (RunFolder(source).read_summary()["weights_sha256"])
+        == (RunFolder(finished_run).read_summary()["weights_sha256"])
     )
 
 
 def test_an_unfinished_run_gives_its_newest_checkpoint(
-    source, changes, recipe_file, prepared_dir, tmp_path
+    finished_run, changes, recipe_file, prepared_dir, tmp_path
 ):
-    shutil.copytree(source, tmp_path / "unfinished")
+    shutil.copytree(finished_run, tmp_path / "unfinished")
     (tmp_path / "unfinished/run.json").unlink()
     changes["training.initialize_from"] = str(tmp_path / "unfinished")
     found = find_initial_weights(
         load_recipe(recipe_file, changes), PreparedData(prepared_dir)
     )
-    assert "step-00000002/model.weights.h5" in found["weights"]
+    assert "step-00000006/model.weights.h5" in found["weights"]
     shutil.rmtree(tmp_path / "unfinished/checkpoints")
     with pytest.raises(UserError, match="no weights yet. Train it"):
         find_initial_weights(
@@ -96,9 +89,9 @@ def test_an_unfinished_run_gives_its_newest_checkpoint(
 
 
 def test_a_source_with_other_tokenizers_is_refused(
-    source, changes, train_in, tmp_path
+    finished_run, changes, train_in, tmp_path
 ):
-    shutil.copytree(source, tmp_path / "other")
+    shutil.copytree(finished_run, tmp_path / "other")
     file = tmp_path / "other/recipe.yaml"
     content = yaml.safe_load(file.read_text())
     content["resolved"]["tokenizer"]["target"] = "0" * 64
@@ -113,9 +106,9 @@ def test_a_source_with_other_tokenizers_is_refused(
 
 
 def test_a_source_that_has_changed_before_the_first_checkpoint_is_refused(
-    source, changes, train_in, without_search, tmp_path, monkeypatch
+    finished_run, changes, train_in, without_search, tmp_path, monkeypatch
 ):
-    shutil.copytree(source, tmp_path / "changing")
+    shutil.copytree(finished_run, tmp_path / "changing")
     changes["training.initialize_from"] = str(tmp_path / "changing")
     fails_at(monkeypatch, 1, RuntimeError("killed"))
     with pytest.raises(RuntimeError, match="killed"):

@@ -8,12 +8,11 @@
 """
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 from broken_runs import interrupt_after, interrupt_validation
 from digit_run import environment
+from forked_processes import run_forked
 
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training import weight_average
@@ -162,13 +161,10 @@ def test_an_interrupt_of_the_first_update_on_jax_is_told_as_elsewhere(
     recipe_file, tmp_path
 ):
     def train(steps, *start):
-        command = [sys.executable, *start, "train", recipe_file]
-        changes = ["--set", f"training.steps={steps}"]
-        return subprocess.run(
-            [*command, "--run-dir", tmp_path / "run", "--quiet", *changes],
-            env=environment(KERAS_BACKEND="jax"),
-            capture_output=True,
-            text=True,
+        words = ["train", recipe_file, "--run-dir", tmp_path / "run"]
+        words += ["--quiet", "--set", f"training.steps={steps}"]
+        return run_forked(
+            [*start, *words], env=environment(KERAS_BACKEND="jax")
         )
 
     for steps, saved in ((2, "no checkpoint was saved yet"), (4, "step 2 is")):

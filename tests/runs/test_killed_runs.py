@@ -5,19 +5,24 @@ The updates are drawn anew in each test run, and named when a test fails.
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from broken_runs import checkpoint
 from digit_run import environment
+from forked_processes import run_forked
 
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 
 pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cheap_updates():
+    """None: processes are compared with this one."""
+
 
 FIRST, SECOND = sorted(random.SystemRandom().sample(range(1, 6), 2))
 
@@ -32,13 +37,7 @@ def whole(recipe_file, prepared_dir, tmp_path_factory):
 def killed(recipe_file, run_dir, prepared_dir, moment, number):
     program = Path(__file__).with_name("killed_process.py")
     words = (recipe_file, run_dir, prepared_dir, moment, number)
-    done = subprocess.run(
-        [sys.executable, program, *map(str, words)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    done = run_forked([program, *words], env=environment(), timeout=200)
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
 

@@ -8,8 +8,11 @@ import pytest
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.build import build_model, describe_long_pairs
-from keras_deepnmt.runs.train import build_for_training
+from keras_deepnmt.runs.build import (
+    build_for_training,
+    build_model,
+    describe_long_pairs,
+)
 from keras_deepnmt.training.strategies import make_strategy
 
 

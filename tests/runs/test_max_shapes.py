@@ -2,7 +2,7 @@
 
 * its number of batch shapes follows the number of updates and is recorded
 * it stays the same when the run is resumed, or extended to more updates
-* a run of version 0.1.0, which recorded its default of 8, keeps that
+* a run that was started with another number keeps that
 * validation has the shapes of training, or of the parts of a batch
 """
 
@@ -14,6 +14,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.runs.build import plan_batches, plan_validation
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import settle_recipe
 
 
 @pytest.fixture
@@ -34,11 +35,11 @@ def data(prepared_dir):
 
 def start(run, recipe):
     """Records a run as `train` does, without training."""
-    recipe = run.with_max_shapes(recipe)
+    recipe = settle_recipe(recipe, run)
     run.check_startable(recipe)
     run.directory.mkdir(parents=True, exist_ok=True)
     if run.recipe_file.is_file():
-        run.begin(recipe, {}, run.directory)
+        run.begin(recipe, run.directory)
     else:
         save_recipe(recipe, run.recipe_file, {})
     return recipe

@@ -47,7 +47,7 @@ PLATEAU = {
         ({f"{RATE}.divide_by": 10}, "belongs to `schedule: plateau`"),
         (
             {f"{RATE}.schedule": "plateau", f"{RATE}.divide_by": 1},
-            "must be above 1",
+            "must be a finite number above 1",
         ),
     ],
 )
@@ -121,11 +121,11 @@ def undisturbed(recipe_file, prepared_dir, tmp_path_factory):
 MADE = "keras_deepnmt.runs.callbacks.make_bleu"
 
 
-def no_bleu(recipe, run, data, model, *options):
+def no_bleu(run, model, *options):
     """A BLEU that costs no search."""
     from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 
-    return BleuCallback(list, *data.texts("valid"), verbose=0)
+    return BleuCallback(list, *run.data.texts("valid"), verbose=0)
 
 
 @pytest.fixture

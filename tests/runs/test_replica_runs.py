@@ -5,13 +5,13 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 from broken_runs import checkpoint
 from digit_run import environment
+from forked_processes import ForkedProcess
 
 pytestmark = pytest.mark.thorough
 
@@ -29,9 +29,9 @@ STATEFUL = (
 
 
 def start(recipe_file, run_dir, *changes, **variables):
-    return subprocess.Popen(
+    return ForkedProcess(
         [
-            *(sys.executable, "-m", "keras_deepnmt", "train", recipe_file),
+            *("-m", "keras_deepnmt", "train", recipe_file),
             *("--run-dir", run_dir, "--quiet", "--set"),
             *("training.batch_tokens=70", "training.max_shapes=1"),
             "training.checkpoint_every=2",
@@ -39,8 +39,7 @@ def start(recipe_file, run_dir, *changes, **variables):
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
-        env={**environment(), **variables},
+        env=environment(**variables),
     )
 
 

@@ -110,25 +110,6 @@ def test_sources_that_are_cut_are_marked(client):
     assert [score.source_truncated for score in scores] == [False, True]
 
 
-def test_exports_without_the_newer_outputs_are_read(
-    saved_model_client, monkeypatch
-):
-    predict = saved_model_client.predict
-
-    def predict_as_before(signature, inputs):
-        return {
-            name: values
-            for name, values in predict(signature, inputs).items()
-            if "truncated" not in name
-        }
-
-    monkeypatch.setattr(saved_model_client, "predict", predict_as_before)
-    (hypothesis,) = saved_model_client.translate_nbest(SOURCES[0], 1)
-    assert hypothesis.truncated is hypothesis.source_truncated is None
-    score = saved_model_client.score(SOURCES[0], "x")
-    assert score.source_truncated is None and len(score.token_log_probs) > 1
-
-
 def test_nothing_in_gives_nothing_out(client):
     assert client.translate([]) == []
     assert client.translate_nbest([]) == []

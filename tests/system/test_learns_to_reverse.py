@@ -18,7 +18,11 @@ def folder(tmp_path_factory):
 
 
 def run(*words, folder, stdin=""):
-    done = deepnmt_process(*words, folder=folder, stdin=stdin)
+    # As a user's commands, each finds what the ones before it compiled.
+    cache = str(folder / "cache")
+    done = deepnmt_process(
+        *words, folder=folder, stdin=stdin, DEEPNMT_CACHE=cache
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -102,6 +106,7 @@ def test_the_export_translates_without_this_package(folder):
         "print(json.dumps([t.decode() for t in found['text'].numpy()]));"
         "print('keras_deepnmt' in sys.modules)"
     )
+    # An interpreter of its own, which knows nothing of this package.
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=folder,

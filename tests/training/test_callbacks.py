@@ -24,6 +24,7 @@ from keras_deepnmt.training.callbacks import (
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.progress import ThroughputProgress
 from keras_deepnmt.training.schedules import InverseSquareRoot
+from keras_deepnmt.xla.events import Compilation, announce
 
 
 @pytest.fixture(scope="module")
@@ -241,12 +242,12 @@ def test_each_compilation_is_announced(model, jit_compile):
 
     stream = io.StringIO()
     model.step_jit_compile = jit_compile
-    model.training_shapes = NotedShapes()
-    model.evaluation_shapes = NotedShapes()
+    model.training_shapes = NotedShapes(model, "training")
+    model.evaluation_shapes = NotedShapes(model, "validation")
     progress = ThroughputProgress(6, 3, None, False, stream)
     progress.expected_validation_compilations = 1
     fit(model, [progress, Meets()], 1, 6)
-    progress.say_compiling_search((32, 24))
+    announce(model, Compilation("search", (32, 24)))
     compiling = [
         line for line in stream.getvalue().splitlines() if "compiling" in line
     ]
@@ -265,8 +266,7 @@ def test_a_compilation_is_announced_without_asking_for_the_model(
     stream = io.StringIO()
     progress = ThroughputProgress(4, stream=stream)
     model.step_jit_compile = True
-    model.training_shapes = NotedShapes()
-    model.evaluation_shapes = NotedShapes()
+    model.training_shapes = NotedShapes(model, "training")
     progress.set_model(model)
     monkeypatch.delattr(progress, "_model")
     model.training_shapes.add((64, 24, 28))

@@ -14,7 +14,6 @@
 """
 
 import errno
-import json
 import os
 import shutil
 import types
@@ -24,7 +23,8 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.training.checkpoints import CheckpointStore, read_checkpoint
+from keras_deepnmt.training.checkpoint_files import read_checkpoint
+from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.schedules import InverseSquareRoot
 
 
@@ -203,17 +203,6 @@ def test_the_best_ones_up_to_each_checkpoint_stay_and_no_more(saved):
     for step in (6, 5, 4):
         store.delete_best_after(step)
         assert [b.step for b in store.bests()][:2] == [step, step - 1]
-
-
-def test_the_best_one_of_an_older_version_is_found(saved):
-    model, store = saved
-    for step, value in ((1, 2.0), (2, 3.0)):
-        seal = store.save_best(model, step, "val_bleu", value)
-        seal = seal / "checkpoint.json"
-        content = json.loads(seal.read_text())
-        assert content.pop("mode") == "max"
-        seal.write_text(json.dumps(content))
-    assert store.best().step == 2
 
 
 def test_a_partial_checkpoint_is_never_seen(saved):

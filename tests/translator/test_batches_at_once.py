@@ -16,8 +16,9 @@ import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
-from keras_deepnmt.decoding import staged_search
 from keras_deepnmt.translator import Translator, batch_decoder
+from keras_deepnmt.xla import tuned
+from keras_deepnmt.xla.events import listen
 
 WORDS = "a small dog runs across the green field and sees two old men".split()
 
@@ -66,12 +67,12 @@ def test_results_at_once_are_those_one_after_another(
     make, options, monkeypatch
 ):
     # Stages of fewer rows, too.
-    monkeypatch.setattr(staged_search, "MANY_SENTENCES", 16)
+    monkeypatch.setattr(tuned, "MANY_SENTENCES", 16)
     alone = make(1, **options)
     expected = [alone.translate_nbest(TEXTS, 2) for _ in range(2)]
     for at_once in (2, 4):
         translator, reports = make(at_once, **options), []
-        translator.report_compilations(reports.append)
+        listen(translator.model, reports.append)
         found = [translator.translate_nbest(TEXTS, 2) for _ in range(2)]
         assert found == expected
         assert len(reports) == alone.num_compilations
@@ -132,7 +133,7 @@ def on_cores(tokenizer):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(batch_decoder, "num_cores", lambda: cores)
             few = 0 if is_large else 1_000_000
-            patch.setattr(batch_decoder, "FEW_WEIGHTS", few)
+            patch.setattr(tuned, "FEW_WEIGHTS", few)
             translator = Translator(
                 model, tokenizer, tokenizer, num_beams=3, batch_size=32
             )

@@ -26,6 +26,7 @@ from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.zoo import create_model
+from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 OVERRIDES = {
     "hidden_dim": 16,
@@ -297,9 +298,9 @@ def test_refuses_what_does_not_fit(model, tokenizer, tmp_path):
     other = train_tokenizer(CORPUS, tmp_path / "other.model", 59)
     with pytest.raises(ValueError, match="59 pieces for a model of 61"):
         Translator(model, tokenizer, other)
-    with pytest.raises(ValueError, match="num_beams=0"):
+    with pytest.raises(ValueError, match="`num_beams`.*Received: 0"):
         Translator(model, tokenizer, tokenizer, num_beams=0)
-    with pytest.raises(ValueError, match="length_offset=-1"):
+    with pytest.raises(ValueError, match="`length_offset`.*Received: -1"):
         Translator(model, tokenizer, tokenizer, length_offset=-1)
 
 
@@ -320,6 +321,7 @@ def run_dir(tmp_path, trained, tokenizer):
     weights = weights_file.read_bytes()
     description = {
         "preset": "transformer_tiny",
+        "preset_version": PRESET_VERSION,
         "overrides": OVERRIDES,
         "source_vocabulary_size": tokenizer.vocabulary_size,
         "target_vocabulary_size": tokenizer.vocabulary_size,

@@ -19,6 +19,7 @@ from toy_model import ToyModel
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
 
 TEXTS = [
     "a small dog runs across the green field",
@@ -211,13 +212,13 @@ def test_the_shape_of_the_first_batch_is_traced_first(make):
     texts = ["dog", "a dog " * 5, "a dog " * 10]
     plain = make().translate(texts)
     for _ in range(3):
-        traced = []
+        events = []
         translator = make(compiled=True, batch_size=1)
         translator.compilation_padding = 0
-        translator.report_compilations(traced.append)
+        listen(translator.model, events.append)
         assert translator.translate(texts) == plain
         # Stages are traced with the shape of their search.
-        lengths = dict.fromkeys(length for _, length in traced)
+        lengths = dict.fromkeys(event.shape[1] for event in events)
         assert list(lengths) == [8, 16, 32]
 
 

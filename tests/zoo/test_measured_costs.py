@@ -89,5 +89,5 @@ def test_tiny_presets_were_timed():
         if not row[column] or not float(row[column]) > 0
     ]
     assert not offenders, "\n".join(
-        ["Run `python benchmarks/preset_cost.py` for these.", *offenders]
+        ["Run `python benchmarks/speed/preset_cost.py` for these.", *offenders]
     )

@@ -1,6 +1,8 @@
 """What must be true of the zoo: a preset's name is its function's name, names
 are unique, a wrong name is answered with the right one, and presets have the
-papers' dimensions, which are written down here from the papers."""
+dimensions that the papers print, which stand beside the presets."""
+
+import re
 
 import pytest
 
@@ -9,163 +11,14 @@ from keras_deepnmt.layers import HybridSelfAttention
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.zoo import registry
 from keras_deepnmt.zoo.matched_baseline import count_parameters
+from keras_deepnmt.zoo.papers import describe_paper, papers
 
-# hidden, intermediate, heads, encoder layers, decoder layers, dropout
-TINY = (128, 256, 4, 4, 4, 0.3)  # ours
-# Song et al. (2018), settings: "small" has 2 layers of width 256 and 4 heads;
-# the rest is `transformer_small` of tensor2tensor, its toolkit.
-SMALL = (256, 1024, 4, 2, 2, 0.1)
-# Vaswani et al. (2017), Table 3; Dou et al. (2018) and Song et al. (2018) have
-# the same.
-BASE = (512, 2048, 8, 6, 6, 0.1)
-BIG = (1024, 4096, 16, 6, 6, 0.3)
-# Liu et al. (2021): the released command has dropout 0.3.
-FUSION_BASE = (512, 2048, 8, 6, 6, 0.3)
-# Weissenborn et al. (2019), models: small 3 + 3 layers, 256, 512, 4 heads;
-# medium 6 + 6, 512, 2048, 8; big 6 + 6, 1024, 4096, 16. Dropout is 0.3 in all.
-ROLES_SMALL = (256, 512, 4, 3, 3, 0.3)
-ROLES_BASE = (512, 2048, 8, 6, 6, 0.3)
-ROLES_BIG = (1024, 4096, 16, 6, 6, 0.3)
-DIMENSIONS = {
-    # variant: dimensions by size
-    "transformer": {
-        "tiny": TINY,
-        "small": SMALL,
-        "base": BASE,
-        "big": BIG,
-    },
-    **dict.fromkeys(
-        (
-            "layer_aggregation_dense",
-            "layer_aggregation_linear",
-            "layer_aggregation_linear_feed_forward",
-            "layer_aggregation_iterative",
-            "layer_aggregation_hierarchical",
-            "multi_layer_attention_k2",
-            "multi_layer_attention_k3",
-            "layer_aggregation_iterative_diversity",
-            "multi_layer_attention_k2_diversity",
-            "layer_aggregation_hierarchical_encoder",
-            "layer_aggregation_hierarchical_decoder",
-            "layer_aggregation_hierarchical_no_residual",
-            "layer_aggregation_hierarchical_top_residual",
-            "layer_aggregation_hierarchical_relu",
-            "layer_aggregation_hierarchical_attention",
-        ),
-        {"tiny": TINY, "base": BASE},
-    ),
-    "layer_aggregation_baseline": {"base": BASE, "big": BIG},
-    "hybrid_self_attention_baseline": {
-        "small": SMALL,
-        "base": BASE,
-        "big": BIG,
-    },
-    "layer_fusion_baseline": {"base": FUSION_BASE, "big": BIG},
-    "role_interaction_baseline": {
-        "small": ROLES_SMALL,
-        "base": ROLES_BASE,
-        "big": ROLES_BIG,
-    },
-    "layer_aggregation_hierarchical_diversity": {
-        "tiny": TINY,
-        "base": BASE,
-        "big": BIG,
-    },
-    **dict.fromkeys(
-        (
-            "hybrid_self_attention_sum",
-            "hybrid_self_attention_concat",
-            "hybrid_self_attention_gated",
-            "hybrid_self_attention_gated_decoder",
-        ),
-        {"tiny": TINY, "small": SMALL, "base": BASE, "big": BIG},
-    ),
-    **dict.fromkeys(
-        (
-            "fine_grained_layer_attention",
-            "layer_attention",
-            "surface_fusion_hard",
-            "surface_fusion_soft",
-        ),
-        {"tiny": TINY, "base": FUSION_BASE, "big": BIG},
-    ),
-    **dict.fromkeys(
-        (
-            "role_interaction_dense",
-            "role_interaction_dense_no_residual",
-            "role_interaction_softmax",
-            "role_interaction_softmax_no_residual",
-        ),
-        {
-            "tiny": TINY,
-            "small": ROLES_SMALL,
-            "base": ROLES_BASE,
-            "big": ROLES_BIG,
-        },
-    ),
-    **dict.fromkeys(
-        (
-            "role_interaction_dense_rank_one",
-            "role_interaction_dense_cnn",
-            "role_interaction_softmax_rank_one",
-            "role_interaction_softmax_cnn",
-            "role_interaction_onehot",
-            "role_interaction_onehot_no_residual",
-            "role_interaction_onehot_rank_one",
-            "role_interaction_onehot_cnn",
-            "contextualized_embedding",
-        ),
-        {"tiny": TINY, "small": ROLES_SMALL},
-    ),
-    "everything": {"tiny": TINY},
-}
-MATCHED = {
-    # Widths by vocabularies of 10,000, from the counts of both models.
-    "transformer_tiny_matched": TINY,
-    "transformer_small_matched": ROLES_SMALL,
-    "transformer_base_matched": ROLES_BASE,
-    "transformer_big_matched": ROLES_BIG,
-}
-# hidden, growth, attention, embeddings, layers, summary, dropout
-CONV_TINY = (128, 64, 128, 128, 4, None, 0.3)
-CONV_FOUR = (256, 128, 256, 256, 4, None, 0.2)
-CONV_EIGHT = (192, 96, 256, 256, 8, 6, 0.2)
-CONV_FIFTEEN = (
-    [512] * 10 + [1024] * 3 + [2048] * 2,
-    [128] * 10 + [256] * 3 + [512] * 2,
-    768,
-    768,
-    15,
-    6,
-    0.1,
-)
-CONV_SIZES = {
-    "tiny": CONV_TINY,
-    "4l": CONV_FOUR,
-    "4l_embed_64": (*CONV_FOUR[:3], 64, *CONV_FOUR[4:]),
-    "4l_embed_128": (*CONV_FOUR[:3], 128, *CONV_FOUR[4:]),
-    "8l": CONV_EIGHT,
-    "8l_embed_64": (*CONV_EIGHT[:3], 64, *CONV_EIGHT[4:]),
-    "8l_embed_128": (*CONV_EIGHT[:3], 128, *CONV_EIGHT[4:]),
-    "15l": CONV_FIFTEEN,
-}
-CONVOLUTIONAL = {
-    f"{variant}_{size}": dimensions
-    for variants, sizes in (
-        (("conv_seq2seq", "dense_nmt_1", "dense_nmt_2"), CONV_SIZES),
-        (
-            ("dense_encoder", "dense_decoder", "dense_attention"),
-            {"tiny": CONV_TINY, "4l": CONV_FOUR},
-        ),
-    )
-    for variant in variants
-    for size, dimensions in sizes.items()
-}
-PRESETS = {
-    f"{variant}_{size}": dimensions
-    for variant, sizes in DIMENSIONS.items()
-    for size, dimensions in sizes.items()
-}
+SIZE = re.compile(r"_((?:tiny|small|base|big|\d+l)(?:_embed_\d+)?)$")
+DESCRIBED = {paper.name: paper for paper in papers()}
+# Sizes of the plain Transformer, for papers that print no others.
+PLAIN = DESCRIBED["Vaswani et al. (2017)"].dimensions
+MATCHED = zoo.list_models("transformer_*_matched")
+PRESETS = [name for name in zoo.list_models() if name not in MATCHED]
 
 
 class Arguments(dict):
@@ -181,53 +34,61 @@ def arguments_of(name, *vocabulary_sizes, **overrides):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_have_the_dimensions_of_the_papers(name):
-    found = arguments_of(name, 11, 13)
-    assert PRESETS[name] == (
-        found["hidden_dim"],
-        found["intermediate_dim"],
-        found["num_heads"],
-        found["num_encoder_layers"],
-        found["num_decoder_layers"],
-        found["dropout"],
-    )
+    size, found = SIZE.search(name)[1], arguments_of(name, 11, 13)
+    paper = DESCRIBED.get(registry.get_preset(name).paper)
+    printed = paper.dimensions if paper else {}
+    expected = {**PLAIN, **printed}[size]
+    assert {key: found.get(key) for key in expected} == expected
+    # What a size leaves out is not given.
+    sizes = {"hidden_dim", "num_heads", "growth_dim", "embedding_dim"}
+    assert sizes & set(found) <= set(expected)
 
 
-def test_every_preset_is_in_the_table_of_dimensions():
-    assert set(zoo.list_models()) == {*PRESETS, *MATCHED, *CONVOLUTIONAL}
+def test_every_paper_with_presets_is_described():
+    names = {registry.get_preset(name).paper for name in zoo.list_models()}
+    assert names - {"all papers"} == set(DESCRIBED)
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONAL)
-def test_convolutional_presets_have_the_dimensions_of_the_paper(name):
-    found = arguments_of(name, 11, 13)
-    first = found["hidden_dim"]
-    attention = found.get("attention_dim", first)
-    assert CONVOLUTIONAL[name] == (
-        first,
-        found["growth_dim"],
-        attention,
-        found.get("embedding_dim", attention),
-        found["num_encoder_layers"],
-        found.get("summary_length"),
-        found["dropout"],
-    )
-    assert found["num_decoder_layers"] == found["num_encoder_layers"]
+def test_a_paper_is_described_once():
+    with pytest.raises(ValueError, match="described once"):
+        describe_paper("Dou et al. (2018)", "link", "changes", "`presets_*`")
+
+
+def test_the_patterns_of_papers_match_their_presets():
+    for paper in DESCRIBED.values():
+        patterns = re.findall("`(.*?)`", f"{paper.presets}, {paper.baseline}")
+        patterns = [
+            pattern.replace("{encoder,decoder,attention}", "[ead]*")
+            for pattern in patterns
+        ]
+        assert all(zoo.list_models(pattern) for pattern in patterns)
+        own = {
+            name
+            for name in zoo.list_models()
+            if registry.get_preset(name).paper == paper.name
+        }
+        matched = {n for p in patterns for n in zoo.list_models(p)}
+        assert own <= matched, paper.name
 
 
 @pytest.mark.parametrize("name", MATCHED)
 def test_matched_presets_are_as_large_as_those_with_roles(name):
     sizes = (10_000, 10_000)
-    plain, wider = MATCHED[name], arguments_of(name, *sizes)
-    assert wider["num_heads"] == plain[2]
-    assert wider["dropout"] == plain[5]
-    assert wider["hidden_dim"] > plain[0]
-    ratio = wider["intermediate_dim"] / wider["hidden_dim"]
-    assert ratio == plain[1] / plain[0]
+    wider = arguments_of(name, *sizes)
     with_roles = arguments_of(
         name.replace("transformer", "role_interaction_dense")[
             : -len("_matched")
         ],
         *sizes,
     )
+    for same in ("num_heads", "dropout"):
+        assert wider[same] == with_roles[same]
+    assert wider["hidden_dim"] > with_roles["hidden_dim"]
+    ratio, plain_ratio = (
+        found["intermediate_dim"] / found["hidden_dim"]
+        for found in (wider, with_roles)
+    )
+    assert ratio == plain_ratio
     dropped = ("dropout", "source_embedding_layer", "target_embedding_layer")
     counts = [
         count_parameters(
@@ -236,7 +97,7 @@ def test_matched_presets_are_as_large_as_those_with_roles(name):
         )
         for a in (wider, with_roles)
     ]
-    counts[1] += 2 * 32 * plain[0] ** 2
+    counts[1] += 2 * 32 * with_roles["hidden_dim"] ** 2
     # Within the parameters of one step in width, and the role encoders.
     assert abs(counts[0] / counts[1] - 1) < 0.02
 
@@ -418,44 +279,6 @@ def test_a_layer_that_is_an_override_keeps_its_own_options():
         attention_dropout=0.3,
     )
     assert found["encoder_self_attention"] is layer
-
-
-@pytest.mark.parametrize(
-    "name, changed",
-    [
-        ("transformer_small", {"share_embeddings": False}),
-        ("hybrid_self_attention_sum_big", {"share_embeddings": False}),
-        (
-            "surface_fusion_hard_base",
-            {"share_embeddings": False, "dropout": 0.1},
-        ),
-        ("layer_aggregation_dense_base", {"tie_output_embedding": True}),
-        ("role_interaction_dense_base", {"dropout": 0.1}),
-        ("transformer_base_matched", {"dropout": 0.1}),
-    ],
-)
-def test_an_earlier_version_of_a_preset_can_be_built(name, changed):
-    now = arguments_of(name, 13, 13)
-    then = arguments_of(name, 13, 13, preset_version=1)
-    assert {key: then[key] for key in changed} == changed
-    assert {key: now.get(key) for key in changed} != changed
-    assert (
-        arguments_of(name, 13, 13, dropout=0.2, preset_version=1)["dropout"]
-        == 0.2
-    )
-
-
-def test_in_the_first_version_slots_did_not_follow_the_model():
-    found = arguments_of(
-        "surface_fusion_hard_tiny", 13, 13, key_bias=True, preset_version=1
-    )
-    assert found["output_fusion"].key_bias is False
-    roles = arguments_of(
-        "role_interaction_dense_tiny", 13, 13, preset_version=1
-    )
-    assert roles["source_embedding_layer"].token_dropout is None
-    with pytest.raises(ValueError, match="`preset_version` must be 1 to"):
-        zoo.create_model("transformer_tiny", 13, 13, preset_version=0)
 
 
 def test_embeddings_are_dropped_as_often_with_roles_as_without():

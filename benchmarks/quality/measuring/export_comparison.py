@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_deepnmt.decoding import SearchOptions, score_targets
-from keras_deepnmt.decoding.hypotheses import score_divisor
+from keras_deepnmt.decoding.ranking import score_divisor
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.serving.serving_graph import ServingGraph

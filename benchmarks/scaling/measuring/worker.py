@@ -4,14 +4,12 @@
 
 It computes with one thread on one core, joins the cluster that TF_CONFIG
 describes, and answers requests from standard input. All workers of a cluster
-must get the same requests in the same order. Without `--core` it measures how
-fast one process reads batches.
+must get the same requests in the same order.
 """
 
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -148,38 +146,6 @@ class ReplicaTimer:
         return lambda: float(run(values))
 
 
-def reading(pairs, batch_tokens, multiple, batches):
-    """Returns the target tokens per second that one process reads and pads.
-
-    `pairs` synthetic pairs are prepared first. `batch_tokens` are the tokens of
-    a global batch, which `multiple` replicas share; `batches` batches are read.
-    """
-    import numpy as np
-
-    from benchmarks.shared.synthetic_pairs import prepare_pairs, write_pairs
-    from keras_deepnmt.data.batches.batch_plan import BatchPlan
-    from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
-    from keras_deepnmt.data.batches.datasets import training_dataset
-    from keras_deepnmt.data.prepared_data import PreparedData
-    from keras_deepnmt.models.training_step.tensorflow_batches import pad_rows
-
-    with tempfile.TemporaryDirectory() as folder:
-        paths = write_pairs(Path(folder), pairs)
-        prepare_pairs(*map(str, paths), f"{folder}/prepared")
-        store = PreparedData(f"{folder}/prepared").store("train")
-        cells = choose_batch_shapes(store.lengths, batch_tokens, 10, multiple)
-        plan = BatchPlan(store.lengths, cells)
-        warm_up = batches // 5
-        dataset = training_dataset(store, plan, 0, warm_up + batches)
-        tokens = 0
-        for done, batch in enumerate(pad_rows(dataset, multiple), 1):
-            if done <= warm_up:
-                start = time.perf_counter()
-            else:
-                tokens += int(np.count_nonzero(batch[1]))
-        return tokens / (time.perf_counter() - start)
-
-
 def _seconds(function):
     start = time.perf_counter()
     function()
@@ -189,13 +155,10 @@ def _seconds(function):
 def main():
     """Answers requests until standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--core", type=int)
+    parser.add_argument("--core", type=int, required=True)
     parser.add_argument("--length", type=int, default=24)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.core is None:
-        answer_questions({"reading": reading})
-        return
     # Must come before TensorFlow counts the cores.
     os.sched_setaffinity(0, {options.core})
     timer = ReplicaTimer(options.length, options.seed)

@@ -13,17 +13,7 @@ from keras_deepnmt.xla.cache import (
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
-
-# About the first batch of sentences. For 488 tokens the quickstart's model took
-# 7.1 s of processor time by plain graphs from the start to the end of the
-# command, 8.8 s compiled, and 7.0 s with the cache of the command before
-# (`benchmarks/speed/translation_start.py`). For 1,456 tokens, too, plain
-# graphs took less than compiling.
-FEW_TOKENS = 500
-# Padding that takes less time to search than a shape takes to compile. With it,
-# fewer programs are compiled for a first text; a search with everything
-# compiled is slower.
-COMPILATION_PADDING_OF_FIRST_TEXTS = 16_384
+from keras_deepnmt.xla import tuned
 
 
 def add_compile(parser: VerbParser, lazily: bool = True) -> None:
@@ -32,8 +22,8 @@ def add_compile(parser: VerbParser, lazily: bool = True) -> None:
     The default is that of `LazilyCompiled`, or always to compile.
     """
     default = (
-        f"after the first {FEW_TOKENS} tokens of the input, which plain graphs "
-        "process before a compilation would be done."
+        f"after the first {tuned.FEW_TOKENS} tokens of the input, which plain "
+        "graphs process before a compilation would be done."
         if lazily
         else "it does."
     )
@@ -66,7 +56,7 @@ class LazilyCompiled:
     Args:
         translator: a compiled translator.
         compiled: `True` to always use it, `False` for never, `None` to use
-            plain graphs for the first `FEW_TOKENS` tokens of the input.
+            plain graphs for the first `tuned.FEW_TOKENS` tokens.
     """
 
     def __init__(self, translator: "Translator", compiled: bool | None):
@@ -80,7 +70,9 @@ class LazilyCompiled:
         self._num_tokens = 0
         self._was_chosen = False
         self._later_padding = translator.compilation_padding
-        translator.compilation_padding = COMPILATION_PADDING_OF_FIRST_TEXTS
+        translator.compilation_padding = (
+            tuned.COMPILATION_PADDING_OF_FIRST_TEXTS
+        )
 
     def choose(self, sources: Sequence[str]) -> "Translator":
         """Returns the translator for the next texts of the input."""
@@ -89,6 +81,6 @@ class LazilyCompiled:
         if self._is_compiled is None:
             ids = self._compiled.source_tokenizer.encode(list(sources))
             self._num_tokens += sum(map(len, ids))
-            self._is_compiled = self._num_tokens > FEW_TOKENS or None
+            self._is_compiled = self._num_tokens > tuned.FEW_TOKENS or None
         self._was_chosen = bool(self._is_compiled)
         return self._compiled if self._is_compiled else self._plain

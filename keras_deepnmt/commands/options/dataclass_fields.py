@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import types
 import typing
 
 from jsonargparse import Namespace
@@ -88,7 +87,7 @@ def _option_types(kind: type) -> dict[str, type]:
 
 
 def _plain_type(hint: object) -> type | None:
-    if isinstance(hint, types.UnionType):
+    if type(None) in typing.get_args(hint):
         hint = typing.get_args(hint)[0]
     plain = hint in (int, float, str, bool)
     return hint if plain or typing.get_origin(hint) is typing.Literal else None

@@ -8,8 +8,8 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import LineReader, decode_line
-from keras_deepnmt.decoding.options import LARGEST
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.validation import LARGEST
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator

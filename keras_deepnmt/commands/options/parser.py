@@ -1,14 +1,13 @@
 """The parser of one command: typed options and one-line error messages."""
 
 import argparse
-import difflib
 import re
 import textwrap
-from collections.abc import Iterable
 
 import jsonargparse
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.suggestions import did_you_mean
 
 # Numbers are int32 in TensorFlow.
 LARGEST = 2**31 - 1
@@ -110,17 +109,6 @@ class _HelpFormatter(
         if isinstance(default, bool):
             default = str(default).lower()  # as on the command line
         return f"{text} Default: {default}."
-
-
-def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Returns a question with the most similar name, or an empty string.
-
-    Example:
-    >>> did_you_mean("trian", ["train", "score"])
-    ' Did you mean "train"?'
-    """
-    matches = difflib.get_close_matches(word, list(names), n=1)
-    return f' Did you mean "{matches[0]}"?' if matches else ""
 
 
 def add_run_folder(parser: VerbParser) -> None:

@@ -18,15 +18,16 @@ Corner = tuple[int, int]
 # the one for very many shapes, whose search would take too long.
 _MOST_LENGTHS = 256
 _FEWEST_LENGTHS = 64
-# Table entries that one round over all corners may read, and after how many
-# the search tries no more starts, and ends: about 0.3, 1 and 5 seconds on one
-# core.
+# The work of the search is counted in table entries that it reads. One round
+# over all corners may read at most the first number; after the second no
+# further start is tried; after the third the search ends. They take about 0.3,
+# 1 and 5 seconds on one core.
 _ROUND_WORK = 2e7
 _SEARCH_WORK = 1e8
 _MOST_WORK = 4e8
-# What the look at one corner costs besides, as a number of those.
+# The fixed cost of examining one corner, in the same unit.
 _FIXED_WORK = 2_000
-# Single corners that the search begins with, if there is work left.
+# The number of single corners that the search starts from, if work is left.
 _MOST_STARTS = 40
 _ROWS_AT_A_TIME = 1_000_000
 

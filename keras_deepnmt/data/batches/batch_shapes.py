@@ -13,9 +13,8 @@ import numpy as np
 from keras_deepnmt.data.batches.batch_shape_search import (
     search_batch_shapes,
 )
+from keras_deepnmt.xla import tuned
 
-# A compilation is taken to cost as much as computing this many batches.
-COMPILATION_BATCHES = 100
 # Version of the search. Runs record it, since they do not record the shapes.
 BATCH_SHAPES_VERSION = 2
 MOST_SHAPES = 16
@@ -86,7 +85,9 @@ def shapes_for_updates(updates: int) -> int:
     >>> [shapes_for_updates(updates) for updates in (60, 1_000, 100_000)]
     [1, 3, 16]
     """
-    return min(MOST_SHAPES, max(1, math.isqrt(updates // COMPILATION_BATCHES)))
+    return min(
+        MOST_SHAPES, max(1, math.isqrt(updates // tuned.COMPILATION_BATCHES))
+    )
 
 
 def choose_batch_shapes(

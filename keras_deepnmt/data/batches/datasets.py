@@ -10,7 +10,6 @@ import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
-    COMPILATION_BATCHES,
     BatchShape,
     assign_batch_shapes,
     rows_for,
@@ -19,6 +18,7 @@ from keras_deepnmt.data.batches.batch_source import grain_batches
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.xla import tuned
 
 if TYPE_CHECKING:
     import grain.python as grain
@@ -151,7 +151,7 @@ def _worth_compiling(
 ) -> tuple[BatchShape, ...]:
     """Removes one shape after another, as long as that costs less in all."""
     lengths, repeats = np.unique(lengths, axis=0, return_counts=True)
-    compilation = COMPILATION_BATCHES * max(
+    compilation = tuned.COMPILATION_BATCHES * max(
         shape.num_tokens for shape in batch_shapes
     )
 

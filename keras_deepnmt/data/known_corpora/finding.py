@@ -1,6 +1,5 @@
 """Finds the files of a corpus: given by path, found by name, or downloaded."""
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -21,6 +20,7 @@ from keras_deepnmt.data.known_corpora.sources import (
 )
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_lock, file_sha256, write_text
+from keras_deepnmt.suggestions import did_you_mean
 
 _TWO_LANGUAGES = re.compile(r"_([a-z]{2})_([a-z]{2})$")
 
@@ -61,10 +61,7 @@ def find_named_corpus(name: str) -> NamedCorpus:
         corpus = NAMED_CORPORA[reversed_names[name]]
         splits = {s: sides[::-1] for s, sides in corpus.splits.items()}
         return NamedCorpus(name, splits, corpus.notes)
-    near = difflib.get_close_matches(
-        name, [*NAMED_CORPORA, *reversed_names], 1, 0.4
-    )
-    hint = f" Did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(name, [*NAMED_CORPORA, *reversed_names])
     raise UserError(
         f"No corpus is known as {name}.{hint} Known are: "
         f"{', '.join(list_named_corpora())}."

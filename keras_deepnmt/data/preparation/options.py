@@ -1,14 +1,25 @@
 """The options of `prepare`, which are also the `data` section of a recipe."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Literal
+
+from pydantic import field_validator
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.preparation.text_filters import PairFilter
-from keras_deepnmt.data.preparation.tokenizer_training import MODEL_TYPES
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.validation import (
+    Count,
+    Flag,
+    Natural,
+    Seed,
+    checked_dataclass,
+    integer,
+    number,
+)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class PrepareOptions:
     """Options of `prepare_corpus`: which text to prepare, and how.
 
@@ -64,45 +75,54 @@ class PrepareOptions:
     train: list[CorpusOptions] = field(default_factory=list)
     valid: CorpusOptions | None = None
     test: CorpusOptions | None = None
-    valid_pairs: int = 0
-    test_pairs: int = 0
+    valid_pairs: Natural = 0
+    test_pairs: Natural = 0
     source_language: str | None = None
     target_language: str | None = None
-    vocabulary_size: int = 10_000
-    model_type: str = "bpe"
-    joint: bool = True
+    vocabulary_size: integer(5) = 10_000
+    model_type: Literal["bpe", "unigram"] = "bpe"
+    joint: Flag = True
     tokenizer_source: str | None = None
     tokenizer_target: str | None = None
-    character_coverage: float = 1.0
-    tokenizer_sentences: int = 1_000_000
-    min_length: int = 1
-    max_length: int = 250
-    max_tokens: int = 512
-    max_ratio: float = 9.0
-    drop_duplicates: bool = True
-    drop_identical: bool = True
-    seed: int = 0
-    shortlist_targets: int = 0
+    # As SentencePiece demands.
+    character_coverage: number(ge=0.98, le=1) = 1.0
+    tokenizer_sentences: integer(101) = 1_000_000
+    min_length: Count = 1
+    max_length: Count = 250
+    max_tokens: integer(1, 65_534) = 512  # the most that the index can hold
+    max_ratio: number(ge=1, allow_inf_nan=True) = 9.0
+    drop_duplicates: Flag = True
+    drop_identical: Flag = True
+    seed: Seed = 0
+    shortlist_targets: integer(0, 1000) = 0
+
+    @field_validator("train")
+    def _check_train(cls, train):
+        if not train:
+            raise ValueError("`train` must name at least one corpus.")
+        return train
+
+    @field_validator("valid_pairs", "test_pairs")
+    def _check_split(cls, pairs, info):
+        split = info.field_name.removesuffix("_pairs")
+        if pairs and info.data.get(split) is not None:
+            raise ValueError(
+                f"Give `{split}` or a positive `{split}_pairs`, not both. "
+                f"Received: {split}_pairs={pairs}"
+            )
+        return pairs
+
+    @field_validator("max_length")
+    def _check_max_length(cls, longest, info):
+        shortest = info.data.get("min_length", 0)
+        if longest < shortest:
+            raise ValueError(
+                "`max_length` must be at least `min_length`. Received: "
+                f"max_length={longest}, min_length={shortest}"
+            )
+        return longest
 
     def __post_init__(self):
-        if not self.train:
-            raise UserError("`train` must name at least one corpus.")
-        for split in ("valid", "test"):
-            pairs = getattr(self, f"{split}_pairs")
-            if pairs < 0 or (pairs and getattr(self, split) is not None):
-                raise UserError(
-                    f"Give `{split}` or a positive `{split}_pairs`, not both. "
-                    f"Received: {split}_pairs={pairs}"
-                )
-        if self.model_type not in MODEL_TYPES:
-            raise UserError(
-                f"`model_type` must be one of {', '.join(MODEL_TYPES)}. "
-                f"Received: model_type={self.model_type!r}"
-            )
-        self._check_tokenizers()
-        self._check_limits()
-
-    def _check_tokenizers(self):
         given = self.tokenizer_source, self.tokenizer_target
         if self.joint and given[1] is not None and given[1] != given[0]:
             raise UserError(
@@ -116,27 +136,6 @@ class PrepareOptions:
                 "Without `joint` give both tokenizers or none. Received: "
                 f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
             )
-
-    def _check_limits(self):
-        # 65,534 is what the index of lengths can hold.
-        limits = {
-            "vocabulary_size": (5, 2**31 - 1),
-            "tokenizer_sentences": (101, 2**31 - 1),
-            "min_length": (1, self.max_length),
-            "max_length": (1, 2**31 - 1),
-            "max_tokens": (1, 65_534),
-            "max_ratio": (1, float("inf")),
-            "character_coverage": (0.98, 1),  # as SentencePiece demands
-            "seed": (0, 2**32 - 1),
-            "shortlist_targets": (0, 1000),
-        }
-        for name, (least, most) in limits.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise UserError(
-                    f"`{name}` must be from {least} to {most}. "
-                    f"Received: {name}={value}"
-                )
 
     def pair_filter(self) -> PairFilter:
         """Returns the filter of training pairs.

@@ -1,9 +1,10 @@
 """The interface of one term of the training objective, and its registry."""
 
-import difflib
 import inspect
 
 import keras
+
+from keras_deepnmt.suggestions import did_you_mean
 
 _TERMS = {}
 
@@ -185,11 +186,7 @@ def make_objective_term(name, /, **options):
     Raises a `ValueError` for an unknown name and names the nearest one.
     """
     if name not in _TERMS:
-        near = difflib.get_close_matches(name, _TERMS, n=1)
-        hint = (
-            f'Did you mean "{near[0]}"?'
-            if near
-            else "Register it by `models.register_objective_term`."
-        )
-        raise ValueError(f'Unknown objective term "{name}". {hint}')
+        hint = did_you_mean(name, _TERMS)
+        hint = hint or " Register it by `models.register_objective_term`."
+        raise ValueError(f'Unknown objective term "{name}".{hint}')
     return _TERMS[name](**options)

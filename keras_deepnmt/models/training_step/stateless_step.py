@@ -41,8 +41,8 @@ class StatelessStep:
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="token_loss")
         self.distribution = keras.distribution.distribution()
-        self.training_shapes = NotedShapes()
-        self.evaluation_shapes = NotedShapes()
+        self.training_shapes = NotedShapes(self, "training")
+        self.evaluation_shapes = NotedShapes(self, "validation")
         super().compile(*args, **kwargs)
 
     def _devices(self):

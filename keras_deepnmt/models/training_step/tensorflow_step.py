@@ -46,8 +46,8 @@ class TensorFlowStep:
     def compile(self, *args, **kwargs):
         self._loss_mean = keras.metrics.Mean(name="loss")
         self._token_sum = keras.metrics.Sum(name="tokens")
-        self.training_shapes = NotedShapes()
-        self.evaluation_shapes = NotedShapes()
+        self.training_shapes = NotedShapes(self, "training")
+        self.evaluation_shapes = NotedShapes(self, "validation")
         super().compile(*args, **kwargs)
         # An unbuilt optimizer would trace its first loss scale as a constant.
         self.optimizer.build(self.trainable_variables)

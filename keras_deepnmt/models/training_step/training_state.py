@@ -5,25 +5,33 @@ import threading
 
 import keras
 
+from keras_deepnmt.xla.events import Compilation, announce
+
 
 class NotedShapes(collections.abc.MutableSet):
-    """The batch shapes that a step has met.
+    """The batch shapes that a step has met: rows of a replica and lengths.
 
-    A step notes a shape before it is compiled for it. `listener` is called
-    with each new shape, `(rows of a replica, source length, target length)`.
+    A step notes a shape before it is compiled for it; what listens to the
+    compilations of the model is then told.
+
+    Args:
+        model: the compiled model.
+        purpose: str. `"training"` or `"validation"`.
 
     Example:
-    >>> shapes = NotedShapes()
-    >>> shapes.listener = print
-    >>> shapes.add((2, 7, 5))
-    (2, 7, 5)
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> model.compile("adam")
+    >>> listen(model, lambda compilation: print(compilation.describe()))
+    >>> model.training_shapes.add((2, 7, 5))
+    compiling training shape 1: 2 x 7 -> 5 tokens
     """
 
-    def __init__(self):
+    def __init__(self, model, purpose):
+        self._model = model
+        self._purpose = purpose
         # Not a `set` itself, of which Keras would keep a copy.
         self._shapes = set()
         self._lock = threading.Lock()
-        self.listener = None
 
     def __contains__(self, shape):
         return shape in self._shapes
@@ -39,8 +47,10 @@ class NotedShapes(collections.abc.MutableSet):
         with self._lock:
             is_new = shape not in self._shapes
             self._shapes.add(shape)
-        if is_new and self.listener is not None:
-            self.listener(shape)
+            number = len(self._shapes)
+        if is_new and self._model.step_jit_compile:
+            event = Compilation(self._purpose, shape, number)
+            announce(self._model, event)
 
     def discard(self, shape):
         self._shapes.discard(shape)
@@ -61,6 +71,20 @@ def update_count(model):
     count = getattr(optimizer, "batch_count", optimizer.iterations)
     # `int` cannot read a variable that is mirrored over replicas.
     return int(keras.ops.convert_to_numpy(count))
+
+
+def write_back_weights(model):
+    """Gives a model the values of its weights in the middle of `fit`.
+
+    On JAX `fit` keeps them outside the model during an epoch. On other backends
+    nothing is to do.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> write_back_weights(model)
+    """
+    if hasattr(model, "jax_state_sync"):
+        model.jax_state_sync()
 
 
 def has_values(model):

@@ -1,1 +1,0 @@
-"""Alignments of words by attention, and what they serve for."""

@@ -1,0 +1,230 @@
+"""Replaces the unknown tokens of translations by what they stand for."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keras_deepnmt.analysis.word_alignments import (
+    WORD_START,
+    align_tokens,
+    words_of_tokens,
+)
+from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
+from keras_deepnmt.translator.results import Hypothesis
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+# Scripts that have no spaces between words, by the beginnings of the names of
+# their letters in Unicode.
+_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER")
+_WITHOUT_SPACES += ("MYANMAR",)
+
+
+def replace_unknown(
+    translator: "Translator",
+    sources: Sequence[str],
+    hypotheses: Sequence[Hypothesis],
+    table: Mapping[str, str] | None = None,
+    layer: int | None = None,
+) -> list[Hypothesis]:
+    """Replaces unknown tokens by the source words that they are aligned with.
+
+    An unknown token stands for characters that the vocabulary lacks, and is
+    printed as `⁇`. It is aligned as in `align_words` (Luong et al., 2015). If
+    the table has the source word, its entry is put in the place of the whole
+    word of the translation. Otherwise the source word itself is, or, where the
+    word of the translation has known letters too and the source word unknown
+    characters, only these characters, in the place of the unknown token. Marks
+    of punctuation around a word stay. In scripts without spaces between words
+    the source token is copied, and only the unknown token is replaced.
+
+    Args:
+        translator: Translator with a single model.
+        sources: Sentences.
+        hypotheses: A translation of each, such as one of
+            `Translator.translate_nbest`.
+        table: Target words by source word. Defaults to none.
+        layer: Decoder block of the alignments, from 1. Defaults to that of
+            `align_words`.
+
+    Returns:
+        The translations; only `text` of those with unknown tokens is another
+        one. Unknown tokens stay where the sentence or its translation is longer
+        than the model's position range.
+
+    Raises:
+        ValueError: if the lists differ in length, or the model has no such
+            block or no attention to the source.
+
+    Example:
+    >>> nbest = translator.translate_nbest(["Ein Hund in Łódź."], 1)
+    >>> nbest[0][0].text
+    'A dog in ⁇ .'
+    >>> first = [hypotheses[0] for hypotheses in nbest]
+    >>> replace_unknown(translator, ["Ein Hund in Łódź."], first)[0].text
+    'A dog in Łódź.'
+
+    Reference:
+        - [Luong et al., 2015](https://aclanthology.org/P15-1002/).
+    """
+    if len(sources) != len(hypotheses):
+        raise ValueError(
+            "`sources` and `hypotheses` must have the same length. Received: "
+            f"{len(sources)} and {len(hypotheses)}"
+        )
+    replaced = list(hypotheses)
+    places = [n for n, h in enumerate(hypotheses) if UNKNOWN_ID in h.ids]
+    if not places:
+        return replaced
+    longest = translator.max_source_length - 1
+    source_rows = translator.source_tokenizer.encode(
+        [sources[place] for place in places]
+    )
+    target_rows = [_without_special(hypotheses[place].ids) for place in places]
+    rows = [
+        (source[:longest], target)
+        for source, target in zip(source_rows, target_rows, strict=True)
+    ]
+    for place, pair, aligned in zip(
+        places, rows, align_tokens(translator, rows, layer), strict=True
+    ):
+        if aligned:
+            source = _Source(translator.source_tokenizer, sources[place])
+            text = _replaced_text(
+                source, translator.target_tokenizer, pair[1], aligned, table
+            )
+            replaced[place] = replace(hypotheses[place], text=text)
+    return replaced
+
+
+def read_word_table(file: str | Path) -> dict[str, str]:
+    r"""Reads a table of words for `replace_unknown`.
+
+    Args:
+        file: Text file, plain or gzipped, of lines with a source word, a tab
+            and a target word. Of several lines with one source word, the first
+            counts.
+
+    Returns:
+        The target words by source word.
+
+    Raises:
+        UserError: if the file is missing or not UTF-8, or a line is another
+            one.
+
+    Example:
+    >>> size = Path("words.tsv").write_text("Köln\tCologne\n")
+    >>> read_word_table("words.tsv")
+    {'Köln': 'Cologne'}
+    """
+    table: dict[str, str] = {}
+    for number, line in enumerate(LineReader(file), start=1):
+        words = decode_line(line, Path(file), number).split("\t")
+        if len(words) != 2 or not all(word.strip() for word in words):
+            raise UserError(
+                f"{file}, line {number}: must be a source word, a tab and a "
+                f"target word. Received: {line.decode()!r}"
+            )
+        source, target = (word.strip() for word in words)
+        table.setdefault(source, target)
+    return table
+
+
+class _Source:
+    """The words of a source sentence and its unknown tokens."""
+
+    def __init__(self, tokenizer, text):
+        (ids,) = tokenizer.encode([text])
+        self.surfaces = tokenizer.surfaces(text)
+        self.is_unknown = [number == UNKNOWN_ID for number in ids]
+        self._words = words_of_tokens(tokenizer.pieces(ids))
+
+    def visible(self, token):
+        """The token itself, or the next one if it is only a space."""
+        after = range(token, len(self.surfaces))
+        return next((t for t in after if self.surfaces[t]), token)
+
+    def word(self, token):
+        """The word with a token; in scripts without spaces only the token."""
+        word = "".join(
+            surface
+            for surface, number in zip(self.surfaces, self._words, strict=True)
+            if number == self._words[token]
+        )
+        return self.surfaces[token] if _lacks_spaces(word) else word
+
+
+def _replaced_text(source, tokenizer, ids, aligned, table):
+    pieces = tokenizer.pieces(ids)
+    words = words_of_tokens(pieces)
+    tokens = {target: token for token, target in aligned}
+    for number in sorted({words[t] for t in _unknown(ids)}):
+        places = [t for t, word in enumerate(words) if word == number]
+        _replace_in_word(source, ids, pieces, places, tokens, table or {})
+    return tokenizer.decode_pieces([piece for piece in pieces if piece])
+
+
+def _replace_in_word(source, ids, pieces, places, tokens, table):
+    """Changes the pieces at the places of one word of the translation."""
+    unknown = [t for t in places if ids[t] == UNKNOWN_ID]
+    letters = "".join(pieces[t] for t in places if t not in unknown)
+    for place in unknown:
+        token = source.visible(tokens[place])
+        surface, word = source.surfaces[token], source.word(token)
+        bare = _without_marks(word) or word
+        entry = table.get(word, table.get(bare))
+        is_part = source.is_unknown[token] and (
+            _has_letter(letters) or not _has_letter(surface)
+        )
+        if _lacks_spaces(letters):
+            pieces[place] = entry or bare
+        elif entry is None and is_part:
+            pieces[place] = surface
+        else:
+            _replace_word(pieces, places, unknown, entry or bare)
+            return
+
+
+def _replace_word(pieces, places, unknown, word):
+    """Replaces a word but for the punctuation around it."""
+    core = [t for t in places if t in unknown or _has_letter(pieces[t])]
+    first, last = core[0], core[-1]
+    is_start = pieces[first].startswith(WORD_START)
+    for place in range(first, last + 1):
+        pieces[place] = ""
+    pieces[first] = f"{WORD_START}{word}" if is_start else word
+
+
+def _unknown(ids):
+    return [place for place, number in enumerate(ids) if number == UNKNOWN_ID]
+
+
+def _without_special(ids):
+    special = (PADDING_ID, BEGIN_ID, END_ID)
+    return [number for number in ids if number not in special]
+
+
+def _has_letter(text):
+    return any(letter.isalnum() for letter in text)
+
+
+def _lacks_spaces(text):
+    return any(
+        unicodedata.name(letter, "").startswith(_WITHOUT_SPACES)
+        for letter in text
+    )
+
+
+def _without_marks(word):
+    """A word without the punctuation around it."""
+    kept = [
+        place
+        for place, letter in enumerate(word)
+        if not unicodedata.category(letter).startswith("P")
+    ]
+    return word[kept[0] : kept[-1] + 1] if kept else ""

@@ -1,0 +1,175 @@
+"""Which source word each word of a translation is aligned with."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import keras
+import numpy as np
+
+from keras_deepnmt.analysis.attention import (
+    align_by_attention,
+    cross_attention_names,
+)
+from keras_deepnmt.analysis.recorded_model import record, recorded_names
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.translator.batches import (
+    length_batches,
+    padded_batch,
+    padded_length,
+)
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+WORD_START = "▁"
+
+
+def align_words(
+    translator: "Translator",
+    sources: Sequence[str],
+    targets: Sequence[str],
+    layer: int | None = None,
+) -> list[list[tuple[int, int]]]:
+    """Aligns the words of translations with those of their sources.
+
+    The model reads each pair, the translation as given. A token of the
+    translation is aligned with the source token that one decoder block attends
+    to most when it predicts the token, in the mean of its heads; the end tokens
+    are left out. Two words are aligned if any of their tokens are. A later
+    block need not be better: `evaluation.alignment_error_rate` compares them.
+
+    Args:
+        translator: Translator with a single model.
+        sources: Sentences.
+        targets: Their translations.
+        layer: Decoder block, from 1. Defaults to the last but one, or the last
+            of two.
+
+    Returns:
+        For each pair of sentences the aligned words, `(source word, target
+        word)`, both counted from 0, in order; empty where a text is empty or
+        longer than the model's position range.
+
+    Raises:
+        ValueError: if the lists differ in length, or the model has no such
+            block or no attention to the source.
+
+    Example:
+    >>> align_words(translator, ["a little dog"], ["ein kleiner Hund"])
+    [[(0, 0), (1, 1), (2, 2)]]
+    """
+    if len(sources) != len(targets):
+        raise ValueError(
+            "`sources` and `targets` must have the same length. Received: "
+            f"{len(sources)} and {len(targets)}"
+        )
+    tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    sides = [
+        tokenizer.encode(list(texts))
+        for tokenizer, texts in zip(tokenizers, (sources, targets), strict=True)
+    ]
+    rows = list(zip(*sides, strict=True))
+    found = []
+    for pair, aligned in zip(
+        rows, align_tokens(translator, rows, layer), strict=True
+    ):
+        words = [
+            words_of_tokens(tokenizer.pieces(ids))
+            for tokenizer, ids in zip(tokenizers, pair, strict=True)
+        ]
+        found.append(sorted({(words[0][s], words[1][t]) for s, t in aligned}))
+    return found
+
+
+def align_tokens(
+    translator: "Translator",
+    rows: Sequence[tuple[Sequence[int], Sequence[int]]],
+    layer: int | None = None,
+) -> list[list[tuple[int, int]]]:
+    """Aligns the tokens of translations with those of their sources.
+
+    Args:
+        translator: Translator with a single model.
+        rows: Pairs of source and target ids, without special ids.
+        layer: Decoder block, from 1. Defaults to the last but one, or the last
+            of two.
+
+    Returns:
+        For each pair the positions `(source token, target token)`, one for each
+        target token; none where a row is empty or longer than the model's
+        position range.
+
+    Raises:
+        ValueError: if the model has no such block or no attention to the
+            source.
+
+    Example:
+    >>> align_tokens(translator, [([7, 8], [9, 10, 11])])
+    [[(0, 0), (1, 1), (1, 2)]]
+    """
+    name = _attention_name(translator.model, layer)
+    recorded = record(translator.model, name)
+    longest = translator.max_source_length - 1
+    found: list[list[tuple[int, int]]] = [[] for _ in rows]
+    fitting = [
+        place
+        for place, pair in enumerate(rows)
+        if all(0 < len(ids) <= longest for ids in pair)
+    ]
+    lengths = [max(map(len, rows[place])) + 1 for place in fitting]
+    for batch in length_batches(
+        lengths, translator.batch_size, translator.batch_tokens
+    ):
+        places = [fitting[number] for number in batch]
+        positions = _align_positions(
+            recorded, name, [rows[place] for place in places]
+        )
+        for place, aligned in zip(places, positions, strict=True):
+            found[place] = aligned
+    return found
+
+
+def words_of_tokens(pieces: Sequence[str]) -> list[int]:
+    """Returns the number of the word that each piece belongs to.
+
+    Example:
+    >>> words_of_tokens(["▁a", "b", "▁c"])
+    [0, 0, 1]
+    """
+    starts = np.array([piece.startswith(WORD_START) for piece in pieces])
+    starts[:1] = True
+    return (np.cumsum(starts) - 1).tolist()
+
+
+def _attention_name(model, layer):
+    names = cross_attention_names(recorded_names(model))
+    if layer is None:
+        # The last but one aligns best in models of six blocks (Garg et al.,
+        # 2019), the last in the quickstart's of two
+        # (`benchmarks/quality/README.md`).
+        layer = len(names) if len(names) < 3 else len(names) - 1
+    if not 1 <= layer <= len(names):
+        raise ValueError(
+            "`layer` must be a decoder block with attention, 1 to "
+            f"{len(names)}. Received: layer={layer}"
+        )
+    return names[layer - 1]
+
+
+def _align_positions(recorded, name, rows):
+    """Pairs of token positions, without the end tokens."""
+    lengths = [
+        padded_length(max(len(pair[side]) for pair in rows) + 1)
+        for side in (0, 1)
+    ]
+    source_ids = padded_batch(
+        [[*source, END_ID] for source, _ in rows], len(rows), lengths[0]
+    )
+    target_ids = padded_batch(
+        [[BEGIN_ID, *target] for _, target in rows], len(rows), lengths[1]
+    )
+    inputs = {"source_ids": source_ids, "target_ids": target_ids}
+    weights = np.asarray(keras.ops.convert_to_numpy(recorded(inputs)[name]))
+    labels = padded_batch([target for _, target in rows], *target_ids.shape)
+    is_word = (source_ids != PADDING_ID) & (source_ids != END_ID)
+    return align_by_attention(weights, is_word, labels != PADDING_ID)

@@ -1,1 +1,0 @@
-"""The figures of one run, a module for each analysis."""

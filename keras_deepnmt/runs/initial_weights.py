@@ -1,0 +1,264 @@
+"""Starts a run from the weights of another run, or from a preset folder."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.recipes.schema import ModelRecipe, Recipe
+from keras_deepnmt.runs.build import build_model
+from keras_deepnmt.runs.checkpoints import load_model, load_weights
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.training.transfer import (
+    SharedWeights,
+    copy_shared_weights,
+)
+from keras_deepnmt.translator.loading import Run, is_preset_folder, read_run
+
+_SIDES = ("source", "target")
+# A model may differ in these arguments and have the same weights.
+_FREE = ("name", "dtype", "seed", "trainable")
+_FREE_ENDINGS = ("dropout", "initializer")
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """What a preset folder decides in the recipe of a run that starts from it.
+
+    Attributes:
+        data: the section `data`, with its tokenizers.
+        initialize_from: `training.initialize_from`.
+        resolved: `resolved`, which names the folder.
+    """
+
+    data: PrepareOptions
+    initialize_from: str | None
+    resolved: dict[str, Any]
+
+
+def fine_tuning(
+    recipe: Recipe,
+    data: PrepareOptions,
+    started: Recipe | None,
+    preset_dir: str | Path | None,
+    has_prepared: bool,
+) -> FineTuning:
+    """Returns what changes in a recipe if the run starts from a preset folder.
+
+    Its data are prepared with the tokenizers of the folder, unless there is a
+    prepared folder, and `training.initialize_from` is the folder. Without a
+    preset folder nothing changes, unless the run was started from one: then it
+    is resumed without naming it again.
+
+    Args:
+        recipe: the recipe.
+        data: its section `data`, or that of the prepared folder.
+        started: the recipe that the run was started with, if it is resumed.
+        preset_dir: the preset folder, or `None`.
+        has_prepared: whether the data are those of a prepared folder.
+
+    Raises:
+        UserError: if the preset folder is damaged, or the recipe has another
+            model, other tokenizers or other initial weights.
+    """
+    own = recipe.training.initialize_from
+    if preset_dir is None:
+        if started is None or "from_preset" not in started.resolved:
+            return FineTuning(data, own, recipe.resolved)
+        # What the start of the run has recorded.
+        tokenizers = {
+            name: getattr(started.data, name)
+            for name in ("joint", "tokenizer_source", "tokenizer_target")
+        }
+        return FineTuning(
+            replace(data, **tokenizers),
+            started.training.initialize_from,
+            dict(started.resolved),
+        )
+    directory = Path(preset_dir).resolve()
+    preset = read_run(directory)
+    if own is not None and Path(own).resolve() != directory:
+        raise UserError(
+            f"recipe {recipe.name}: `training.initialize_from` must not be "
+            f"given with `--from-preset {preset_dir}`. Received: {own}. Leave "
+            "one of them out."
+        )
+    resolved = {
+        "from_preset": str(directory),
+        "preset_version": preset.preset_version,
+    }
+    _check_model(replace(recipe, resolved=resolved), preset)
+    if not has_prepared:
+        data = _with_tokenizers(recipe, data, preset)
+    return FineTuning(data, str(directory), resolved)
+
+
+def _with_tokenizers(recipe, data, preset):
+    """Returns the section `data` with the tokenizers of the preset folder."""
+    tokenizers = {
+        "source": preset.source_tokenizer,
+        "target": preset.target_tokenizer,
+    }
+    for side in _SIDES:
+        name = f"tokenizer_{side}"
+        own = getattr(data, name)
+        if own and Tokenizer(own).sha256 != tokenizers[side].sha256:
+            raise UserError(
+                f"recipe {recipe.name}: `data.{name}` must be that of "
+                f"{preset.directory}. Received: {own}, another tokenizer. "
+                "Leave it out."
+            )
+    joint = preset.source_tokenizer.sha256 == preset.target_tokenizer.sha256
+    return replace(
+        data,
+        joint=joint,
+        tokenizer_source=str(preset.source_tokenizer.model_file),
+        tokenizer_target=(
+            None if joint else str(preset.target_tokenizer.model_file)
+        ),
+    )
+
+
+def _check_model(recipe: Recipe, preset: Run) -> None:
+    """Raises a `UserError` that names the first argument that differs."""
+    if recipe.model == ModelRecipe(preset.preset, preset.overrides):
+        return
+    theirs, mine = (
+        {"": type(model).__name__, **dict(_arguments(model.get_config()))}
+        for model in (preset.build_model(), build_model(recipe, preset.summary))
+    )
+    for key in sorted(theirs.keys() | mine.keys()):
+        there, here = theirs.get(key), mine.get(key)
+        if here != there:
+            what = f"`{key}` {there!r}" if key else f"the class {there}"
+            raise UserError(
+                f"{preset.directory}: its model has {what}, and that of "
+                f"recipe {recipe.name} {here!r}. Leave `model` out of the "
+                "recipe. To start another model with the weights that both "
+                "have, set `training.initialize_from` to this folder instead "
+                "of giving `--from-preset`."
+            )
+
+
+def _arguments(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the arguments of a model that decide on its weights, by path."""
+    if isinstance(config, dict):
+        items = config.items()
+    elif isinstance(config, list | tuple):
+        items = enumerate(config)
+    else:
+        yield path, config
+        return
+    for key, value in items:
+        name = str(key)
+        if name not in _FREE and not name.endswith(_FREE_ENDINGS):
+            yield from _arguments(value, f"{path}.{name}" if path else name)
+
+
+def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
+    """Finds the weights that `training.initialize_from` names.
+
+    A finished run gives its final model, an unfinished one the weights of its
+    newest undamaged checkpoint, and a preset folder those that it holds.
+
+    Returns:
+        Dict `{"run", "weights", "weights_sha256"}`: the other run's name, the
+        file of its weights and that file's hash.
+
+    Raises:
+        UserError: if the folder is not a run folder or preset folder, has no
+            weights yet, or has other tokenizers.
+    """
+    run = RunFolder(recipe.training.initialize_from)
+    preset = None
+    try:
+        if is_preset_folder(run.directory):
+            preset = read_run(run.directory)
+            name = preset.summary["name"]
+            tokenizer = preset.summary["tokenizer"]
+        else:
+            source = run.recipe()
+            name, tokenizer = source.name, source.resolved.get("tokenizer")
+    except UserError as error:
+        raise UserError(
+            f"recipe {recipe.name}, `training.initialize_from`: {error}"
+        ) from error
+    if tokenizer != dict(data.manifest["tokenizer"]):
+        remedy = (
+            "Give `training.initialize_from` a run on the same prepared data."
+            if preset is None
+            else "Leave `--prepared` out, so that the data are prepared with "
+            "its tokenizers, or give them to `deepnmt prepare` as "
+            "`--tokenizer-source` and `--tokenizer-target`."
+        )
+        raise UserError(
+            f"{run.directory}: its tokenizers are not those of "
+            f"{data.directory}, so the same id stands for another subword. "
+            f"{remedy}"
+        )
+    if preset is not None:
+        file = preset.weights_file
+    elif run.run_file.is_file():
+        file = run.model_dir / WEIGHTS_FILE
+    else:
+        step = run.checkpoints().latest()
+        if step is None:
+            raise UserError(
+                f"{run.directory}: this run has no weights yet. Train it first."
+            )
+        file = run.checkpoints().path(step) / WEIGHTS_FILE
+    return {
+        "run": name,
+        "weights": str(file.resolve()),
+        "weights_sha256": file_sha256(file),
+    }
+
+
+def copy_initial_weights(
+    source: str | Path,
+    recorded: Mapping[str, str],
+    model: keras.Model,
+    sizes: Mapping[str, Any],
+    run_dir: Path,
+) -> SharedWeights:
+    """Copies the weights that a model shares with another run's.
+
+    Args:
+        source: `training.initialize_from`.
+        recorded: what `find_initial_weights` returned at the start of the run.
+        model: the model that gets them.
+        sizes: the sizes of its vocabularies, as `build.build_model` takes them.
+        run_dir: the folder of the run that begins.
+
+    Returns:
+        What was copied and what was not.
+
+    Raises:
+        UserError: if the weights are no longer those that the run was started
+            with, or nothing is shared.
+    """
+    folder, file = Path(source), Path(recorded["weights"])
+    if not file.is_file() or file_sha256(file) != recorded["weights_sha256"]:
+        raise UserError(
+            f"{folder}: its weights are no longer those that {run_dir} was "
+            "started with. Use another run folder."
+        )
+    other = (
+        load_model(folder)
+        if is_preset_folder(folder)
+        else load_weights(RunFolder(folder).recipe(), sizes, file)
+    )
+    report = copy_shared_weights(other, model)
+    if not report.shared:
+        raise UserError(
+            f"{folder}: shares no weight with this recipe's model. Leave "
+            "`training.initialize_from` out."
+        )
+    return report

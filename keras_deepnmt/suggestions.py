@@ -1,0 +1,44 @@
+"""The known name that a misspelt one may stand for."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest_name(
+    name: str, known: Iterable[str], cutoff: float = 0.5
+) -> str | None:
+    """Returns the known name that is most similar to another one.
+
+    Args:
+        name: The name that is not known.
+        known: All known names.
+        cutoff: How similar it must be: 0 for any name, 1 for an equal one.
+
+    Returns:
+        The name, or `None` if no name is so similar.
+
+    Example:
+    >>> nearest_name("trian", ["train", "score"])
+    'train'
+    """
+    near = difflib.get_close_matches(str(name), list(known), 1, cutoff)
+    return near[0] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str], quote: str = '"') -> str:
+    """Returns a question with the most similar name, for an error message.
+
+    Args:
+        name: The name that is not known.
+        known: All known names.
+        quote: The mark around the name: a backtick for arguments and keys.
+
+    Returns:
+        The question after a space, or an empty string if no name is similar.
+
+    Example:
+    >>> did_you_mean("trian", ["train", "score"])
+    ' Did you mean "train"?'
+    """
+    near = nearest_name(name, known)
+    return "" if near is None else f" Did you mean {quote}{near}{quote}?"

@@ -1,0 +1,313 @@
+"""Dataclasses whose values are checked, and what users read of wrong ones.
+
+pydantic checks the types and bounds that the annotations state. The messages
+are written here: each names the key, the rule, what was received and, where one
+is certain, the remedy.
+"""
+
+import functools
+import inspect
+import re
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral, Real
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic_core import PydanticCustomError
+
+from keras_deepnmt.docstrings import argument_descriptions
+from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.suggestions import nearest_name
+
+# Counts and ids are int32 in TensorFlow.
+LARGEST = 2**31 - 1
+
+
+def _integer(value):
+    if isinstance(value, bool | str):
+        raise PydanticCustomError("number_type", "no number")
+    return int(value) if isinstance(value, Integral) else _float(value)
+
+
+def _float(value):
+    # Texts are taken: YAML reads 1e-9 as one.
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "no number")
+    return float(value) if isinstance(value, Real) else value
+
+
+def integer(least: int = 0, most: int = LARGEST) -> Any:
+    """Returns the type of integers in a range; 4.0 counts as 4.
+
+    Example:
+    >>> describe(TypeAdapter(integer(1, 9)).json_schema())
+    'an integer from 1 to 9'
+    """
+    return Annotated[int, Field(ge=least, le=most), BeforeValidator(_integer)]
+
+
+def number(**bounds: float) -> Any:
+    """Returns the type of finite numbers within the bounds of `Field`.
+
+    Example:
+    >>> describe(TypeAdapter(number(ge=0, lt=1)).json_schema())
+    'a finite number in [0, 1)'
+    """
+    bounds = {"allow_inf_nan": False, **bounds}
+    return Annotated[float, Field(**bounds), BeforeValidator(_float)]
+
+
+Count = integer(1)
+Natural = integer(0)
+Seed = integer(0, 2**32 - 1)  # as NumPy demands
+Positive = number(gt=0)
+NotNegative = number(ge=0)
+AboveOne = number(gt=1)
+Fraction = number(ge=0, lt=1)
+OpenFraction = number(gt=0, lt=1)
+Share = number(ge=0, le=1)
+Flag = pydantic.StrictBool
+
+
+@typing.dataclass_transform(frozen_default=True)
+def checked_dataclass(kind: type) -> type:
+    """Makes a frozen dataclass whose values are checked by their annotations.
+
+    Its JSON Schema has the descriptions of its docstring, and the texts in the
+    `metadata` of its fields. The text `remedy` is added to each message about
+    the field.
+
+    A wrong value raises a `UserError`, and so does what `__post_init__` or a
+    validator of pydantic refuses by a `ValueError`. A value of a wrong type
+    raises a `TypeError`.
+
+    Example:
+    >>> @checked_dataclass
+    ... class Size:
+    ...     '''A size.
+    ...
+    ...     Args:
+    ...         rows: number of rows.
+    ...     '''
+    ...
+    ...     rows: Count = 1
+    >>> Size(rows=0)
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: `rows` must be an integer from 1 to ...
+    """
+    config = ConfigDict(
+        extra="forbid",
+        validate_default=True,
+        field_title_generator=lambda name, info: "",
+        json_schema_extra=_add_texts,
+    )
+    kind = pydantic.dataclasses.dataclass(frozen=True, config=config)(kind)
+    validated, signature = kind.__init__, inspect.signature(kind)
+
+    @functools.wraps(validated)
+    def __init__(self, *args, **kwargs):
+        given = signature.bind(*args, **kwargs).arguments
+        try:
+            validated(self, **given)
+        except pydantic.ValidationError as error:
+            lines = [
+                rule[2:] if rule.startswith(": ") else f"`{path[-1]}` {rule}"
+                for path, rule in find_mistakes(kind, given, error)
+            ]
+            types = [item["type"] for item in error.errors()]
+            if any(name.endswith("_type") for name in types):
+                raise TypeError("\n".join(lines)) from None
+            refused = UserErrors(lines) if lines[1:] else UserError(lines[0])
+            raise refused from None
+
+    kind.__init__ = __init__
+    return kind
+
+
+def summary(kind: type) -> str:
+    """Returns the docstring of a class up to its arguments.
+
+    Example:
+    >>> summary(UserErrors)
+    'Reports several mistakes, in one line each.'
+    """
+    text = inspect.cleandoc(kind.__doc__)
+    return re.split(r"\n\n(?:Args|Raises|Example|Attributes):", text)[0]
+
+
+def _add_texts(schema, kind):
+    schema.pop("description", None)
+    schema["title"] = summary(kind)
+    for name, description in argument_descriptions(kind).items():
+        node = schema["properties"][name]
+        node["description"] = description
+        metadata = kind.__dataclass_fields__[name].metadata
+        node |= {k: v for k, v in metadata.items() if isinstance(v, str)}
+
+
+def find_mistakes(
+    kind: type, content: Any, error: pydantic.ValidationError
+) -> Iterator[tuple[tuple, str]]:
+    """Yields what pydantic found wrong with `content`, once for each value.
+
+    That is the path of the value, and the rule that follows its name in a
+    message. After a colon the rule is the whole message of a check. A key is
+    not missing if its name is there with a spelling mistake.
+    """
+    schema, told = json_schema(kind), set()
+    errors = error.errors(include_url=False)
+    # Unknown keys first, which tell what is meant.
+    for item in sorted(errors, key=lambda item: item["type"] not in _UNKNOWN):
+        path, value = _locate(item, content)
+        if path in told:
+            continue
+        told.add(path)
+        node = node_at(schema, path)
+        remedy = f". {node['remedy']}" if "remedy" in node else ""
+        if item["type"] == "value_error":
+            said = str(item["ctx"]["error"])
+            keys = value if isinstance(value, Mapping) else ()
+            named = [key for key in keys if f"`{key}`" in said]
+            # The message begins with the key that breaks the rule.
+            named.sort(key=lambda key: said.index(f"`{key}`"))
+            yield (*path, *named[:1]), f": {said}"
+        elif item["type"] == "missing":
+            yield path, f"is missing{remedy}"
+        elif item["type"] in _UNKNOWN:
+            keys = keys_at(node_at(schema, path[:-1]))
+            near = nearest_name(path[-1], keys)
+            hint = f"possible here: {', '.join(keys)}."
+            if near:
+                meant = (*path[:-1], near)
+                told.add(meant)
+                hint = f"did you mean `{'.'.join(map(str, meant))}`?"
+            yield path, f"is unknown; {hint}"
+        else:
+            yield path, f"must be {describe(node)}. Received: {value!r}{remedy}"
+
+
+# pydantic's names of errors.
+_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden", "invalid_key")
+
+
+def _locate(item, content):
+    """Returns the path of an error, and the value that it leads to.
+
+    A location may end with the name of a type, which is left out.
+    """
+    path = ()
+    for key in item["loc"]:
+        inside = isinstance(content, Mapping) and key in content
+        if isinstance(content, list) and isinstance(key, int):
+            inside = key < len(content)
+        if not inside:
+            break
+        path, content = (*path, key), content[key]
+    # The name of a key that is missing, or is not a string.
+    is_key = item["type"] == "missing" or item["type"] in _UNKNOWN
+    return item["loc"] if is_key else path, content
+
+
+@functools.cache
+def json_schema(kind: type) -> dict[str, Any]:
+    """Returns the JSON Schema of a checked dataclass, without references.
+
+    The title of a section is its docstring, up to the arguments.
+
+    Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
+    >>> json_schema(SearchOptions)["properties"]["num_beams"]["minimum"]
+    1
+    """
+    schema = TypeAdapter(kind).json_schema()
+    return _inlined(schema, schema.pop("$defs", {}))
+
+
+def _inlined(node, definitions):
+    if isinstance(node, list):
+        return [_inlined(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        own = {k: v for k, v in node.items() if v != "" and k != "$ref"}
+        target = definitions[node["$ref"].rpartition("/")[2]]
+        node = {**target, **own}
+    return {
+        key: _inlined(value, definitions)
+        for key, value in node.items()
+        if value != ""
+    }
+
+
+def node_at(schema: dict[str, Any], path: Iterable) -> dict[str, Any]:
+    """Returns the part of a JSON Schema for the value that a path leads to.
+
+    It is empty for what the schema does not describe.
+
+    Example:
+    >>> node_at({"properties": {"seed": {"type": "integer"}}}, ("seed",))
+    {'type': 'integer'}
+    """
+    for key in path:
+        schema = schema.get("items") or keys_at(schema).get(key, {})
+    return schema
+
+
+def keys_at(node: dict[str, Any]) -> dict[str, Any]:
+    """Returns the parts of a JSON Schema for the keys of a section.
+
+    Example:
+    >>> from keras_deepnmt.decoding import SearchOptions
+    >>> list(keys_at(json_schema(SearchOptions)))[0]
+    'num_beams'
+    """
+    for part in (node, *node.get("anyOf", ())):
+        if "properties" in part:
+            return part["properties"]
+    return {}
+
+
+def describe(node: dict[str, Any]) -> str:
+    """Returns the values that a JSON Schema allows, in words.
+
+    Example:
+    >>> describe({"anyOf": [{"enum": ["bpe", "unigram"]}, {"type": "null"}]})
+    "'bpe' or 'unigram' or null"
+    """
+    if "anyOf" in node:
+        return " or ".join(map(describe, node["anyOf"]))
+    if "enum" in node or "const" in node:
+        return " or ".join(map(repr, node.get("enum", [node.get("const")])))
+    kind = node.get("type")
+    if kind == "array":
+        return (
+            "a list, in brackets or with `- ` before each entry, where each "
+            f"entry is {describe(node['items'])}"
+        )
+    words = {
+        "boolean": "true or false",
+        "integer": "an integer",
+        "null": "null",
+        "number": "a finite number",
+        "object": "a mapping of keys to values",
+        "string": "text",
+    }
+    # A key of a mapping has no type of its own, and must be text.
+    return words.get(kind, "text") + _bounds(node)
+
+
+def _bounds(node):
+    least, above = node.get("minimum"), node.get("exclusiveMinimum")
+    most, below = node.get("maximum"), node.get("exclusiveMaximum")
+    if most is None and below is None:
+        if least is None:
+            return "" if above is None else f" above {above:g}"
+        return f" of at least {least:g}"
+    if node["type"] == "integer":
+        return f" from {least:,} to {most:,}"
+    low = f"({above:g}" if least is None else f"[{least:g}"
+    high = f"{below:g})" if most is None else f"{most:g}]"
+    return f" in {low}, {high}"

@@ -1,0 +1,149 @@
+"""What must be true of figures that are drawn and written.
+
+* the drawing holds the values, under their names, with labels and units
+* PNG, SVG and a CSV with the same values are written, always the same bytes
+* a table is only a CSV
+"""
+
+import csv
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from keras_deepnmt.analysis import (
+    Bars,
+    HeatMap,
+    Lines,
+    Points,
+    Table,
+    draw,
+    save_figures,
+)
+
+TEXTS = {"title": "A title", "caption": "What is shown."}
+HEAT_MAP = HeatMap(
+    name="map",
+    values=np.array([[0.25, np.nan, 1.0], [0.5, 0.75, 0.0]]),
+    row_names=["top", "bottom"],
+    column_names=["a", "b", "c"],
+    row_label="query",
+    column_label="key",
+    unit="weight (share)",
+    **TEXTS,
+)
+LINES = Lines(
+    name="curves",
+    series={"one": ([1, 2], [3.0, 4.0]), "two": ([1, 3], [5.0, np.nan])},
+    x_label="updates",
+    y_label="loss (nats)",
+    **TEXTS,
+)
+BARS = Bars(
+    name="bars",
+    names=["first name", "second name"],
+    series={"one": [1.0, 2.0], "two": [-1.0, np.nan]},
+    intervals={"one": [0.1, 0.2]},
+    y_label="BLEU",
+    x_label="branch",
+    **TEXTS,
+)
+POINTS = Points(
+    name="points",
+    groups={"source": np.array([[0.0, 1.0], [2.0, 3.0]])},
+    x_label="first",
+    y_label="second",
+    **TEXTS,
+)
+TABLE = Table(name="words", header=["a", "b"], rows=[["x, y", 1]], **TEXTS)
+DRAWN = [HEAT_MAP, LINES, BARS, POINTS]
+
+
+def test_a_heat_map_shows_its_values_in_their_places():
+    drawing = draw(HEAT_MAP)
+    axes, colors = drawing.axes
+    np.testing.assert_array_equal(
+        np.ma.filled(axes.images[0].get_array(), np.nan), HEAT_MAP.values
+    )
+    ticks = [
+        [label.get_text() for label in labels]
+        for labels in (axes.get_yticklabels(), axes.get_xticklabels())
+    ]
+    assert ticks == [["top", "bottom"], ["a", "b", "c"]]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key", "query")
+    assert colors.get_ylabel() == "weight (share)"
+    written = {t.get_position(): t.get_text() for t in axes.texts}
+    assert written[0, 0] == "0.25" and written[2, 1] == "0.00"
+    assert (1, 0) not in written  # nothing is known there
+
+
+def test_curves_differ_in_more_than_color():
+    (axes,) = draw(LINES).axes
+    first, second = axes.lines
+    assert first.get_color() != second.get_color()
+    assert first.get_marker() != second.get_marker()
+    np.testing.assert_array_equal(second.get_ydata(), [5.0, np.nan])
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == [
+        *("one", "two"),
+    ]
+
+
+def test_bars_stand_beside_each_other_with_their_intervals():
+    (axes,) = draw(BARS).axes
+    bars = [bar for group in axes.containers[1::2] for bar in group]
+    heights = [bar.get_height() for bar in axes.patches]
+    np.testing.assert_array_equal(heights, [1.0, 2.0, -1.0, np.nan])
+    places = sorted(bar.get_x() for bar in axes.patches)
+    assert len(set(places)) == 4 and bars
+
+
+@pytest.mark.parametrize("figure", DRAWN, ids=lambda figure: figure.name)
+def test_all_files_are_written_and_the_same_each_time(figure, tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        files = save_figures([figure], folder)
+        assert {file.name for file in files} == {
+            f"{figure.name}.{kind}" for kind in ("csv", "png", "svg")
+        }
+    for file in files:
+        assert (folders[0] / file.name).read_bytes() == file.read_bytes()
+    root = ElementTree.parse(tmp_path / "one" / f"{figure.name}.svg").getroot()
+    assert root.tag.endswith("}svg")
+    assert "A title" in "".join(root.itertext())
+    png = (tmp_path / "one" / f"{figure.name}.png").read_bytes()
+    assert png.startswith(b"\x89PNG") and len(png) > 3_000
+
+
+def test_the_csv_has_the_values(tmp_path):
+    def rows_of(figure):
+        save_figures([figure], tmp_path)
+        with open(tmp_path / f"{figure.name}.csv", newline="") as file:
+            return list(csv.reader(file))
+
+    assert rows_of(HEAT_MAP) == [
+        ["query", "a", "b", "c"],
+        ["top", "0.25", "", "1.0"],
+        ["bottom", "0.5", "0.75", "0.0"],
+    ]
+    assert rows_of(LINES)[1:] == [
+        ["one", "1.0", "3.0"],
+        ["one", "2.0", "4.0"],
+        ["two", "1.0", "5.0"],
+        ["two", "3.0", ""],
+    ]
+    assert rows_of(BARS) == [
+        ["branch", "one", "one, interval ±", "two"],
+        ["first name", "1.0", "0.1", "-1.0"],
+        ["second name", "2.0", "0.2", ""],
+    ]
+    assert rows_of(POINTS)[1:] == [
+        ["source", "0.0", "1.0"],
+        ["source", "2.0", "3.0"],
+    ]
+
+
+def test_a_table_is_only_a_csv(tmp_path):
+    assert save_figures([TABLE], tmp_path) == [tmp_path / "words.csv"]
+    assert (tmp_path / "words.csv").read_text() == 'a,b\n"x, y",1\n'
+    with pytest.raises(TypeError, match="Received: Table"):
+        draw(TABLE)
