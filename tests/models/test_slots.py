@@ -2,6 +2,8 @@
 that do nothing leave the plain model, each is called with what its paper says,
 and parameters grow as published."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -219,7 +221,20 @@ def test_without_positions_only_hybrid_attention_sees_the_order():
         assert np.allclose(output[:, order], permuted, atol=1e-5) != sees
 
 
-def kernels(model):
+@pytest.fixture(scope="module")
+def kernels():
+    """`kernels(preset)`: the number of weights in its matrices."""
+
+    @functools.cache
+    def count(preset):
+        # In units of D^2, for 6 + 6 layers and F = 4 D.
+        sizes = dict(hidden_dim=32, intermediate_dim=128, num_heads=2)
+        return num_in_matrices(create_model(preset, V, V, **sizes))
+
+    return count
+
+
+def num_in_matrices(model):
     return sum(
         int(np.prod(weight.shape))
         for weight in model.weights
@@ -243,15 +258,12 @@ def kernels(model):
         ("hybrid_self_attention_gated_base", 1.5),
     ],
 )
-def test_weights_grow_as_published(preset, squares):
-    # In units of D^2, for 6 + 6 layers and F = 4 D.
-    sizes = dict(hidden_dim=32, intermediate_dim=128, num_heads=2)
-    model = create_model(preset, V, V, **sizes)
+def test_weights_grow_as_published(kernels, preset, squares):
     paper = "hybrid_self_attention"
     if not preset.startswith(paper):
         paper = "layer_aggregation"  # Dou et al. (2018), two kinds of layers
-    plain = create_model(f"{paper}_baseline_base", V, V, **sizes)
-    assert kernels(model) - kernels(plain) == squares * 32**2
+    plain = kernels(f"{paper}_baseline_base")
+    assert kernels(preset) - plain == squares * 32**2
 
 
 def test_fine_grained_attention_has_a_weight_for_each_block_state_and_channel():

@@ -2,6 +2,8 @@
 update depends on real tokens alone, layers' losses count as means, and
 `val_loss` is the plain loss of a token over the whole set."""
 
+import gc
+
 import catalog
 import keras
 import numpy as np
@@ -89,7 +91,10 @@ def test_a_tiny_model_learns_eight_pairs():
     inputs, labels = ENTRY.example(rows=8, seed=5)
     model = ENTRY.make(dropout=0.0, hidden_dim=32, intermediate_dim=64)
     model.compile(
-        keras.optimizers.Adam(0.01), loss=LabelSmoothedCrossEntropy(0.0)
+        keras.optimizers.Adam(0.01),
+        loss=LabelSmoothedCrossEntropy(0.0),
+        # Compiling would take longer than all updates.
+        jit_compile=False,
     )
     history = model.fit(inputs, labels, batch_size=8, epochs=80, verbose=0)
     assert history.history["loss"][-1] < 0.1
@@ -115,6 +120,24 @@ def test_an_update_is_the_same_compiled_and_operation_by_operation():
         eager.get_weights(), compared.get_weights(), strict=True
     ):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def num_graphs():
+    gc.collect()
+    return sum(
+        isinstance(found, tf.__internal__.FuncGraph)
+        for found in gc.get_objects()
+    )
+
+
+def test_the_graph_of_a_step_is_freed_with_its_model():
+    before = num_graphs()
+    model = small(num_encoder_layers=1, num_decoder_layers=1)
+    model.compile("sgd", jit_compile=False)
+    model.fit(dataset_of(ENTRY.example()), verbose=0)
+    assert num_graphs() > before
+    del model
+    assert num_graphs() <= before
 
 
 def test_padding_does_not_change_an_update():

@@ -235,15 +235,17 @@ class TensorFlowStep:
 
     def _global_counts(self, source_ids, labels):
         """Counts the real tokens of all replicas' batches."""
-        counts = [
-            tf.math.count_nonzero(ids, dtype=tf.float32)
-            for ids in (source_ids, labels)
-        ]
-        source, target = tf.unstack(
-            tf.distribute.get_replica_context().all_reduce(
-                tf.distribute.ReduceOp.SUM, tf.stack(counts)
-            )
+        counts = tf.stack(
+            [
+                tf.math.count_nonzero(ids, dtype=tf.float32)
+                for ids in (source_ids, labels)
+            ]
         )
+        context = tf.distribute.get_replica_context()
+        if context.num_replicas_in_sync > 1:
+            # TensorFlow keeps every graph with such a sum for good.
+            counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
+        source, target = tf.unstack(counts)
         return {
             "source": tf.maximum(source, 1.0),
             "target": tf.maximum(target, 1.0),
