@@ -57,10 +57,8 @@ def frozen_garbage():
     """
     yield
     gc.collect()
-    if "tensorflow" in sys.modules:
-        from tensorflow.python.eager import context
-
-        context.context().clear_kernel_cache()
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.clear_session(free_memory=False)
     gc.freeze()
 
 
