@@ -46,7 +46,8 @@ def test_every_listed_verb_exists_and_explains_itself(capsys):
 
 
 # Options of other programs.
-OTHER_PROGRAMS = {"--strict", "--check", "--logdir"}
+OTHER_PROGRAMS = {"--strict", "--check", "--logdir", "--randomly-seed"}
+OTHER_PROGRAMS |= {"--only"}  # of preset_cost.py in benchmarks
 OTHER_PROGRAMS |= {"--max-len-a", "--max-len-b", "--max-length-factor"}
 # Of the whole program, and inside of the code.
 NO_VERB = {"--help", "--version", "--print-completion", "--value"}
@@ -72,6 +73,9 @@ def test_every_option_that_is_named_exists():
     offenders = []
     for path in [*source_files(), *pages]:
         for number, line in enumerate(path.read_text().splitlines(), start=1):
+            if path.name == "coming_from.md":
+                # The later cells have the options of other toolkits.
+                line = "|".join(line.split("|")[:3])
             offenders += [
                 f"{relative(path)}:{number}: {option}"
                 for option in re.findall(r"(?<![\w-])--[a-z][\w-]+", line)
