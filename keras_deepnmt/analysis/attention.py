@@ -100,6 +100,7 @@ def cross_attention_names(names: Sequence[str]) -> list[str]:
         Those of the weights; none if the model has no such attention.
 
     Example:
+    >>> from keras_deepnmt.analysis import recorded_names
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 2)
     >>> cross_attention_names(recorded_names(model))[-1]
     'decoder_block_2/cross_attention/weights'
