@@ -101,7 +101,7 @@ def test_groups_must_have_equally_many_beams():
     with pytest.raises(UserError, match="Take 6 beams"):
         options.updated(num_beams=4)
     changes = {"decoding.num_beams": 4, "decoding.num_groups": 3}
-    with pytest.raises(UserError, match=f"`decoding.num_beams`: {said}"):
+    with pytest.raises(UserError, match=f"`decoding.num_groups`: {said}"):
         load_recipe("transformer_tiny.multi30k_en_de", changes)
     # These searches have no groups.
     assert options.updated(num_beams=1).num_groups == 3
