@@ -279,9 +279,18 @@ def test_graph_of_open_shapes_gives_the_same_without_xla_ops(function):
 def test_refuses_impossible_options():
     model = ToyModel()
     for options, match in [
-        ({"num_beams": 0, "max_length": 5}, "num_beams=0"),
-        ({"length_penalty": -1.0, "max_length": 5}, "length_penalty=-1.0"),
-        ({"length_offset": -1.0, "max_length": 5}, "length_offset=-1.0"),
+        (
+            {"num_beams": 0, "max_length": 5},
+            "`num_beams` must be an integer from 1 to .*: 0",
+        ),
+        (
+            {"length_penalty": -1.0, "max_length": 5},
+            "`length_penalty` must be .* at least 0.*: -1",
+        ),
+        (
+            {"length_offset": -1.0, "max_length": 5},
+            "`length_offset` must be .* at least 0.*: -1",
+        ),
         ({"max_length": 0}, "max_length=0"),
     ]:
         with pytest.raises(ValueError, match=match):
