@@ -2,6 +2,7 @@
 
 import collections.abc
 import threading
+import weakref
 
 import keras
 
@@ -27,7 +28,8 @@ class NotedShapes(collections.abc.MutableSet):
     """
 
     def __init__(self, model, purpose):
-        self._model = model
+        # Weak, since TensorFlow keeps the function that notes a shape for good.
+        self._model = weakref.ref(model)
         self._purpose = purpose
         # Not a `set` itself, of which Keras would keep a copy.
         self._shapes = set()
@@ -48,9 +50,9 @@ class NotedShapes(collections.abc.MutableSet):
             is_new = shape not in self._shapes
             self._shapes.add(shape)
             number = len(self._shapes)
-        if is_new and self._model.step_jit_compile:
-            event = Compilation(self._purpose, shape, number)
-            announce(self._model, event)
+        model = self._model()
+        if is_new and model is not None and model.step_jit_compile:
+            announce(model, Compilation(self._purpose, shape, number))
 
     def discard(self, shape):
         self._shapes.discard(shape)
