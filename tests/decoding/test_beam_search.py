@@ -35,7 +35,7 @@ def tokens(row):
 
 
 def search(model, sources=SOURCES, **options):
-    return compile_for(model, beam_search)(sources, **options)
+    return model.compiled(beam_search)(sources, **options)
 
 
 def ranked_by_brute_force(
@@ -50,13 +50,19 @@ def ranked_by_brute_force(
     return sorted(ranked, reverse=True)
 
 
+@pytest.fixture(scope="module")
+def model():
+    return ToyModel()
+
+
 @pytest.mark.parametrize(
     "length_penalty, length_offset",
     [(0.0, 5.0), (0.6, 5.0), (1.5, 5.0), (1.0, 0.0)],
 )
-def test_large_beam_finds_what_brute_force_finds(length_penalty, length_offset):
-    model = ToyModel()
-    compiled = compile_for(model, beam_search)
+def test_large_beam_finds_what_brute_force_finds(
+    model, length_penalty, length_offset
+):
+    compiled = model.compiled(beam_search, jit_compile=True)
     options = {"length_penalty": length_penalty, "length_offset": length_offset}
     for seed in range(4):
         model.draw_weights(seed, scale=1.0)
@@ -112,7 +118,7 @@ def test_one_beam_is_greedy_search():
 
 def test_greedy_takes_the_likeliest_token():
     model = ToyModel(vocabulary_size=13, seed=5)
-    found = compile_for(model, greedy_search)(SOURCES, max_length=7)
+    found = model.compiled(greedy_search)(SOURCES, max_length=7)
     for source, ids in zip(SOURCES, found["ids"], strict=True):
         prefix = []
         while len(prefix) < 6 and 3 not in prefix:
@@ -131,7 +137,7 @@ def test_greedy_takes_the_likeliest_token():
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 def test_batch_mates_and_padding_change_nothing(function):
     model = ToyModel(vocabulary_size=13, seed=1)
-    run = compile_for(model, function)
+    run = model.compiled(function)
     together = run(SOURCES, max_length=55)
     wider = np.pad(SOURCES, [(0, 2), (0, 3)])
     padded = run(wider, max_length=58)
@@ -149,10 +155,16 @@ def test_batch_mates_and_padding_change_nothing(function):
     assert np.isneginf(padded["scores"][3:]).all()
 
 
-def test_limit_ends_every_output():
-    model = ToyModel(vocabulary_size=13, seed=2)
+def endless_model(max_length=None):
+    """A model that has no reason to end a translation."""
+    model = ToyModel(vocabulary_size=13, max_length=max_length, seed=2)
     kernel = keras.ops.convert_to_numpy(model.kernel)
     model.kernel.assign(kernel * (np.arange(13) != 3))
+    return model
+
+
+def test_limit_ends_every_output():
+    model = endless_model()
     # Long outputs are better still with a penalty this large.
     options = {"num_beams": 3, "length_penalty": 9.0}
     found = search(model, max_length=99, **options)
@@ -166,8 +178,7 @@ def test_limit_ends_every_output():
             np.testing.assert_allclose(
                 model.reference_log_prob(source, tokens(ids)), log_prob, 1e-4
             )
-    model.max_length = 8
-    capped = search(model, max_length=99, **options)
+    capped = search(endless_model(max_length=8), max_length=99, **options)
     assert capped["ids"].shape == (3, 3, 8)
     assert (capped["ids"][:, 0, 7] == 3).all()
 
@@ -241,9 +252,9 @@ def test_many_shapes_are_met_without_a_warning(caplog, monkeypatch):
 
 def test_uncompiled_gives_the_same():
     model = ToyModel(vocabulary_size=13, seed=6)
-    compiled = search(model, max_length=9)
-    plain = compile_for(model, beam_search, jit_compile=False)(
-        SOURCES, max_length=9
+    compiled, plain = (
+        compile_for(model, beam_search, jit_compile)(SOURCES, max_length=9)
+        for jit_compile in (True, False)
     )
     np.testing.assert_array_equal(compiled["ids"], plain["ids"])
     np.testing.assert_allclose(compiled["scores"], plain["scores"], 1e-5)
@@ -271,9 +282,9 @@ def test_graph_of_open_shapes_gives_the_same_without_xla_ops(function):
     assert not [node.op for node in nodes if node.op.startswith("Xla")]
     for source_ids in SOURCES, SOURCES[:1, :4]:
         found = graph(source_ids)
-        compiled = compile_for(model, function)(source_ids, max_length=40)
-        np.testing.assert_array_equal(found["ids"], compiled["ids"])
-        np.testing.assert_allclose(found["scores"], compiled["scores"], 1e-5)
+        fixed = model.compiled(function)(source_ids, max_length=40)
+        np.testing.assert_array_equal(found["ids"], fixed["ids"])
+        np.testing.assert_allclose(found["scores"], fixed["scores"], 1e-5)
 
 
 def test_refuses_impossible_options():
