@@ -1,6 +1,7 @@
 """Short runs on the demo corpus whose models have all kinds of layers."""
 
 import pytest
+from uncompiled_models import eager_updates
 
 from keras_deepnmt.data.demo import write_demo_corpus
 from keras_deepnmt.recipes.loading import load_recipe
@@ -28,14 +29,23 @@ decoding:
   num_beams: 2
 """
 PRESETS = {
-    "everything_tiny": "{hidden_dim: 16, intermediate_dim: 16, num_heads: 2}",
-    "dense_nmt_1_tiny": "{}",
+    "everything_tiny": "{hidden_dim: 16, intermediate_dim: 16, num_heads: 2, "
+    "num_encoder_layers: 2, num_decoder_layers: 2}",
+    "dense_nmt_1_tiny": "{hidden_dim: 16, growth_dim: 8, "
+    "num_encoder_layers: 2, num_decoder_layers: 2}",
     "role_interaction_softmax_tiny": "{hidden_dim: 16, intermediate_dim: 16, "
     "num_heads: 2, num_encoder_layers: 1, num_decoder_layers: 1}",
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module", autouse=True)
+def cheap_updates():
+    """Figures of runs are the subject, not how the runs were trained."""
+    with eager_updates():
+        yield
+
+
+@pytest.fixture(scope="module")
 def run_dirs(tmp_path_factory):
     """The folder of a run by its preset."""
     root = tmp_path_factory.mktemp("figures")
