@@ -26,6 +26,9 @@ LONG_FILES = (
 # Commands under test must not use the cache of whoever runs the tests.
 os.environ["DEEPNMT_CACHE"] = "off"
 
+# As the commands do: TensorFlow's log lines differ between processors.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
 # LLVM's lowest level, also for the processes that tests start: most of the time
 # of the tests is compiling. Numbers differ by rounding only.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
