@@ -172,6 +172,7 @@ class StepInThisProcess:
         pass
 
 
+@pytest.mark.thorough
 def test_training_steps_are_timed_in_turns(monkeypatch):
     sizes = dict(hidden_dim=8, intermediate_dim=16, num_heads=2, num_layers=1)
     sizes |= dict(vocabulary_size=11, batch_size=2, length=3)

@@ -86,6 +86,7 @@ def test_full_disk_while_preparing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.thorough
 def test_full_disk_while_training(digits, tmp_path):
     words = [
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),

@@ -53,7 +53,7 @@ evaluation:
 def cheap_updates():
     """Each run is compared with others of the same process.
 
-    Graphs are in test_best_checkpoint.py and in thorough tests of processes.
+    Graphs are in test_killed_runs.py and in other tests of processes.
     """
     with eager_updates():
         yield

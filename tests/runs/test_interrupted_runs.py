@@ -50,6 +50,7 @@ def test_interrupts_cost_no_checkpoint_of_the_average(
     assert train_in(THREE)["averaged_steps"] == [6, 9]
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_is_due_is_none_of_an_interrupt(
     train_in, run, monkeypatch
 ):
@@ -60,12 +61,14 @@ def test_a_checkpoint_that_is_due_is_none_of_an_interrupt(
     assert train_in(THREE)["averaged_steps"] == [6, 9]
 
 
+@pytest.mark.thorough
 def test_an_extended_run_keeps_the_checkpoints_that_it_has(train_in):
     assert train_in(THREE)["averaged_steps"] == [6, 9]
     longer = train_in({**THREE, "training.steps": 10})
     assert longer["averaged_steps"] == [9, 10]
 
 
+@pytest.mark.thorough
 def test_the_validation_of_a_short_last_epoch_is_made_up_for(
     train_in, run, monkeypatch
 ):
@@ -86,6 +89,7 @@ def test_the_validation_of_a_short_last_epoch_is_made_up_for(
     assert validated_steps(run) == [3, 4, 6]
 
 
+@pytest.mark.thorough
 def test_a_validation_that_begins_leaves_the_trained_weights(
     train_in, run, tmp_path, monkeypatch
 ):
@@ -109,6 +113,7 @@ def test_a_validation_that_begins_leaves_the_trained_weights(
     assert interrupted["weights_sha256"] == train_in(changes)["weights_sha256"]
 
 
+@pytest.mark.thorough
 def test_what_a_killed_process_left_goes_when_training_goes_on(train_in, run):
     train_in({"training.steps": 3})
     folder = run.directory / "checkpoints"
