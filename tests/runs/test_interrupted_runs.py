@@ -8,6 +8,7 @@
 """
 
 import shutil
+from pathlib import Path
 
 import pytest
 from broken_runs import interrupt_after, interrupt_validation
@@ -177,5 +178,5 @@ def test_an_interrupt_of_the_first_update_on_jax_is_told_as_elsewhere(
         assert process.returncode == 130, process.stderr
         assert saved in process.stderr
         assert "bug" not in process.stderr
-        process = train(steps, "-m", "keras_deepnmt")
+        process = train(steps, Path(__file__).with_name("without_search.py"))
         assert process.returncode == 0, process.stderr
