@@ -149,7 +149,7 @@ class RoleEncoder(keras.layers.Layer):
             ):
                 break
             rejected.append(lstm)  # keeps its id from being used again
-        # Keras marks what it serializes twice during loading.
+        # During loading, Keras marks an object that it serializes twice.
         if "shared_object_id" not in keras.saving.serialize_keras_object(lstm):
             return keras.layers.Bidirectional(lstm, **options)
         # A function, since a layer that is an attribute would be saved.
