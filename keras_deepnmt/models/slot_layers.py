@@ -50,7 +50,7 @@ def slot_config(arguments, slot):
     Required arguments of such a layer that are missing are the model's.
 
     Raises a `ValueError` if there is no such layer, if it does not fit the
-    slot, or if it refuses an argument.
+    slot, or if it rejects an argument.
     """
     value = arguments[slot]
     if _is_complete(value):

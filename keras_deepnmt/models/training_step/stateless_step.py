@@ -55,7 +55,7 @@ class StatelessStep:
         return self.step_jit_compile
 
     def _row_multiple(self):
-        """Returns what the rows of a batch must divide by."""
+        """Returns the number that must divide the rows of a batch."""
         with self._devices():
             return num_devices() * self.gradient_accumulation_steps
 
@@ -86,7 +86,7 @@ class StatelessStep:
     def train_step(self, state, data):
         """Runs one update on the global batch; called by `fit`.
 
-        Takes and returns the arrays of all variables as Keras' own method.
+        Takes and returns the arrays of all variables, like Keras' own method.
         """
         # `compute_loss` does not get the optimizer's variables.
         paths = [id(variable) for variable in self.optimizer.variables]
