@@ -1,7 +1,7 @@
 """Tells code that is being traced whether XLA will compile it.
 
 XLA needs static shapes and can write slices of an array in place; a plain
-TensorFlow graph, as of an exported model, has no such operation.
+TensorFlow graph, such as an exported model, has no such operation.
 """
 
 import contextlib
