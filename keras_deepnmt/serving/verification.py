@@ -87,7 +87,7 @@ def translate_in_fresh_process(
         this package nor keras-nlp; of a string, the translation alone.
 
     Raises:
-        TypeError: if a sentence is no string.
+        TypeError: if a sentence is not a string.
         UserError: if the folder is not an export.
 
     Example:
