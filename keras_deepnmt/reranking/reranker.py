@@ -39,8 +39,8 @@ class Reranker:
         forward: Translators of the same direction.
         reverse: Translators of the other direction, target to source.
         weights: A number for each model. Defaults to 1 for all.
-        on_unscored: called with the number of a model and the places, from 0,
-            of the sentences that it did not score. Defaults to nothing.
+        on_unscored: called with the number of a model and the indices of the
+            sentences that it did not score. Defaults to nothing.
 
     Attributes:
         weights: as above; they may be changed later.
