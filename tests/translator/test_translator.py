@@ -382,7 +382,7 @@ def spoil_tokenizer(run_dir):
     [
         (
             lambda run_dir: (run_dir / "run.json").unlink(),
-            r"run\.json: missing, so this is no finished run",
+            r"run\.json: missing, so this is not a finished run",
         ),
         (
             lambda run_dir: (run_dir / "run.json").write_text("{"),
