@@ -51,7 +51,7 @@ class MeasuredShape:
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a dry run found out.
+    """The result of a dry run.
 
     Attributes:
         description: the data and the batch shapes, in several lines.
@@ -60,7 +60,7 @@ class DryRun:
         trained_parameters: number of those that train.
         state_bytes: bytes of the weights and the optimizer's state.
         peak_bytes: highest use of memory while training, in bytes.
-        peak_place: whose memory that is.
+        peak_place: the device or process that this memory belongs to.
         measured: the batch shapes that were measured.
         num_shapes: number of all batch shapes.
         steps: number of updates of the run.

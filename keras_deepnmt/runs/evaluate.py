@@ -70,8 +70,8 @@ def evaluate(
             evaluate. Defaults to the final model of a finished run.
         compiled: whether XLA compiles the search.
         on_progress: called with the number of sentences just translated.
-        on_truncated: called with the places, from 0, of the sources longer than
-            the model's position range. Defaults to a warning.
+        on_truncated: called with the indices of the sources longer than the
+            model's position range. Defaults to a warning.
         on_translated: called with the sources, the translations, the
             references, and a list for each set of further references.
         **search_options: fields of `decoding.SearchOptions`, such as
