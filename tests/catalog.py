@@ -1,4 +1,4 @@
-"""Every public layer and every preset, once, at a size that costs nothing.
+"""Every public layer and every preset, once, at a tiny size.
 
 `tests/conformance` proves each property over all entries. To add a layer or
 a preset, add a line here; `tests/conformance/test_catalog.py` fails without.
@@ -34,7 +34,7 @@ class LayerEntry:
     """One layer, how to make it, and what it is called with.
 
     `inputs` holds a shape for a tensor, a list of shapes for a list of them.
-    `output_dtype` is said where it is not the layer's compute dtype.
+    `output_dtype` is given where it is not the layer's compute dtype.
     """
 
     name: str
@@ -553,7 +553,7 @@ def models_proven(slow=False):
 
 
 def fills_slots(entry):
-    """Says whether layers of papers stand in a model's slots."""
+    """Whether a model has layers of papers in its slots."""
     return "every slot" in entry.name
 
 

@@ -1,4 +1,4 @@
-"""A seeded model that keeps the contract, small enough to be enumerated.
+"""A seeded model with the methods of every model, small enough to enumerate.
 
 Each next token depends on the whole hypothesis, through a real cache, and on
 the source sentence: a beam that gets another one's cache gives other scores.

@@ -3,7 +3,7 @@
 * the word that an unknown token is aligned with is copied, or translated by
   the table
 * where a word has known letters, only its unknown characters are copied
-* punctuation stays, and so does what has no unknown token
+* punctuation stays, and so do translations without an unknown token
 """
 
 import keras

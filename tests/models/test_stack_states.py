@@ -1,4 +1,4 @@
-"""Which state of a block each slot reads if an aggregation hands on another:
+"""Which state of a block each slot reads if an aggregation passes on another:
 the outputs of the blocks, as the layers' docstrings say."""
 
 import types

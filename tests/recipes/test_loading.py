@@ -1,6 +1,6 @@
 """What must be true of reading recipes.
 
-* a mistake is told in one line: file, line, key, rule, nearest right one
+* a mistake is reported in one line: file, line, key, rule, nearest known name
 * what is saved reads back as the same recipe
 """
 

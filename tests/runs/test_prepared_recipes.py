@@ -2,7 +2,7 @@
 
 * the recipe needs no section `data` and no name
 * a held-out set that is used is recorded, and may be added to the recipe later
-* other values in the recipe are told
+* other values in the recipe are reported
 """
 
 import pytest

@@ -3,9 +3,9 @@
 * it leaves a whole run folder, which evaluates and averages
 * a run that was killed or interrupted goes on as if it had never stopped, with
   the weights of one that was not, bit by bit
-* a validation broken off is made up for
+* an interrupted validation is made again
 * a folder of another recipe, or of other data, is refused in one line
-* a full disk is told in one line, and costs no checkpoint
+* a full disk is reported in one line, and no checkpoint is lost
 * early stopping holds over restarts
 * a batch of a shape that was not planned ends it in one line
 """

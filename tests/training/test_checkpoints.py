@@ -1,10 +1,10 @@
 """What must be true of CheckpointStore.
 
-* training that goes on from a checkpoint gives the very same weights
-* only the last checkpoints are kept; an extra one takes the place of none and
-  goes with the next
-* a damaged one is passed over, a partial one never seen; if all are damaged
-  there is nothing to go on from
+* training that continues from a checkpoint gives the very same weights
+* only the last checkpoints are kept; an extra one replaces none and is deleted
+  with the next
+* a damaged one is skipped, a partial one ignored; if all are damaged, no
+  training continues
 * what a killed process left half done is deleted
 * the best ones are kept beside them, and so are the best ones up to each of
   them, but no others

@@ -1,7 +1,7 @@
 """What must be true of DivideOnPlateau.
 
 * the rate is divided at each increase, or at each epoch after the first one
-* training stops when the rate falls under the minimum, not while it warms up
+* training stops when the rate falls below the minimum, not while it warms up
 * a restart at any epoch, with its history, goes on exactly, also in a run that
   goes on after a shorter last epoch
 * without a history it goes on from the factor the optimizer has
