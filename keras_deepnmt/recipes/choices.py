@@ -14,7 +14,8 @@ class Choice:
     Attributes:
         key: the key that chooses.
         defaults: maps each of its values to the keys that belong to it, with
-            their defaults. A value that is not here may have any.
+            their defaults. A value that is not in it may have any of these
+            keys.
         others: further keys that lose their meaning with another value.
     """
 
