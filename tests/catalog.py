@@ -520,7 +520,7 @@ THREE_LAYERS = dict.fromkeys(
 
 
 def small_variant(variant):
-    """What makes one size of a variant small; the others differ in numbers."""
+    """Arguments that make a variant small; its sizes differ only in numbers."""
     # A gate has a 32nd of the width, and a narrow one is likely to start dead.
     wide = {"hidden_dim": 256} if "gated" in variant else {}
     return {**THREE_LAYERS, **wide}
@@ -579,7 +579,7 @@ def identify(entry):
 
 
 def _of_each(shape, function, name):
-    """What `function(name, shape)` gives, for a list of shapes a list."""
+    """The result of `function(name, shape)`; for a list of shapes a list."""
     if isinstance(shape, list):
         return [function(f"{name}_{n}", part) for n, part in enumerate(shape)]
     return function(name, shape)

@@ -140,7 +140,7 @@ class ToyModel:
 
 
 def _reference(source_table, target_table, kernel, source):
-    """What follows a beginning: the state, its log-probability, those after."""
+    """For a beginning: the state, its log-probability, those of next tokens."""
     context = source_table[[i for i in source if i != 0]].sum(0)
 
     @functools.cache

@@ -371,7 +371,7 @@ def _name(preset):
 
 
 def _paper_cells():
-    """Returns a function that writes what a preset's paper reports."""
+    """Returns a function that writes the results in a preset's paper."""
     published = {}
     for row in read_rows(QUALITY / "published_scores.csv"):
         published.setdefault(row["variant"], []).append(row)

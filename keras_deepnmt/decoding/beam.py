@@ -102,7 +102,7 @@ def beam_search(
     Returns:
         A dict, best hypothesis first along K:
         `ids` int32 `(B, K, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B, K)`: what `SearchOptions` ranks by;
+        `scores` float32 `(B, K)`: see `SearchOptions`;
         `log_probs` float32 `(B, K)`: sum over the tokens and the end id;
         `truncated` bool `(B, K)`: whether it ends only because of its limit;
         and, with `constraint_ids`, `constraints_met` bool `(B, K)`: whether it

@@ -56,11 +56,11 @@ def greedy_search(
 
     Returns:
         A dict: `ids` int32 `(B, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B,)`: what `SearchOptions` ranks by; `log_probs`
-        float32 `(B,)`: sum over the tokens and the end id; `truncated` bool
-        `(B,)`: whether the translation ends only because of its limit. In rows
-        of 0s the ids are 0, the score and the sum minus infinity, and
-        `truncated` is `False`.
+        `scores` float32 `(B,)`: see `SearchOptions`; `log_probs` float32
+        `(B,)`: sum over the tokens and the end id; `truncated` bool `(B,)`:
+        whether the translation ends only because of its limit. In rows of 0s
+        the ids are 0, the score and the sum minus infinity, and `truncated` is
+        `False`.
 
     Raises:
         ValueError: if `max_length` or a search option is too small, or

@@ -143,7 +143,7 @@ class StagedSearch:
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
         step = int(carried["state"]["step"])
-        # Only if the model computes NaN do sentences go on at the end.
+        # Sentences go on at the end only if the model computes NaN.
         while len(rows) and step < max_length:
             # A stage may also end because few sentences go on.
             if step >= length:

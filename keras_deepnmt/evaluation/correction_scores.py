@@ -46,7 +46,7 @@ class AnnotatedSentence:
 
 @dataclass(frozen=True)
 class MaxMatchScore:
-    """Result of `max_match`, with what it was computed from.
+    """Result of `max_match`, with the counts that it is computed from.
 
     Attributes:
         correct: Number of edits of the system that are gold edits.

@@ -54,7 +54,7 @@ def corpus_scores(
             (the signature contains sacreBLEU's seed). With 1 there is no
             interval.
         more_references: Further references: for each set of them a list with
-            one for each hypothesis. An empty line is no reference, also in
+            one for each hypothesis. An empty line is not a reference, also in
             `references`.
 
     Returns:

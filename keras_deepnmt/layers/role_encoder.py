@@ -136,9 +136,9 @@ class RoleEncoder(keras.layers.Layer):
 
         `keras.layers.Bidirectional` serializes its argument and creates both
         directions from that. During loading Keras takes objects of equal `id`
-        for one shared object, also if one of them was deleted before. So the
-        argument must have an `id` that was not used, keep it, and be
-        serialized for one direction only.
+        for one shared object, even if one of them was deleted before. So the
+        argument must have an `id` that was not used, keep it, and be serialized
+        for one direction only.
         """
         options = {"name": "bidirectional", "dtype": self.dtype_policy}
         rejected = []

@@ -35,8 +35,8 @@ class Choice:
     def validator(self):
         """Returns the pydantic validator of these keys, for a class body.
 
-        It fills in the defaults of what is chosen, and refuses the keys of
-        other choices.
+        It fills in the defaults of the chosen value, and refuses the keys of
+        other values.
         """
 
         def check(cls, value, info):

@@ -1,4 +1,4 @@
-"""Does what a run does before its first update, and measures some updates."""
+"""Takes the steps of a run before its first update, and measures updates."""
 
 import statistics
 import sys
@@ -131,7 +131,7 @@ def dry_run(
     from_preset: str | Path | None = None,
     quiet: bool = False,
 ) -> DryRun:
-    """Does what `train` does before its first update, and measures updates.
+    """Takes the steps of `train` before its first update, measures updates.
 
     Nothing is written into `run_dir`. Without a prepared folder, the corpora
     are prepared in a temporary folder, unless `run_dir` has them already.
@@ -204,7 +204,7 @@ def _start_and_measure(run, strategy, say):
     recipe, data = run.recipe, run.data
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     model = build_for_training(recipe, data, strategy, say)
-    # Checks what the training loop checks, and trains nothing.
+    # Makes the checks of the training loop, and trains nothing.
     TrainingLoop(run, model, plan, Workers(strategy), quiet=True)
     source = recipe.training.initialize_from
     if source is not None:

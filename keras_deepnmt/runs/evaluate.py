@@ -55,7 +55,7 @@ def evaluate(
         source_file: text to translate; with `target_file` instead of `split`.
         target_file: its reference translations, line by line.
         more_reference_files: further references of the same sentences, a file
-            for each set of them. An empty line is no reference.
+            for each set of them. An empty line is not a reference.
         split: split of the run's own data: `test` or `valid`.
         prepared_dir: the prepared folder, if it was moved after training.
         batch_size: largest number of sentences translated together. Defaults

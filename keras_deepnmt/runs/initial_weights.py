@@ -72,7 +72,7 @@ def fine_tuning(
     if preset_dir is None:
         if started is None or "from_preset" not in started.resolved:
             return FineTuning(data, own, recipe.resolved)
-        # What the start of the run has recorded.
+        # These were recorded at the start of the run.
         tokenizers = {
             name: getattr(started.data, name)
             for name in ("joint", "tokenizer_source", "tokenizer_target")

@@ -277,7 +277,7 @@ def _resolve(
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     if "from_preset" in recipe.resolved:
-        # What `initial_weights.fine_tuning` has put there.
+        # The entries that `initial_weights.fine_tuning` has added.
         for name in ("from_preset", "preset_version"):
             resolved[name] = recipe.resolved[name]
     return resolved

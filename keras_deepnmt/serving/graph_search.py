@@ -52,7 +52,7 @@ def search_in_graph(model, source_ids, *, options, max_length):
         )
 
     def goes_on(carried, *_):
-        # Only if the model computes NaN do sentences go on at the end.
+        # Sentences go on at the end only if the model computes NaN.
         is_live = tf.reduce_any(stages.is_live(carried))
         return is_live & (carried["state"]["step"] < max_length)
 

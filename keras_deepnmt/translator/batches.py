@@ -108,7 +108,7 @@ class BatchLimitAttributes:
 
 
 def as_integer(name: str, number: float, least: int) -> int:
-    """Returns an argument as an int, also if it is a whole float.
+    """Returns an argument as an int; it may be a float without fraction.
 
     Raises:
         ValueError: if the argument `name` is not an integer, or below `least`.

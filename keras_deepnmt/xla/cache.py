@@ -45,7 +45,7 @@ def user_cache_dir() -> Path | None:
 
 
 def ask_for_user_cache() -> None:
-    """Sets the XLA flag that makes TensorFlow keep what it compiles.
+    """Sets the XLA flag that makes TensorFlow keep compiled programs.
 
     It tidies the user's cache first. TensorFlow reads its flags when it first
     looks for devices: call this before the first TensorFlow operation

@@ -66,7 +66,7 @@ class CompiledFunction:
         self._traced(arrays, options)
 
     def _traced(self, arrays, options):
-        """Returns what was traced for a call, and the arrays that it takes."""
+        """Returns the traced program of a call, and the arrays it takes."""
         structure = keras.tree.map_structure(_as_array, arrays)
         arrays = _given(structure)
         numbers = _tensor_values(options)

@@ -14,7 +14,7 @@ _xla_compiles = contextvars.ContextVar("xla_compiles", default=False)
 
 @contextlib.contextmanager
 def compiled_by_xla():
-    """Says that XLA compiles what the body traces.
+    """Says that XLA compiles the code traced in the block.
 
     Example:
     >>> with compiled_by_xla():

@@ -368,7 +368,7 @@ def test_a_row_is_claimed_until_all_its_processes_have_ended(tmp_path):
     process.kill()
     process.wait()
     process.stdout.close()
-    # What trains is still at work.
+    # The training process still runs.
     assert claim_owner(file) is not None
     os.kill(child, signal.SIGKILL)
     for _ in range(100):

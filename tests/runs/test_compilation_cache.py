@@ -2,7 +2,7 @@
 
 * a run that is continued, and another run of the recipe, compile nothing
 * a truncated entry is deleted; TensorFlow would end training there
-* where nothing is kept, training goes on and says so
+* where nothing is kept, training continues and prints why
 """
 
 import os

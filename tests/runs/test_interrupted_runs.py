@@ -3,7 +3,7 @@
 * however often, the final model is the mean of as many checkpoints
 * an interrupted validation is made again, also that of a short last epoch
 * on JAX also in the first update, whose weights are then lost
-* what a killed process left half written is deleted
+* files that a killed process left half written are deleted
 * half of a row of the log is not read
 """
 

@@ -321,7 +321,7 @@ def test_a_recipe_without_a_loss_means_label_smoothing(recipe_file):
     [
         ({"loss": "cross_entopy"}, '`training.loss`: .*"cross_entropy"?'),
         ({"loss": "focal"}, "`training.loss`: .*Registered: .*smoothed"),
-        # The name is what is wrong, not the option that goes with it.
+        # The name is wrong, not the option that goes with it.
         (
             {"loss": "cross_entopy", "label_smoothing": 0.1},
             '`training.loss`: .*"cross_entropy"?',

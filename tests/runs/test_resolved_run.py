@@ -2,7 +2,7 @@
 
 * settling the recipe and resolving the run write nothing
 * values that a recipe leaves open are numbers then; recipe.yaml keeps `auto`
-* a run that is resumed is what was recorded; one that begins again is not
+* a resumed run has the recorded values; one that begins again does not
 * the training gets the resolved values, none of which can be replaced
 """
 

@@ -203,7 +203,7 @@ def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
     finished, train_in, without_search, tmp_path, monkeypatch
 ):
     run_dir = tmp_path / "run"
-    # Killed after a validation, before the checkpoint that seals it.
+    # Killed after a validation, before its checkpoint is complete.
     fails_at(monkeypatch, 3, RuntimeError("killed"))
     with pytest.raises(RuntimeError, match="killed"):
         train_in()

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
 
 
 def run(*words, folder, stdin=""):
-    # As a user's commands, each finds what the ones before it compiled.
+    # As a user's commands, each finds the programs that earlier ones compiled.
     cache = str(folder / "cache")
     done = deepnmt_process(
         *words, folder=folder, stdin=stdin, DEEPNMT_CACHE=cache

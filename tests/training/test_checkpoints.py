@@ -5,7 +5,7 @@
   with the next
 * a damaged one is skipped, a partial one ignored; if all are damaged, no
   training continues
-* what a killed process left half done is deleted
+* files that a killed process left half done are deleted
 * the best ones are kept beside them, and so are the best ones up to each of
   them, but no others
 * a full disk leaves the previous one and gives one line

@@ -110,7 +110,7 @@ class RowFolder:
         return data
 
     def measure(self, run_command: Callable[[list[str]], None]) -> dict:
-        """Trains, scores and exports the row, or does what is left of it.
+        """Trains, scores and exports the row, or makes the remaining steps.
 
         `run_command` runs `deepnmt` with a list of arguments. The caller has
         claimed the row.

@@ -192,7 +192,8 @@ def accumulated_step(model, state, data, parts):
 
     The parts are computed one after another, so that only one of them needs
     memory at a time. Row i is in part `i % parts`, as on TensorFlow; `parts`
-    must divide the number of rows. Takes and returns what `train_step` does.
+    must divide the number of rows. Arguments and result are those of
+    `train_step`.
     """
     import jax
 
