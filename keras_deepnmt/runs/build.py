@@ -307,8 +307,8 @@ def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:
                 f"{long_pairs:,} of {len(lengths):,} pairs of "
                 f"`{split}` are longer than the model's `max_length` of "
                 f"{model.max_length:,} tokens (the longest has {longest:,}). "
-                "Learned positions end there, so all tokens beyond have the "
-                "same one, and a translator cuts its source there. Set "
+                "Learned positions end there, so all later tokens have the "
+                "last one, and a translator truncates sources there. Set "
                 "`model.overrides.max_length`, or prepare the data with a "
                 "smaller `max_tokens`."
             )

@@ -143,8 +143,9 @@ def _prepared_with(recipe, prepared_dir, say) -> PrepareOptions:
     keys = [key for key in given | used if given.get(key) != used.get(key)]
     if keys:
         say(
-            f"{prepared_dir}: was prepared with other values than the recipe's "
-            f"of {', '.join(keys)}; its own are used and recorded."
+            f"{prepared_dir}: was prepared with other values of "
+            f"{', '.join(keys)} than the recipe's; its own are used and "
+            "recorded."
         )
     return data
 

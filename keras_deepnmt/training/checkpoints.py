@@ -362,8 +362,8 @@ class CheckpointStore:
     def _check_number(self, present, needed, kind=""):
         if present < needed:
             raise UserError(
-                f"{self.directory}: has {present} checkpoints{kind}, {needed} "
-                "are to be averaged. Train further or average fewer."
+                f"{self.directory}: has {present} checkpoints{kind}, but "
+                f"{needed} are to be averaged. Train further or average fewer."
             )
 
     def _write_error(self, step: int, error: Exception) -> UserError:

@@ -374,7 +374,7 @@ def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
     monkeypatch.setattr(
         "keras_deepnmt.data.batches.batch_source.make_batch", wider
     )
-    said = "none of the 2 shapes planned"
+    said = "not one of the 2 planned shapes"
     with pytest.raises(UserError, match=said) as info:
         train_in()
     assert "\n" not in str(info.value)
