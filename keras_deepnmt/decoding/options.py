@@ -184,7 +184,7 @@ class SearchOptions:
             number: how many hypotheses of each sentence are asked for.
 
         Returns:
-            The options, unchanged if they have as many beams.
+            The options, unchanged if they have enough beams.
 
         Example:
         >>> SearchOptions(num_beams=4, num_groups=2).for_hypotheses(5).num_beams

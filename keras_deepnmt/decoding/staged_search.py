@@ -16,7 +16,7 @@ def first_stage(source_length, max_length):
     """Returns the number of steps of a search's first stage.
 
     It is 1.5 times the number of source tokens, plus 8. Nearly all searches
-    finish within so many steps, so that few batches need a second program.
+    finish within these steps, so that few batches need a second program.
 
     Example:
     >>> first_stage(16, 66), first_stage(64, 114)

@@ -57,7 +57,7 @@ class SearchStages:
     sentence after sentence:
 
     * `memory`, `static`: of the model, see `Seq2Seq`;
-    * `limits`: maximum lengths, as many of each sentence as `_num_limits`;
+    * `limits`: maximum lengths, `_num_limits` of each sentence;
     * `prefix_ids`: `(B * K, P)`, if there are any;
     * `phrases`: from `required_phrases`, if there are any;
     * `state`: of the search, from `_first_state`.

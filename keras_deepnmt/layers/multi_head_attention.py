@@ -48,7 +48,7 @@ class MultiHeadAttention(keras.layers.Layer):
     key projection has no bias unless `key_bias=True` (the softmax is invariant
     to it, and Adam would turn its rounding errors into updates); the query,
     key and value projections start with a tenth of the variance of Glorot's
-    initializer unless `kernel_initializer` is another.
+    initializer unless another `kernel_initializer` is given.
     Cost: `4 D^2` weights, O(B T S D) time.
 
     Args:

@@ -46,7 +46,7 @@ class Reranker:
         weights: as above; they may be changed later.
 
     Raises:
-        UserError: if there is another number of weights, or one is not finite.
+        UserError: if the number of weights is wrong, or one is not finite.
 
     Example:
     >>> reranker = Reranker(translator, forward=[larger], reverse=[backward])
@@ -183,7 +183,7 @@ def as_weights(weights: Sequence[float] | None, number: int) -> np.ndarray:
     """Returns an array of `number` weights; `None` stands for ones.
 
     Raises:
-        UserError: if there is another number of weights, or one is not finite.
+        UserError: if the number of weights is wrong, or one is not finite.
 
     Example:
     >>> as_weights(None, 2)

@@ -62,8 +62,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         options: options of the search. Defaults to `SearchOptions()`.
         batch_size: largest number of sentences computed together.
         batch_tokens: largest number of tokens computed together, counted as
-            sentences times the padded length of their longer side; with
-            several beams, each beam needs memory for as many. A sentence that
+            sentences times the padded length of their longer side; with several
+            beams, each beam needs memory for that many tokens. A sentence that
             is longer is computed alone. Defaults to 256 times `batch_size`. On
             a processor of several cores two batches are computed at once.
         max_source_length: maximum source length in tokens, end id included.

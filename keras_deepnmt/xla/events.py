@@ -35,7 +35,7 @@ class Compilation:
 
         Args:
             expected: number of shapes that the model will meet.
-            replicas: number of replicas, each of which has as many rows.
+            replicas: number of replicas, each of which has these rows.
         """
         if self.number is None:
             shape = " x ".join(map(str, self.shape))

@@ -37,7 +37,7 @@ def _iwslt14(split):
 
 
 _PAPERS_NOTE = (
-    "The papers' data, model sizes and tokenization are others: only the "
+    "The papers' data, model sizes and tokenization differ: only the "
     "differences from their plain models can be compared with those here. "
     "Their ± is the standard deviation over several runs."
 )

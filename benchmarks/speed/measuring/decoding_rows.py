@@ -114,7 +114,7 @@ def time_columns(ours, theirs, sentences, tokens):
 def spread(name, values, digits):
     """Returns columns for median, minimum and maximum.
 
-    They are rounded to so many significant digits.
+    They are rounded to `digits` significant digits.
 
     >>> spread("seconds", [3.14159, 1.0, 2.0], 3)
     {'seconds_median': 2.0, 'seconds_min': 1.0, 'seconds_max': 3.14}
