@@ -8,8 +8,8 @@
 # as "Exception ignored in: <function _xla_gc_callback ...>" and dropped: the
 # program goes on as if nobody had pressed Ctrl-C. The same holds for handlers of
 # SIGTERM that raise. TensorFlow 2.21 imports JAX where it is installed (in
-# tensorflow/lite/python/util.py), so its
-# programs are affected as well. Without JAX no signal is lost.
+# tensorflow/lite/python/util.py), so its programs are affected as well. Without
+# JAX no signal is lost.
 #
 # What a program can do: a handler that looks whether the interrupted frame
 # belongs to a function of `gc.callbacks`, and then sends the signal again a
