@@ -1,7 +1,7 @@
 """What must be true of the figures of runs.
 
 * a run has all figures of the layers that it has, and no others
-* what they show is what the arrays' functions compute, and adds up
+* their values are those of the functions on arrays, and add up
 * sentences are those of the test set, spread over it
 * an analysis that a model has no layers for is refused by name
 """
@@ -62,7 +62,7 @@ def dense(run_dirs):
 def test_a_model_of_all_papers_has_all_their_figures(everything):
     _, figures = everything
     assert OF_EVERYTHING <= set(figures)
-    # Its roles are no probabilities.
+    # Its roles are not probabilities.
     assert not (OF_DENSE_MODELS | {"role_entropy"}) & set(figures)
 
 
