@@ -178,7 +178,7 @@ def test_an_interrupted_stream_keeps_what_was_printed(
     verb, *more = words
     with open(tmp_path / "printed", "w") as printed:
         process = start(
-            *(verb, digits / "run", *more),
+            *(verb, digits / "run", "--no-compile", *more),
             folder=tmp_path,
             stdin=subprocess.PIPE,
             stdout=printed,
