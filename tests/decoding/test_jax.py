@@ -74,7 +74,7 @@ def test_core_of_the_searches_on_jax(run_on_jax):
     run_on_jax("-m", "not slow", "--cases=1", "-k", CORE, *files)
 
 
-@pytest.mark.thorough
+# Slow, since the tests above have brute force, too, for fewer models.
+@pytest.mark.slow
 def test_exact_searches_on_jax(run_on_jax):
-    file = FOLDER / "test_exact_search.py"
-    run_on_jax("-m", "thorough", "--cases=6", file)
+    run_on_jax("-m", "thorough", FOLDER / "test_exact_search.py")
