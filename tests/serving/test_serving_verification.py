@@ -58,6 +58,7 @@ def test_a_weight_that_changed_is_found(copy, in_this_process):
         verify(copy)
 
 
+@pytest.mark.thorough
 def test_a_golden_sentence_that_changed_is_named(copy, in_this_process):
     file = copy / GOLDEN_FILE
     records = [json.loads(line) for line in file.read_text().splitlines()]

@@ -225,7 +225,9 @@ def test_the_shape_of_the_first_batch_is_traced_first(make, times):
         assert list(lengths) == [8, 16, 32]
 
 
-@pytest.mark.parametrize("num_beams", [1, 2])
+@pytest.mark.parametrize(
+    "num_beams", [pytest.param(1, marks=pytest.mark.thorough), 2]
+)
 def test_trying_length_penalties_compiles_nothing(make, num_beams):
     translator = make(compiled=True, num_beams=num_beams)
     first = translator.translate_nbest("a dog runs", 1)
