@@ -35,18 +35,32 @@ def raised_on(number: int, exception: type[BaseException]) -> Iterator[None]:
         yield
         return
 
+    waiting = []
+
     def handle(number, frame):
         if not _drops_exceptions(frame):
+            waiting.clear()
             raise exception
+        for timer in waiting:
+            timer.cancel()
         again = threading.Timer(_DELAY, _send_to_main_thread, [number])
         again.daemon = True
+        waiting.append(again)
         again.start()
 
     previous = signal.signal(number, handle)
     try:
         yield
+        if waiting:
+            raise exception
     finally:
-        signal.signal(number, previous)
+        try:
+            for timer in list(waiting):
+                # Otherwise it could end the process, without this handler.
+                timer.cancel()
+                timer.join()
+        finally:
+            signal.signal(number, previous)
 
 
 def _send_to_main_thread(number):

@@ -2,7 +2,8 @@
 
 * it is raised in the body, also if the signal comes while Python drops what is
   raised: in a callback of the garbage collection or in a `__del__`
-* afterwards the process handles the signal as before
+* afterwards the process handles the signal as before, and gets none that was
+  put off
 """
 
 import gc
@@ -48,3 +49,15 @@ def test_the_exception_is_raised_whenever_the_signal_comes(sent):
         sent()
         time.sleep(60)
     assert signal.getsignal(signal.SIGUSR1) == before
+
+
+def test_a_signal_that_was_put_off_comes_before_the_end():
+    received = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: received.append(1))
+    try:
+        with pytest.raises(Stopped), raised_on(signal.SIGUSR1, Stopped):
+            send_in_collection()
+        time.sleep(0.1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not received
