@@ -307,6 +307,18 @@ def test_composed_forms_are_those_of_unicode():
             assert load_normalization(rule).normalize(text) == expected
 
 
+def test_what_cannot_be_seen_changes_no_id_of_a_source(tmp_path):
+    tokenizer = train_tokenizer(LEARNED, tmp_path / "m", 160)
+    (expected,) = tokenizer.encode(["der Hund läuft"])
+    assert UNKNOWN_ID not in expected
+    spaces = [*"\t\v\f\r\n\x1c\x1d\x1e\x1f\x85\u1680\u2028\u2029", "\r\n"]
+    for nothing in ["", *"\xad\u200b\ufeff\0\x07\u2060\u200e"]:
+        for space in spaces:
+            text = f"{nothing}der{space}{nothing} Hu{nothing}nd{space}läuft"
+            (received,) = tokenizer.encode([text + nothing])
+            assert received.tolist() == expected.tolist(), ascii(text)
+
+
 def test_what_the_corpus_has_on_the_target_side_comes_out(tmp_path):
     texts = ["今天早上，我的老师…№ 5，不是吗？", "d’accord « ½ » ﬁn"] * 9
     tokenizer = train_tokenizer(
