@@ -211,8 +211,9 @@ def test_characters_in_the_names_of_special_pieces_get_pieces(tmp_path):
     assert tokenizer.decode([row]) == texts[:1]
 
 
-def test_a_tab_that_a_rule_keeps_costs_no_line(tmp_path):
-    texts = ["ein\tHund", "zwei\tKatzen"] * 9
+@pytest.mark.parametrize("character", ["\t", "▅", "\0"])
+def test_characters_that_can_have_no_piece_cost_no_line(tmp_path, character):
+    texts = [f"ein{character}Hund", f"zwei{character}Katzen"] * 9
     tokenizer = train_tokenizer(
         texts, tmp_path / "m", 25, normalization="identity"
     )

@@ -163,9 +163,9 @@ def training_sentences(
     r"""Iterates over what SentencePiece learns pieces from.
 
     These are the texts as the tokenizer will read them, cut where SentencePiece
-    would otherwise leave out the whole text or a part of it: at tabs, in the
-    names of its special pieces, and, at a space where there is one, at 4,192
-    bytes. No piece is learned across a user-defined symbol.
+    would otherwise leave out the whole text or a part of it: at tabs and `▅`,
+    in the names of its special pieces, and, at a space where there is one, at
+    4,192 bytes. No piece is learned across a user-defined symbol.
 
     Example:
     >>> rule = load_normalization("nfkc")
@@ -188,7 +188,7 @@ def training_sentences(
 # SentencePiece leaves out longer sentences. It has 16 bits for a place in a
 # word, so the limit cannot just be removed.
 _LONGEST_SENTENCE = 4192  # bytes
-_CUTS = re.compile("\t|(?<=<)(?=(?:s|/s|unk|pad|0x[0-9A-F]{2})>)", re.ASCII)
+_CUTS = re.compile("[\t▅]|(?<=<)(?=(?:s|/s|unk|pad|0x[0-9A-F]{2})>)", re.ASCII)
 
 
 def _cut(sentence: str) -> Iterator[str]:
