@@ -6,12 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.analysis.word_alignments import (
-    WORD_START,
-    align_tokens,
-    words_of_tokens,
-)
+from keras_deepnmt.analysis.word_alignments import align_tokens
 from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.data.tokenizers import WORD_MARK
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 from keras_deepnmt.translator.results import Hypothesis
@@ -142,7 +139,8 @@ class _Source:
         (ids,) = tokenizer.encode([text])
         self.surfaces = tokenizer.surfaces(text)
         self.is_unknown = [number == UNKNOWN_ID for number in ids]
-        self._words = words_of_tokens(tokenizer.pieces(ids))
+        self._words = text.split()
+        self._numbers = tokenizer.token_words(text)
 
     def visible(self, token):
         """The token itself, or the next one if it is only a space."""
@@ -151,25 +149,23 @@ class _Source:
 
     def word(self, token):
         """The word with a token; in scripts without spaces only the token."""
-        word = "".join(
-            surface
-            for surface, number in zip(self.surfaces, self._words, strict=True)
-            if number == self._words[token]
-        )
+        word = self._words[self._numbers[token][0]]
         return self.surfaces[token] if _lacks_spaces(word) else word
 
 
 def _replaced_text(source, tokenizer, ids, aligned, table):
     pieces = tokenizer.pieces(ids)
-    words = words_of_tokens(pieces)
+    words = tokenizer.word_numbers(ids)
     tokens = {target: token for token, target in aligned}
     for number in sorted({words[t] for t in _unknown(ids)}):
         places = [t for t, word in enumerate(words) if word == number]
-        _replace_in_word(source, ids, pieces, places, tokens, table or {})
+        _replace_in_word(
+            source, tokenizer, ids, pieces, places, tokens, table or {}
+        )
     return tokenizer.decode_pieces([piece for piece in pieces if piece])
 
 
-def _replace_in_word(source, ids, pieces, places, tokens, table):
+def _replace_in_word(source, tokenizer, ids, pieces, places, tokens, table):
     """Changes the pieces at the places of one word of the translation."""
     unknown = [t for t in places if ids[t] == UNKNOWN_ID]
     letters = "".join(pieces[t] for t in places if t not in unknown)
@@ -181,7 +177,8 @@ def _replace_in_word(source, ids, pieces, places, tokens, table):
         is_part = source.is_unknown[token] and (
             _has_letter(letters) or not _has_letter(surface)
         )
-        if _lacks_spaces(letters):
+        # A piece that crosses a space belongs to another word, too.
+        if tokenizer.crosses_spaces or _lacks_spaces(letters):
             pieces[place] = entry or bare
         elif entry is None and is_part:
             pieces[place] = surface
@@ -194,10 +191,11 @@ def _replace_word(pieces, places, unknown, word):
     """Replaces a word but for the punctuation around it."""
     core = [t for t in places if t in unknown or _has_letter(pieces[t])]
     first, last = core[0], core[-1]
-    is_start = pieces[first].startswith(WORD_START)
+    begin = WORD_MARK if pieces[first].startswith(WORD_MARK) else ""
+    end = WORD_MARK if pieces[last].endswith(WORD_MARK) else ""
     for place in range(first, last + 1):
         pieces[place] = ""
-    pieces[first] = f"{WORD_START}{word}" if is_start else word
+    pieces[first] = f"{begin}{word}{end}"
 
 
 def _unknown(ids):

@@ -44,8 +44,7 @@ def replaced(translator, monkeypatch):
         sides = []
         for side in (source, text):
             (ids,) = translator.source_tokenizer.encode([side])
-            pieces = translator.source_tokenizer.pieces(ids)
-            sides.append((ids, word_alignments.words_of_tokens(pieces)))
+            sides.append((ids, translator.source_tokenizer.word_numbers(ids)))
         (_, source_words), (ids, words) = sides
 
         def position(t):

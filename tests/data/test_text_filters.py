@@ -1,6 +1,6 @@
-"""What must be true of normalization and filters.
+"""What must be true of filters.
 
-Equal-looking text becomes equal; each pair is refused by the first rule it
+Each pair is refused by the first rule it
 breaks; the set of hashes is a set, and small.
 """
 
@@ -13,24 +13,7 @@ from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
     SeenHashes,
     hash_text,
-    normalize_text,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("  zwei   Wörter ", "zwei Wörter"),
-        ("u\u0308ber", "über"),
-        ("ﬁne ① ｆｕｌｌ", "fine 1 full"),
-        ("a\u2028b\u00a0c\u3000d\te\x85f", "a b c d e f"),
-        ("", ""),
-        (" \u00a0\u2003", ""),
-    ],
-)
-def test_normalised_text_is_nfkc_with_single_spaces(text, expected):
-    assert normalize_text(text) == expected
-    assert normalize_text(expected) == expected
 
 
 @pytest.mark.parametrize(

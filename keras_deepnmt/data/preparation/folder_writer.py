@@ -26,8 +26,8 @@ from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
 from keras_deepnmt.data.preparation.pair_reading import PairReader
 from keras_deepnmt.data.preparation.shortlist_learning import learn_shortlists
 from keras_deepnmt.data.preparation.spool import Spool
-from keras_deepnmt.data.preparation.text_filters import FILTERS, normalize_text
-from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.text_filters import FILTERS
+from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
@@ -63,9 +63,11 @@ class FolderWriter:
     def write(self) -> dict:
         """Runs all steps and returns the manifest, which is written last."""
         self.spool_folder.mkdir()
+        maker = TokenizerMaker(self.options)
+        self.normalizations = maker.normalizations
         for split in self.corpora:
             self._read_split(split)
-        source, target = self._make_tokenizers()
+        source, target = self._make_tokenizers(maker)
         splits, leakage = self._write_shards((source, target))
         shortlist = self._write_shortlist(source, target)
         for path in self.spool_folder.iterdir():
@@ -113,6 +115,7 @@ class FolderWriter:
         reader = PairReader(
             options.pair_filter() if train else None,
             train and options.drop_duplicates,
+            self.normalizations,
             sample,
             lambda count: self.bars.advance(task, count),
         )
@@ -150,7 +153,7 @@ class FolderWriter:
             raw = list(itertools.islice(remaining, count))
             with ExitStack() as stack:
                 spool = stack.enter_context(Spool(self.spool_folder, split))
-                spool.write([tuple(map(normalize_text, pair)) for pair in raw])
+                spool.write(raw)
                 for file, side in zip(
                     self._open_texts(split, stack),
                     zip(*raw, strict=True),
@@ -177,57 +180,30 @@ class FolderWriter:
             for side in ("source", "target")
         ]
 
-    def _make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+    def _make_tokenizers(
+        self, maker: TokenizerMaker
+    ) -> tuple[Tokenizer, Tokenizer]:
         folder = self.folder / "tokenizer"
         folder.mkdir()
-        given = {
-            "source": self.options.tokenizer_source,
-            "target": self.options.tokenizer_target,
-        }
-        tokenizers = []
         task = self.bars.add_task("Training tokenizer", total=None)
-        for number, side in enumerate(given):
-            path = folder / f"{side}.model"
-            if self.options.joint and tokenizers:
-                tokenizer = tokenizers[0]
-                tokenizer.save(path)
-            elif given[side] is not None:
-                tokenizer = Tokenizer(given[side])
-                tokenizer.save(path)
-            else:
-                sides = (0, 1) if self.options.joint else (number,)
-                tokenizer = self._train_tokenizer(path, sides)
-            tokenizers.append(tokenizer)
-        self.bars.update(task, total=1, completed=1)
-        return tuple(tokenizers)
-
-    def _train_tokenizer(self, path: Path, sides: tuple[int, ...]):
-        options = self.options
-        try:
-            return train_tokenizer(
-                self._training_texts(sides),
-                path,
-                options.vocabulary_size,
-                options.model_type,
-                character_coverage=options.character_coverage,
-                max_sentences=options.tokenizer_sentences,
-                seed=options.seed,
-            )
-        except UserError as error:
-            files = [
-                str((corpus.source, corpus.target)[side])
+        tokenizers = maker.make(
+            folder,
+            self._training_pairs,
+            [
+                (corpus.source, corpus.target)
                 for corpus in self.corpora["train"]
-                for side in sides
-            ]
-            raise UserError(f"{', '.join(files)}: {error}") from error
+            ],
+        )
+        self.bars.update(task, total=1, completed=1)
+        return tokenizers
 
-    def _training_texts(self, sides: tuple[int, ...]) -> Iterator[str]:
+    def _training_pairs(self) -> Iterator[tuple[str, str]]:
         held_out = set(self.held_out_rows.tolist())
         row = 0
         for block in self.spools["train"].blocks():
             for pair in zip(*block, strict=True):
                 if row not in held_out:
-                    yield from (pair[side] for side in sides)
+                    yield pair
                 row += 1
 
     def _write_shards(self, tokenizers) -> tuple[dict, dict]:

@@ -1,11 +1,12 @@
 """The options of `prepare`, which are also the `data` section of a recipe."""
 
 from dataclasses import field
+from pathlib import Path
 from typing import Literal
 
 from pydantic import field_validator
 
-from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.corpora import CorpusOptions, LineReader, decode_line
 from keras_deepnmt.data.preparation.text_filters import PairFilter
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.validation import (
@@ -44,9 +45,25 @@ class PrepareOptions:
         tokenizer_source: Path of an existing SentencePiece model to use
             instead of training one (for both languages if `joint`).
         tokenizer_target: Path of the one for the target language. Without
-            `joint`, give both tokenizers or none.
+            `joint`, give both tokenizers or none; with it, the pieces of both
+            must be the same.
+        source_normalization: How the source tokenizer rewrites the characters
+            of a text: nfkc, nfc, nmt_nfkc, identity or the path of a file of
+            rules. Defaults to the rule of a given tokenizer, and otherwise to
+            nfkc: compatibility forms are replaced, controls and invisible
+            characters dropped.
+        target_normalization: The same for the target, whose default is nfc:
+            only composed forms and white space change.
         character_coverage: Share of the characters of the training text that
             get a piece, from 0.98 to 1.
+        split_digits: Whether each digit is a piece of its own.
+        byte_fallback: Whether a character without a piece is cut into the
+            bytes of its UTF-8 code. 256 pieces then are bytes.
+        user_defined_symbols: Texts that always are one piece, which no
+            normalization changes.
+        user_defined_symbols_file: Path of a file with more of them, one in each
+            line.
+        required_chars: Characters that get a piece in any case, as one text.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
             train a tokenizer on. It bounds the memory of that training.
         min_length: Minimum number of words (between white space) of a side.
@@ -84,8 +101,15 @@ class PrepareOptions:
     joint: Flag = True
     tokenizer_source: str | None = None
     tokenizer_target: str | None = None
+    source_normalization: str | None = None
+    target_normalization: str | None = None
     # As SentencePiece demands.
     character_coverage: number(ge=0.98, le=1) = 1.0
+    split_digits: Flag = False
+    byte_fallback: Flag = False
+    user_defined_symbols: list[str] = field(default_factory=list)
+    user_defined_symbols_file: str | None = None
+    required_chars: str | None = None
     tokenizer_sentences: integer(101) = 1_000_000
     min_length: Count = 1
     max_length: Count = 250
@@ -124,7 +148,7 @@ class PrepareOptions:
 
     def __post_init__(self):
         given = self.tokenizer_source, self.tokenizer_target
-        if self.joint and given[1] is not None and given[1] != given[0]:
+        if self.joint and given[0] is None and given[1] is not None:
             raise UserError(
                 "With `joint` one tokenizer serves both languages: give "
                 "`tokenizer_source` alone, or joint=false. "
@@ -136,6 +160,22 @@ class PrepareOptions:
                 "Without `joint` give both tokenizers or none. Received: "
                 f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
             )
+
+    def all_user_defined_symbols(self) -> list[str]:
+        """Returns the symbols that are given by themselves and in the file.
+
+        Returns:
+            Each symbol once, in order.
+
+        Raises:
+            UserError: if the file cannot be read.
+        """
+        symbols = list(self.user_defined_symbols)
+        if self.user_defined_symbols_file is not None:
+            file = Path(self.user_defined_symbols_file)
+            for number, line in enumerate(LineReader(file), start=1):
+                symbols.append(decode_line(line, file, number))
+        return [symbol for symbol in dict.fromkeys(symbols) if symbol]
 
     def pair_filter(self) -> PairFilter:
         """Returns the filter of training pairs.

@@ -10,6 +10,8 @@ from keras_deepnmt.data.corpora import (
     aligned_lines,
     decode_line,
 )
+from keras_deepnmt.data.normalization import Normalization
+from keras_deepnmt.data.preparation.comparison import compared_text
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, Spool
 from keras_deepnmt.data.preparation.text_filters import (
@@ -17,48 +19,50 @@ from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
     SeenHashes,
     hash_text,
-    normalize_text,
 )
 
 
 class PairReader:
     """Reads the corpora of one split and spools the pairs that are kept.
 
-    `pair_filter=None` refuses pairs with an empty side only. `sample` receives
-    every kept pair. `progress` is called with the number of bytes read since
-    its last call.
+    `pair_filter=None` refuses pairs with an empty side only. A side is empty if
+    its tokenizer, whose rule is in `normalizations`, reads nothing. `sample`
+    receives every kept pair. `progress` is called with the number of bytes read
+    since its last call.
     """
 
     def __init__(
         self,
         pair_filter: PairFilter | None,
         drop_duplicates: bool,
+        normalizations: tuple[Normalization, Normalization],
         sample: HeldOutSample,
         progress=lambda bytes: None,
     ):
         self.counts = {"read": 0, **dict.fromkeys(FILTERS, 0)}
         self._filter = pair_filter
         self._seen = SeenHashes() if drop_duplicates else None
+        self._normalizations = normalizations
         self._sample = sample
         self._progress = progress
 
     def read(self, corpus: CorpusFiles, spool: Spool, raw_files=()) -> dict:
         """Spools the pairs of a corpus and returns its manifest entry.
 
-        Kept pairs are spooled in normalized form and also written, unprocessed,
-        to the two open text files in `raw_files`, if given.
+        Kept pairs are spooled as they are, and also written to the two open
+        text files in `raw_files`, if given.
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)
         lines = aligned_lines(*readers)
         before, number, position = spool.pairs, 1, 0
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            raw, pairs = self._filter_block(block, corpus, number)
+            pairs = self._filter_block(block, corpus, number)
             number += len(block)
             if pairs:
                 spool.write(pairs)
-                self._sample.add(raw)
+                self._sample.add(pairs)
                 for file, side in zip(raw_files, (0, 1), strict=False):
-                    file.writelines(pair[side] + "\n" for pair in raw)
+                    file.writelines(pair[side] + "\n" for pair in pairs)
             now = sum(reader.position for reader in readers)
             self._progress(now - position)
             position = now
@@ -76,32 +80,30 @@ class PairReader:
         }
 
     def _filter_block(self, block, corpus: CorpusFiles, number: int):
-        raw, pairs = [], []
+        pairs, compared = [], []
         for offset, (source, target) in enumerate(block):
             texts = (
                 decode_line(source, corpus.source, number + offset),
                 decode_line(target, corpus.target, number + offset),
             )
-            pair = normalize_text(texts[0]), normalize_text(texts[1])
-            reason = self._reason(*pair)
+            read = compared_text(texts[0]), compared_text(texts[1])
+            reason = self._reason(texts, read)
             if reason is None:
-                raw.append(texts)
-                pairs.append(pair)
+                pairs.append(texts)
+                compared.append(read)
             else:
                 self.counts[reason] += 1
         self.counts["read"] += len(block)
         if self._seen is None or not pairs:
-            return raw, pairs
+            return pairs
         new = self._seen.add(
-            np.array([hash_text(*pair) for pair in pairs], "uint64")
+            np.array([hash_text(*pair) for pair in compared], "uint64")
         ).tolist()
         self.counts["duplicate"] += len(new) - sum(new)
-        return (
-            list(itertools.compress(raw, new)),
-            list(itertools.compress(pairs, new)),
-        )
+        return list(itertools.compress(pairs, new))
 
-    def _reason(self, source: str, target: str) -> str | None:
-        if self._filter is not None:
-            return self._filter.reason(source, target)
-        return None if source and target else "empty"
+    def _reason(self, texts, compared) -> str | None:
+        for rule, text in zip(self._normalizations, texts, strict=True):
+            if rule.is_empty(text):
+                return "empty"
+        return self._filter and self._filter.reason(*compared)

@@ -1,9 +1,9 @@
 """Turns aligned text files into a prepared folder, in two streaming passes.
 
-The first pass normalizes and filters the pairs and writes them to temporary
-files; the second converts them to ids and writes shards. Memory holds at most
-24 bytes per pair: 8 for its hash (16 while hashes are merged) and 4 for its two
-lengths. Shortlists, if they are asked for, need up to 2 GB more at the end.
+The first pass filters the pairs and writes them to temporary files; the second
+converts them to ids and writes shards. Memory holds at most 24 bytes per pair:
+8 for its hash (16 while hashes are merged) and 4 for its two lengths.
+Shortlists, if they are asked for, need up to 2 GB more at the end.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Temporary files of normalized pairs, between the passes of `prepare`."""
+"""Temporary files of pairs, between the passes of `prepare`."""
 
 import itertools
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ BLOCK_PAIRS = 1024
 
 
 class Spool:
-    """Two temporary files in `folder` with the normalized pairs of a split."""
+    """Two temporary files in `folder` with the kept pairs of a split."""
 
     def __init__(self, folder: Path, split: str):
         self.paths = folder / f"{split}.source", folder / f"{split}.target"

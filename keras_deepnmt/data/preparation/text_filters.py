@@ -1,22 +1,11 @@
-"""Normalizes text and decides which training pairs are kept."""
+"""Decides which training pairs are kept."""
 
 import hashlib
-import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
 
 FILTERS = ("empty", "identical", "length", "ratio", "duplicate")
-
-
-def normalize_text(text: str) -> str:
-    """Returns text in NFKC, with single spaces and without outer white space.
-
-    Example:
-    >>> normalize_text("  eﬃcient\u3000word ")
-    'efficient word'
-    """
-    return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
 def hash_text(*texts: str) -> int:
@@ -51,7 +40,7 @@ class PairFilter:
     drop_identical: bool = True
 
     def reason(self, source: str, target: str) -> str | None:
-        """Names the first rule that a normalized pair breaks.
+        """Names the first rule that a pair, as filters read it, breaks.
 
         It is one of `"empty"`, `"identical"`, `"length"` and `"ratio"`, or
         `None` for a pair to keep.
@@ -60,7 +49,7 @@ class PairFilter:
             return "empty"
         if self.drop_identical and source == target:
             return "identical"
-        # Normalized text has single spaces.
+        # It has single spaces.
         shorter, longer = sorted((source.count(" ") + 1, target.count(" ") + 1))
         if shorter < self.min_length or longer > self.max_length:
             return "length"
