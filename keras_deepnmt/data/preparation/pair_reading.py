@@ -1,6 +1,7 @@
 """The first pass of `prepare`: from text files to temporary files."""
 
 import itertools
+import logging
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from keras_deepnmt.data.corpora import (
     aligned_lines,
     decode_line,
 )
+from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, Spool
 from keras_deepnmt.data.preparation.text_filters import (
@@ -19,6 +21,8 @@ from keras_deepnmt.data.preparation.text_filters import (
     hash_text,
     normalize_text,
 )
+
+_log = logging.getLogger(__name__)
 
 
 class PairReader:
@@ -50,9 +54,10 @@ class PairReader:
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)
         lines = aligned_lines(*readers)
+        left_out = LeftOut(str(corpus.source), self._filter)
         before, number, position = spool.pairs, 1, 0
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            raw, pairs = self._filter_block(block, corpus, number)
+            raw, pairs = self._filter_block(block, corpus, number, left_out)
             number += len(block)
             if pairs:
                 spool.write(pairs)
@@ -62,6 +67,10 @@ class PairReader:
             now = sum(reader.position for reader in readers)
             self._progress(now - position)
             position = now
+        for reason, count in left_out.counts.items():
+            self.counts[reason] += count
+        for warning in left_out.warnings(number - 1):
+            _log.warning("%s", warning)
         return {
             "name": corpus.name,
             "source": str(corpus.source),
@@ -75,8 +84,10 @@ class PairReader:
             "weight": corpus.weight,
         }
 
-    def _filter_block(self, block, corpus: CorpusFiles, number: int):
-        raw, pairs = [], []
+    def _filter_block(
+        self, block, corpus: CorpusFiles, number: int, left_out: LeftOut
+    ):
+        raw, pairs, places = [], [], []
         for offset, (source, target) in enumerate(block):
             texts = (
                 decode_line(source, corpus.source, number + offset),
@@ -87,15 +98,18 @@ class PairReader:
             if reason is None:
                 raw.append(texts)
                 pairs.append(pair)
+                places.append(number + offset)
             else:
-                self.counts[reason] += 1
+                left_out.add(reason, number + offset, *texts)
         self.counts["read"] += len(block)
         if self._seen is None or not pairs:
             return raw, pairs
         new = self._seen.add(
             np.array([hash_text(*pair) for pair in pairs], "uint64")
         ).tolist()
-        self.counts["duplicate"] += len(new) - sum(new)
+        for is_new, place, texts in zip(new, places, raw, strict=True):
+            if not is_new:
+                left_out.add("duplicate", place, *texts)
         return (
             list(itertools.compress(raw, new)),
             list(itertools.compress(pairs, new)),
