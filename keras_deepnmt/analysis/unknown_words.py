@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 from keras_deepnmt.analysis.word_alignments import (
     WORD_START,
     align_tokens,
+    places_of_tokens,
     words_of_tokens,
 )
 from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.data.word_units import lacks_spaces
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 from keras_deepnmt.translator.results import Hypothesis
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
-
-# Scripts that have no spaces between words, by the beginnings of the names of
-# their letters in Unicode.
-_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER")
-_WITHOUT_SPACES += ("MYANMAR",)
 
 
 def replace_unknown(
@@ -41,7 +38,8 @@ def replace_unknown(
     word of the translation has known letters too and the source word unknown
     characters, only these characters, in the place of the unknown token. Marks
     of punctuation around a word stay. In scripts without spaces between words
-    the source token is copied, and only the unknown token is replaced.
+    the source word is the longest one of the table that has the token, or
+    otherwise the token, and only the unknown token is replaced.
 
     Args:
         translator: Translator with a single model.
@@ -94,7 +92,9 @@ def replace_unknown(
         places, rows, align_tokens(translator, rows, layer), strict=True
     ):
         if aligned:
-            source = _Source(translator.source_tokenizer, sources[place])
+            source = _Source(
+                translator.source_tokenizer, sources[place], table or {}
+            )
             text = _replaced_text(
                 source, translator.target_tokenizer, pair[1], aligned, table
             )
@@ -138,11 +138,15 @@ def read_word_table(file: str | Path) -> dict[str, str]:
 class _Source:
     """The words of a source sentence and its unknown tokens."""
 
-    def __init__(self, tokenizer, text):
+    def __init__(self, tokenizer, text, table):
         (ids,) = tokenizer.encode([text])
+        self._text = text
+        self._table = table
+        self._longest = max(map(len, table), default=0)
         self.surfaces = tokenizer.surfaces(text)
         self.is_unknown = [number == UNKNOWN_ID for number in ids]
         self._words = words_of_tokens(tokenizer.pieces(ids))
+        self._places = places_of_tokens(self.surfaces, text)
 
     def visible(self, token):
         """The token itself, or the next one if it is only a space."""
@@ -150,13 +154,30 @@ class _Source:
         return next((t for t in after if self.surfaces[t]), token)
 
     def word(self, token):
-        """The word with a token; in scripts without spaces only the token."""
+        """The word with a token.
+
+        In scripts without spaces it is the longest word of the table that has
+        the token, or else the token alone.
+        """
         word = "".join(
             surface
             for surface, number in zip(self.surfaces, self._words, strict=True)
             if number == self._words[token]
         )
-        return self.surfaces[token] if _lacks_spaces(word) else word
+        if not lacks_spaces(word):
+            return word
+        return self._entry(*self._places[token]) or self.surfaces[token]
+
+    def _entry(self, start, end):
+        """The longest word of the table that has this part of the text."""
+        words = (
+            self._text[first:last]
+            for first in range(max(end - self._longest, 0), start + 1)
+            for last in range(
+                end, min(first + self._longest, len(self._text)) + 1
+            )
+        )
+        return max((w for w in words if w in self._table), key=len, default="")
 
 
 def _replaced_text(source, tokenizer, ids, aligned, table):
@@ -181,7 +202,7 @@ def _replace_in_word(source, ids, pieces, places, tokens, table):
         is_part = source.is_unknown[token] and (
             _has_letter(letters) or not _has_letter(surface)
         )
-        if _lacks_spaces(letters):
+        if lacks_spaces(letters):
             pieces[place] = entry or bare
         elif entry is None and is_part:
             pieces[place] = surface
@@ -211,13 +232,6 @@ def _without_special(ids):
 
 def _has_letter(text):
     return any(letter.isalnum() for letter in text)
-
-
-def _lacks_spaces(text):
-    return any(
-        unicodedata.name(letter, "").startswith(_WITHOUT_SPACES)
-        for letter in text
-    )
 
 
 def _without_marks(word):

@@ -1,5 +1,7 @@
 """Which source word each word of a translation is aligned with."""
 
+import itertools
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from keras_deepnmt.analysis.attention import (
     cross_attention_names,
 )
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
+from keras_deepnmt.data.word_units import lacks_spaces, word_spans
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.translator.batches import (
     length_batches,
@@ -35,8 +38,10 @@ def align_words(
     The model reads each pair, the translation as given. A token of the
     translation is aligned with the source token that one decoder block attends
     to most when it predicts the token, in the mean of its heads; the end tokens
-    are left out. Two words are aligned if any of their tokens are. A later
-    block need not be better: `evaluation.alignment_error_rate` compares them.
+    are left out. Two words are aligned if any of their tokens are. In scripts
+    without spaces each letter, with its marks, is a word, and so is what stands
+    between the letters (`iPhone`, `，`). A later block need not be better:
+    `evaluation.alignment_error_rate` compares them.
 
     Args:
         translator: Translator with a single model.
@@ -70,14 +75,25 @@ def align_words(
     ]
     rows = list(zip(*sides, strict=True))
     found = []
-    for pair, aligned in zip(
-        rows, align_tokens(translator, rows, layer), strict=True
+    for *texts, pair, aligned in zip(
+        sources,
+        targets,
+        rows,
+        align_tokens(translator, rows, layer),
+        strict=True,
     ):
         words = [
-            words_of_tokens(tokenizer.pieces(ids))
-            for tokenizer, ids in zip(tokenizers, pair, strict=True)
+            _words_of_each_token(tokenizer, text, ids)
+            for tokenizer, text, ids in zip(
+                tokenizers, texts, pair, strict=True
+            )
         ]
-        found.append(sorted({(words[0][s], words[1][t]) for s, t in aligned}))
+        links = {
+            link
+            for s, t in aligned
+            for link in itertools.product(words[0][s], words[1][t])
+        }
+        found.append(sorted(links))
     return found
 
 
@@ -139,6 +155,34 @@ def words_of_tokens(pieces: Sequence[str]) -> list[int]:
     starts = np.array([piece.startswith(WORD_START) for piece in pieces])
     starts[:1] = True
     return (np.cumsum(starts) - 1).tolist()
+
+
+def places_of_tokens(surfaces: Sequence[str], text: str) -> list[tuple]:
+    """Returns where each token begins and ends in its text.
+
+    Example:
+    >>> places_of_tokens(["", "a", "b"], " ab")
+    [(0, 0), (1, 2), (2, 3)]
+    """
+    places, end = [], 0
+    for surface in surfaces:
+        start = max(text.find(surface, end), end)
+        end = start + len(surface)
+        places.append((start, end))
+    return places
+
+
+def _words_of_each_token(tokenizer, text, ids):
+    """The numbers of the words that each token is a part of."""
+    if not lacks_spaces(text):
+        return [[n] for n in words_of_tokens(tokenizer.pieces(ids))]
+    spans = word_spans(text)
+    return [
+        # A token that is only a space belongs to the word after it.
+        [n for n, (a, b) in enumerate(spans) if a < end and start < b]
+        or [min(bisect_left(spans, (start,)), len(spans) - 1)]
+        for start, end in places_of_tokens(tokenizer.surfaces(text), text)
+    ]
 
 
 def _attention_name(model, layer):

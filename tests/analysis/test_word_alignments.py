@@ -2,6 +2,7 @@
 
 * a decoder that is made to attend to known positions gives these alignments
 * tokens of one word count as the word
+* in scripts without spaces each letter is a word
 * empty texts and other orders of the batch change nothing
 """
 
@@ -67,6 +68,34 @@ def test_words_are_aligned_as_their_tokens_attend(translator, monkeypatch):
     found = align_words(translator, ["▁a ▁b c"], ["▁d e ▁a ▁b"])
     # Tokens 2, 0, 1, 1 of the source are in the words 1, 0, 1, 1.
     assert found == [[(0, 0), (1, 0), (1, 1), (1, 2)]]
+
+
+class Letters(Pieces):
+    """A tokenizer of two letters a piece, after a piece that is a space."""
+
+    def encode(self, texts):
+        return [[4] * len(self.surfaces(text)) for text in texts]
+
+    def pieces(self, ids):
+        return ["▁", *["a"] * (len(ids) - 1)]
+
+    def surfaces(self, text):
+        text = "".join(text.split())
+        pairs = [text[place : place + 2] for place in range(0, len(text), 2)]
+        return ["", *pairs]
+
+
+def test_letters_are_words_in_scripts_without_spaces(translator, monkeypatch):
+    translator = Translator(
+        translator.model, Pieces(), Letters(), compiled=False
+    )
+    attend(monkeypatch, lambda t: [0, 1, 2, 0, 1][t] if t < 5 else 0)
+    # Source words a | bc. Target tokens: a space | 我用 | iO | S书 | ，
+    found = align_words(translator, ["▁a ▁b c"], ["我用 iOS书，"])
+    # Target words: 我 | 用 | iOS | 书 | ，
+    assert found == [
+        [(0, 0), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 4)],
+    ]
 
 
 def test_the_end_is_never_aligned(translator, monkeypatch):
