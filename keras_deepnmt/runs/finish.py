@@ -81,6 +81,7 @@ def _valid_scores(recipe, data, model):
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
+        compiled=recipe.training.jit_compile,
     )
     scores = corpus_scores(
         translator.translate(sources),

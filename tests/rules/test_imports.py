@@ -31,7 +31,7 @@ LEVELS = [
     {"layers", "losses", "validation"},
     {"xla"},
     {"masks", "files", "docstrings", "threads"},
-    {"errors", "suggestions", "version"},
+    {"errors", "signals", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
