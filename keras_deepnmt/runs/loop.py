@@ -153,7 +153,7 @@ class TrainingLoop:
             self._print(f"Initialized: {report.describe()}")
 
     def run(self) -> None:
-        """Trains from where `restore` put the model to the last update.
+        """Trains from the update that `restore` found to the last one.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
@@ -221,7 +221,7 @@ class TrainingLoop:
             raise
 
     def _before_save(self, step):
-        """Writes what belongs to a checkpoint but is none of its weights."""
+        """Writes the files that belong to a checkpoint besides its own."""
         self.rollbacks.save_state(step)
         self._epoch_counts.save(step, self.progress.epoch_counts)
 
@@ -284,7 +284,7 @@ class TrainingLoop:
     def _validate(self, callbacks):
         """Runs the validation that an interrupt skipped."""
         epoch = (self.step - 1) // self.recipe.training.validate_every
-        # The log keeps its columns; what was not measured is NaN or 0.
+        # The log keeps its columns; values that were not measured are NaN or 0.
         logs = {"loss": float("nan"), "tokens": 0.0}
         if self.validation is not None:
             with averaged_weights(self.model):
@@ -313,7 +313,7 @@ class TrainingLoop:
         return self.model.stop_training
 
     def _save_interrupted(self):
-        """Saves a checkpoint on the chief; returns what to tell the user."""
+        """Saves a checkpoint on the chief; returns a message for the user."""
         if not self.workers.is_chief:
             return f"interrupted at update {self.step}; the chief saves it."
         # Otherwise, and after a divergence, the run resumes from the last
