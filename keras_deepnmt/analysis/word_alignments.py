@@ -34,8 +34,10 @@ def align_words(
     The model reads each pair, the translation as given. A token of the
     translation is aligned with the source token that one decoder block attends
     to most when it predicts the token, in the mean of its heads; the end tokens
-    are left out. Two words are aligned if any of their tokens are. A later
-    block need not be better: `evaluation.alignment_error_rate` compares them.
+    are left out. Two words are aligned if any of their tokens are. In scripts
+    without spaces each letter, with its marks, is a word, and so is what stands
+    between the letters (`iPhone`, `，`). A later block need not be better:
+    `evaluation.alignment_error_rate` compares them.
 
     Args:
         translator: Translator with a single model.
@@ -48,7 +50,7 @@ def align_words(
         For each pair of sentences the aligned words, `(source word, target
         word)`, both counted from 0, in order; empty where a text is empty or
         longer than the model's position range. Words are those of the text as
-        it is given, between white space.
+        it is given.
 
     Raises:
         ValueError: if the lists differ in length, or the model has no such

@@ -4,7 +4,6 @@ A tokenizer's file names its steps, see `tokenizers`. A new kind of step, for
 instance for letter case, is one class here and its line in `TEXT_STEPS`.
 """
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,13 +91,3 @@ class DropLastSpace(TextStep):
 
 
 TEXT_STEPS = {step.name: step for step in (DropNull,)}
-
-
-def word_spans(text: str) -> list[tuple[int, int]]:
-    """Returns where each word of a line, between white space, begins and ends.
-
-    Example:
-    >>> word_spans("ein  Hund")
-    [(0, 3), (5, 9)]
-    """
-    return [match.span() for match in re.finditer(r"\S+", text)]

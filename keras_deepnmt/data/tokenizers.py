@@ -20,7 +20,8 @@ from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.model_files import reorder_special_ids, steps_of_model
 from keras_deepnmt.data.normalization import Normalization
-from keras_deepnmt.data.text_steps import DropLastSpace, word_spans
+from keras_deepnmt.data.text_steps import DropLastSpace
+from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import bytes_sha256, write_bytes
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
@@ -206,9 +207,10 @@ class Tokenizer:
     def token_words(self, text: str) -> list[tuple[int, ...]]:
         """Returns which words of a text each token of `encode` belongs to.
 
-        Words are those of the text as it is given, between white space. A
-        token has several where a piece crosses a space; a token that is only a
-        space belongs to the next word.
+        Words are those of the text as it is given, between white space; in
+        scripts without spaces they are letters, see `word_units`. A token has
+        several where a piece has several letters or crosses a space; a token
+        that is only a space belongs to the next word.
 
         Args:
             text: One sentence.

@@ -113,6 +113,21 @@ def test_scripts_without_spaces_have_no_words(replaced):
     assert replaced("Łódź in", "東Ш京") == "東Łódź京"
 
 
+def test_the_longest_word_of_the_table_counts_without_spaces(replaced):
+    table = {
+        "北": "N",
+        "海岸": "coast",
+        "東海岸": "east coast",
+        "東京": "Tokyo",
+    }
+    # The token of 海岸, which the vocabulary lacks, stands in 東海岸.
+    assert replaced("東海岸", "ШШ", None, table, shift=-1) == "east coast"
+    assert replaced("海岸東", "ШШ", None, table) == "coast"
+    assert replaced("海北", "ШШ", None, {"岸": "x"}) == "海北"
+    # Khmer and Thai texts may have U+200B between words.
+    assert replaced("東\u200b京", "ШШ", None, {"東": "east"}) == "east"
+
+
 def test_what_is_known_stays(translator, replaced):
     assert replaced("the dog.", "the dog.") == "the dog."
     assert replace_unknown(translator, [], []) == []

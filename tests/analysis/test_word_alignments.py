@@ -2,6 +2,7 @@
 
 * a decoder that is made to attend to known positions gives these alignments
 * tokens of one word count as the word
+* in scripts without spaces each letter is a word
 * empty texts and other orders of the batch change nothing
 """
 
@@ -96,6 +97,27 @@ def test_words_are_those_of_the_line_as_it_is_given(
     found = align_words(translator, [line], [line])
     visible = [n for n in range(words) if n not in invisible]
     assert found == [[(n, n) for n in visible]]
+
+
+def test_letters_are_words_in_scripts_without_spaces(
+    translator, monkeypatch, tmp_path
+):
+    pieces = ["我用", "iO", "S书", "，"]
+    tokenizer = train_tokenizer(
+        ["我 O b c d e f"] * 9, tmp_path / "m", 18, user_defined_symbols=pieces
+    )
+    line = "我用 iOS书，"
+    (ids,) = tokenizer.encode([line])
+    assert tokenizer.pieces(ids) == ["▁", "我用", "▁", "iO", "S书", "，"]
+    translator = Translator(
+        translator.model, Pieces(), tokenizer, compiled=False
+    )
+    attend(monkeypatch, lambda t: [0, 1, 2, 2, 0, 1][t] if t < 6 else 0)
+    # Source words: a | bc. Target words: 我 | 用 | iOS | 书 | ，
+    found = align_words(translator, ["▁a ▁b c"], [line])
+    assert found == [
+        [(0, 0), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 4)],
+    ]
 
 
 def test_the_end_is_never_aligned(translator, monkeypatch):

@@ -1,6 +1,7 @@
 """Writes all files of a prepared folder."""
 
 import itertools
+import logging
 import platform
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,6 +21,11 @@ from keras_deepnmt.data.manifest import (
     write_manifest,
 )
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.preparation.filter_warnings import (
+    LARGE_SHARE,
+    Example,
+    too_many_left_out,
+)
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
@@ -34,6 +40,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_sha256
 
 HELD_OUT = ("valid", "test")
+_log = logging.getLogger(__name__)
 
 
 class FolderWriter:
@@ -229,6 +236,8 @@ class FolderWriter:
             self.options.max_tokens,
         )
         counts = self.filters["train"]
+        if too_long > LARGE_SHARE * counts["kept"]:
+            self._warn_too_long(encoder, too_long)
         counts["length"] += too_long
         counts["kept"] -= too_long
         if not train["pairs"]:
@@ -241,6 +250,32 @@ class FolderWriter:
         for entry, pairs, stop in zip(entries, written, stops, strict=True):
             entry |= {"pairs": pairs, "rows": [stop - pairs, stop]}
         return {"train": train, **held_out}, encoder.leakage
+
+    def _warn_too_long(self, encoder: PairEncoder, count: int):
+        """Warns that much of the training text is longer than `max_tokens`."""
+        lengths = {row: sides for row, *sides in encoder.too_long}
+        spool = self.spools["train"]
+        pairs = (
+            pair
+            for block in spool.blocks()
+            for pair in zip(*block, strict=True)
+        )
+        examples = [
+            Example(
+                "a pair", *pair, " ({} and {} pieces)".format(*lengths[row])
+            )
+            for row, pair in enumerate(
+                itertools.islice(pairs, max(lengths) + 1)
+            )
+            if row in lengths
+        ]
+        warning = too_many_left_out(
+            *("train", "length", count, self.filters["train"]["kept"]),
+            examples,
+            "Loosen it by `max_tokens` (--max-tokens), now "
+            f"{self.options.max_tokens}, or by a larger `vocabulary_size`.",
+        )
+        _log.warning("%s", warning)
 
     def _write_shortlist(self, source: Tokenizer, target: Tokenizer) -> dict:
         """Learns the shortlists, if any, and returns their manifest entry."""

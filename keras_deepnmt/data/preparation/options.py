@@ -36,8 +36,12 @@ class PrepareOptions:
         valid_pairs: Number of pairs to draw at random from the training text
             and hold out for validation, if no validation text is given.
         test_pairs: The same for the test set.
-        source_language: Code of the source language, stored in the manifest.
-        target_language: Code of the target language, stored in the manifest.
+        source_language: Code of the source language, such as `de` or `zh`,
+            stored in the manifest. In a language with spaces between words,
+            words are counted by them alone. Defaults to counting by the script
+            of the text.
+        target_language: Code of the target language, which also decides how
+            translations are scored. Otherwise as for `source_language`.
         vocabulary_size: Number of pieces of each trained tokenizer, including
             the four special ones.
         model_type: `bpe` or `unigram`.
@@ -66,11 +70,13 @@ class PrepareOptions:
         required_chars: Characters that get a piece in any case, as one text.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
             train a tokenizer on. It bounds the memory of that training.
-        min_length: Minimum number of words (between white space) of a side.
-        max_length: Maximum number of words (between white space) of a side.
+        min_length: Minimum number of words (between white space) of a side. In
+            scripts without spaces a letter counts as a word.
+        max_length: Maximum number of words of a side, counted alike.
         max_tokens: Maximum number of pieces of a side. Longer pairs are
             counted with those that `max_length` leaves out.
-        max_ratio: Maximum number of words of one side per word of the other.
+        max_ratio: Maximum number of words of one side per word of the other,
+            counted alike.
         drop_duplicates: Whether to keep only the first of equal pairs.
         drop_identical: Whether to leave out pairs whose sides are equal.
         seed: Seed of all random draws.
@@ -189,4 +195,6 @@ class PrepareOptions:
             max_length=self.max_length,
             max_ratio=self.max_ratio,
             drop_identical=self.drop_identical,
+            source_language=self.source_language,
+            target_language=self.target_language,
         )

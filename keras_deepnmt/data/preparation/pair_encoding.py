@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_deepnmt.data.preparation.filter_warnings import NUM_EXAMPLES
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
 from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.data.preparation.spool import Spool
@@ -43,7 +44,9 @@ class PairEncoder:
     """Writes the shards of each split and counts leakage between splits.
 
     Held-out splits must be encoded before the training split. `progress` is
-    called with the number of pairs encoded since its last call.
+    called with the number of pairs encoded since its last call. `too_long` has
+    the row of the spool and the two lengths of the first training pairs that
+    were left out for their length.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class PairEncoder:
         progress=lambda pairs: None,
     ):
         self.leakage: dict[str, int] = {}
+        self.too_long: list[tuple[int, int, int]] = []
         self._folder = folder
         self._tokenizers = tokenizers
         self._progress = progress
@@ -105,6 +109,7 @@ class PairEncoder:
                 fits = _longest_side(sides) <= max_tokens
                 kept = ~np.isin(rows, held_out_rows)
                 too_long += int((kept & ~fits).sum())
+                self._note_too_long(rows, kept & ~fits, sides)
                 kept &= fits
                 for place in np.flatnonzero(kept).tolist():
                     writer.write(sides[0][place], sides[1][place])
@@ -115,6 +120,13 @@ class PairEncoder:
         for split, counter in counters.items():
             self._record_leakage(f"train_{split}", counter)
         return writer.summary, written.tolist(), too_long
+
+    def _note_too_long(self, rows, left_out, sides):
+        for place in np.flatnonzero(left_out).tolist():
+            if len(self.too_long) == NUM_EXAMPLES:
+                return
+            lengths = (len(side[place]) for side in sides)
+            self.too_long.append((int(rows[place]), *lengths))
 
     def _blocks(self, spool: Spool, hashed: bool):
         for block in encode_blocks(spool, self._tokenizers, hashed):

@@ -1,6 +1,7 @@
 """The first pass of `prepare`: from text files to temporary files."""
 
 import itertools
+import logging
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from keras_deepnmt.data.corpora import (
 )
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.preparation.comparison import compared_text
+from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, Spool
 from keras_deepnmt.data.preparation.text_filters import (
@@ -20,6 +22,8 @@ from keras_deepnmt.data.preparation.text_filters import (
     SeenHashes,
     hash_text,
 )
+
+_log = logging.getLogger(__name__)
 
 
 class PairReader:
@@ -54,9 +58,10 @@ class PairReader:
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)
         lines = aligned_lines(*readers)
+        left_out = LeftOut(str(corpus.source), self._filter)
         before, number, position = spool.pairs, 1, 0
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            pairs = self._filter_block(block, corpus, number)
+            pairs = self._filter_block(block, corpus, number, left_out)
             number += len(block)
             if pairs:
                 spool.write(pairs)
@@ -66,6 +71,10 @@ class PairReader:
             now = sum(reader.position for reader in readers)
             self._progress(now - position)
             position = now
+        for reason, count in left_out.counts.items():
+            self.counts[reason] += count
+        for warning in left_out.warnings(number - 1):
+            _log.warning("%s", warning)
         return {
             "name": corpus.name,
             "source": str(corpus.source),
@@ -79,8 +88,10 @@ class PairReader:
             "weight": corpus.weight,
         }
 
-    def _filter_block(self, block, corpus: CorpusFiles, number: int):
-        pairs, compared = [], []
+    def _filter_block(
+        self, block, corpus: CorpusFiles, number: int, left_out: LeftOut
+    ):
+        pairs, compared, places = [], [], []
         for offset, (source, target) in enumerate(block):
             texts = (
                 decode_line(source, corpus.source, number + offset),
@@ -91,15 +102,18 @@ class PairReader:
             if reason is None:
                 pairs.append(texts)
                 compared.append(read)
+                places.append(number + offset)
             else:
-                self.counts[reason] += 1
+                left_out.add(reason, number + offset, *texts)
         self.counts["read"] += len(block)
         if self._seen is None or not pairs:
             return pairs
         new = self._seen.add(
             np.array([hash_text(*pair) for pair in compared], "uint64")
         ).tolist()
-        self.counts["duplicate"] += len(new) - sum(new)
+        for is_new, place, texts in zip(new, places, pairs, strict=True):
+            if not is_new:
+                left_out.add("duplicate", place, *texts)
         return list(itertools.compress(pairs, new))
 
     def _reason(self, texts, compared) -> str | None:
