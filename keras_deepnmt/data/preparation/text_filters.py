@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# The reasons for which a pair may be left out, always or if asked for.
 FILTERS = ("empty", "identical", "length", "ratio", "duplicate")
+OPTIONAL_FILTERS = ("encoding", "language", "misaligned")
 
 
 def normalize_text(text: str) -> str:
