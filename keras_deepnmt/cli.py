@@ -1,7 +1,9 @@
 """The `deepnmt` command line: runs a command and reports its errors."""
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -22,6 +24,7 @@ from keras_deepnmt.commands.terminal.failures import (
     wants_traceback,
 )
 from keras_deepnmt.errors import TERMINATED, Terminated
+from keras_deepnmt.signals import raised_on
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.version import __version__
 
@@ -121,8 +124,15 @@ def _run(words: list[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # For example, Grain logs a warning if JAX is not installed.
     absl.logging.set_verbosity(absl.logging.ERROR)
-    with ignore_cleanup_errors():
+    with ignore_cleanup_errors(), _interrupts_raised():
         return _run_verb(words[0], words[1:])
+
+
+def _interrupts_raised():
+    """Raises `KeyboardInterrupt` on Ctrl-C, unless it is ignored or handled."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return raised_on(signal.SIGINT, KeyboardInterrupt)
+    return contextlib.nullcontext()
 
 
 def _run_verb(verb: str, words: list[str]) -> int:

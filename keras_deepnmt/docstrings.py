@@ -1,4 +1,4 @@
-"""Reads what docstrings say of arguments, for help texts and reference."""
+"""Reads descriptions of arguments from docstrings, for help and reference."""
 
 import inspect
 import re

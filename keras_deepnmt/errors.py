@@ -40,10 +40,10 @@ class UserErrors(UserError):
 
 @contextmanager
 def refused_values(place: str) -> Iterator[None]:
-    """Raises what an object refuses about its arguments as a `UserError`.
+    """Raises an object's errors about its arguments as a `UserError`.
 
-    For the places where the values of a file become objects: what is refused
-    there is a mistake in the file.
+    For code that makes objects from the values in a file: a value that an
+    object refuses is a mistake in the file.
 
     Args:
         place: names the file or key in the message.

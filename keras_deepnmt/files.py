@@ -21,7 +21,7 @@ except ImportError:  # on Windows
 WEIGHTS_FILE = "model.weights.h5"
 # Makes a folder with a Keras preset a preset folder of this package.
 PRESET_FILE = "translator.json"
-# The numbers of the errors that say so, also of a quota or a size limit.
+# Numbers of the errors for a full disk, a quota and a limit on file sizes.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -126,8 +126,8 @@ def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
         ends. `None` if another process has the lock, or has just deleted the
         folder. Where the system has no file locks (Windows) nothing is locked.
     """
-    # Not by filelock: a lock that processes share is a database there, and the
-    # lock of a folder must move with it when it is renamed.
+    # Not by filelock: its shared locks are databases, and the lock of a folder
+    # must move with the folder when it is renamed.
     if fcntl is None:
         return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -144,7 +144,7 @@ def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
 
 @contextmanager
 def file_lock(path: str | Path) -> Iterator[None]:
-    """Waits until no other process is in such a block of the same path.
+    """Waits until no other process is in a `file_lock` block of this path.
 
     For reading and rewriting a file that several processes change. The lock
     ends with the block or with the process. It is held on a hidden file beside
@@ -163,7 +163,7 @@ def file_lock(path: str | Path) -> Iterator[None]:
         try:
             yield
         finally:
-            # Those who wait for this file notice it, and lock a new one.
+            # Processes that wait for this file notice it, and lock a new one.
             with suppress(OSError):  # Windows keeps open files
                 lock.unlink()
 
@@ -207,10 +207,10 @@ def recover_folder(folder: str | Path) -> None:
 class StagedFolder:
     """Collects files in `NAME.partial-PID` and renames that folder at the end.
 
-    The temporary folder is locked while its process lives. What a killed
-    process left behind is removed by the next one, or put back where it is the
-    only copy. If another process is still writing the same output, the second
-    one is refused.
+    The temporary folder is locked while its process lives. Folders that a
+    killed process left behind are removed by the next one, or put back if they
+    are the only copy. While a process is writing an output, a second one is
+    refused.
 
     Args:
         output_dir: The final folder. It may exist if it is empty, or if
@@ -276,7 +276,7 @@ class StagedFolder:
             shutil.rmtree(replaced, ignore_errors=True)
 
     def _clear_leftovers(self):
-        """Removes what killed processes left, and puts the only copy back."""
+        """Removes folders of killed processes, and puts an only copy back."""
         recover_folder(self.output_dir)
         for partial in _siblings(self.output_dir, "partial"):
             lock = _lock_leftover(self.output_dir, partial)

@@ -313,7 +313,8 @@ def get_loss(name, /, **options):
         A `keras.losses.Loss`.
 
     Raises:
-        ValueError: if the name is unknown; names the nearest one.
+        ValueError: if the name is unknown; the message suggests the nearest
+        one.
 
     Example:
     >>> get_loss("label_smoothed_cross_entropy").label_smoothing

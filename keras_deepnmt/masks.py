@@ -53,7 +53,7 @@ def relative_positions(length, num_keys=None, start=0):
 
 
 def ancestor_mask(ancestors, position):
-    """Lets each hypothesis attend to what it consists of, and to itself.
+    """Lets each hypothesis attend to its own positions, the newest included.
 
     The K hypotheses of a sentence share a cache of `M K` slots. Position m of a
     hypothesis is in slot `m K + j`, where j was its number at that step.

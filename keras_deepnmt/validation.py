@@ -1,4 +1,4 @@
-"""Dataclasses whose values are checked, and what users read of wrong ones.
+"""Dataclasses whose values are checked, and messages about wrong ones.
 
 pydantic checks the types and bounds that the annotations state. The messages
 are written here: each names the key, the rule, what was received and, where one
@@ -32,7 +32,7 @@ def _integer(value):
 
 
 def _float(value):
-    # Texts are taken: YAML reads 1e-9 as one.
+    # Strings are accepted: YAML reads 1e-9 as a string.
     if isinstance(value, bool):
         raise PydanticCustomError("number_type", "no number")
     return float(value) if isinstance(value, Real) else value
@@ -61,7 +61,7 @@ def number(**bounds: float) -> Any:
 
 Count = integer(1)
 Natural = integer(0)
-Seed = integer(0, 2**32 - 1)  # as NumPy demands
+Seed = integer(0, 2**32 - 1)  # as NumPy requires
 Positive = number(gt=0)
 NotNegative = number(ge=0)
 AboveOne = number(gt=1)
@@ -79,9 +79,9 @@ def checked_dataclass(kind: type) -> type:
     `metadata` of its fields. The text `remedy` is added to each message about
     the field.
 
-    A wrong value raises a `UserError`, and so does what `__post_init__` or a
-    validator of pydantic refuses by a `ValueError`. A value of a wrong type
-    raises a `TypeError`.
+    A wrong value raises a `UserError`, and so does a `ValueError` of
+    `__post_init__` or of a pydantic validator. A value of a wrong type raises a
+    `TypeError`.
 
     Example:
     >>> @checked_dataclass
@@ -151,15 +151,15 @@ def _add_texts(schema, kind):
 def find_mistakes(
     kind: type, content: Any, error: pydantic.ValidationError
 ) -> Iterator[tuple[tuple, str]]:
-    """Yields what pydantic found wrong with `content`, once for each value.
+    """Yields the mistakes that pydantic found in `content`, one for each value.
 
-    That is the path of the value, and the rule that follows its name in a
-    message. After a colon the rule is the whole message of a check. A key is
-    not missing if its name is there with a spelling mistake.
+    A mistake is the path of the value, and the rule that follows its name in a
+    message. A rule that begins with a colon is the whole message of a check. A
+    misspelt key is not reported as missing too.
     """
     schema, told = json_schema(kind), set()
     errors = error.errors(include_url=False)
-    # Unknown keys first, which tell what is meant.
+    # Unknown keys first, since they may be misspelt known ones.
     for item in sorted(errors, key=lambda item: item["type"] not in _UNKNOWN):
         path, value = _locate(item, content)
         if path in told:
@@ -245,7 +245,7 @@ def _inlined(node, definitions):
 def node_at(schema: dict[str, Any], path: Iterable) -> dict[str, Any]:
     """Returns the part of a JSON Schema for the value that a path leads to.
 
-    It is empty for what the schema does not describe.
+    It is empty if the schema does not describe that value.
 
     Example:
     >>> node_at({"properties": {"seed": {"type": "integer"}}}, ("seed",))

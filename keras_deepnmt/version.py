@@ -1,3 +1,3 @@
-"""The one home of the version number."""
+"""The version number, defined only here."""
 
 __version__ = "0.1.0"

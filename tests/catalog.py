@@ -1,4 +1,4 @@
-"""Every public layer and every preset, once, at a size that costs nothing.
+"""Every public layer and every preset, once, at a tiny size.
 
 `tests/conformance` proves each property over all entries. To add a layer or
 a preset, add a line here; `tests/conformance/test_catalog.py` fails without.
@@ -34,7 +34,7 @@ class LayerEntry:
     """One layer, how to make it, and what it is called with.
 
     `inputs` holds a shape for a tensor, a list of shapes for a list of them.
-    `output_dtype` is said where it is not the layer's compute dtype.
+    `output_dtype` is given where it is not the layer's compute dtype.
     """
 
     name: str
@@ -520,7 +520,7 @@ THREE_LAYERS = dict.fromkeys(
 
 
 def small_variant(variant):
-    """What makes one size of a variant small; the others differ in numbers."""
+    """Arguments that make a variant small; its sizes differ only in numbers."""
     # A gate has a 32nd of the width, and a narrow one is likely to start dead.
     wide = {"hidden_dim": 256} if "gated" in variant else {}
     return {**THREE_LAYERS, **wide}
@@ -553,7 +553,7 @@ def models_proven(slow=False):
 
 
 def fills_slots(entry):
-    """Says whether layers of papers stand in a model's slots."""
+    """Whether a model has layers of papers in its slots."""
     return "every slot" in entry.name
 
 
@@ -579,7 +579,7 @@ def identify(entry):
 
 
 def _of_each(shape, function, name):
-    """What `function(name, shape)` gives, for a list of shapes a list."""
+    """The result of `function(name, shape)`; for a list of shapes a list."""
     if isinstance(shape, list):
         return [function(f"{name}_{n}", part) for n, part in enumerate(shape)]
     return function(name, shape)

@@ -1,4 +1,4 @@
-"""The real corpora, where they are; some tests wait to be asked for."""
+"""The real corpora, if there are any; some tests run only on request."""
 
 import gc
 import os
@@ -52,11 +52,11 @@ def corpora_dir():
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen_garbage():
-    """Keeps what a file leaves behind out of the next ones' collections.
+    """Keeps objects that a file leaves behind out of later collections.
 
     Graphs and models are millions of objects, and each collection would walk
-    through those of all files before. What TensorFlow keeps for functions that
-    it ran is freed.
+    through those of all files before. The objects that TensorFlow keeps for
+    functions that it ran are freed.
     """
     yield
     gc.collect()
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=_place)
     asked = config.option.markexpr
     for item in items:
-        # What is slow and thorough runs with the slow ones.
+        # A test that is slow and thorough runs with the slow ones.
         if item.get_closest_marker("slow"):
             name, runs = "slow", "slow" in asked
         elif item.get_closest_marker("thorough"):

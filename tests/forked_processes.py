@@ -251,7 +251,7 @@ def _watch(request, files):
 
 
 def _become(request, streams):
-    """Is from now on the program that was asked for."""
+    """Becomes the requested program."""
     for number, file in enumerate(streams):
         os.dup2(file, number)
         if file > 2:
@@ -278,7 +278,7 @@ def _become(request, streams):
 
 
 def _run(first, *words):
-    """Does what `python FIRST WORDS...` does; its exit code."""
+    """Runs as `python FIRST WORDS...`; returns the exit code."""
     try:
         if first == "-m":
             module, *arguments = words

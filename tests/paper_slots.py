@@ -1,7 +1,7 @@
-"""The papers' layers for each slot of a model, twice, at sizes of no cost.
+"""The papers' layers for each slot of a model, twice, at tiny sizes.
 
 `one_choice` and `another_choice` differ in every variant that takes another
-road through a layer; dropout is off, so that results can be compared.
+path through a layer; dropout is off, so that results can be compared.
 """
 
 import itertools
@@ -108,7 +108,7 @@ def of_convolutions():
 
 
 def pairs():
-    """Names of two slots and what stands in them, for every pair."""
+    """Names of two slots and the layers in them, for every pair."""
     first, second = one_choice(), another_choice()
     for number, names in enumerate(itertools.combinations(first, 2)):
         # Each slot meets each other one with either of its layers in turn.

@@ -3,8 +3,8 @@
 * a file is replaced as a whole, or stays as it was and nothing else is left
 * a lock keeps other processes out, and ends with its process
 * a lock of a file waits for the process that has it, and leaves nothing
-* a staged folder appears when it is complete; leftovers of dead processes go,
-  those of running ones are refused
+* a staged folder appears when it is complete; leftovers of dead processes are
+  removed, those of running ones refused
 * a replaced folder is never lost, wherever its process was killed
 * hashes are SHA-256 of the bytes
 """

@@ -1,8 +1,8 @@
 """What must be true of dataclasses whose values are checked.
 
 * they are frozen, equal by value, hashable, and can be changed and pickled
-* all mistakes are told, each with its rule, and nothing of pydantic's texts
-* whole numbers are integers, whatever their type; truth values are no numbers
+* all mistakes are reported, each with its rule, without pydantic's texts
+* whole numbers are integers, whatever their type; booleans are not numbers
 * their JSON Schema holds bounds, defaults and the texts of the docstring
 """
 

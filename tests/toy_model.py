@@ -1,4 +1,4 @@
-"""A seeded model that keeps the contract, small enough to be enumerated.
+"""A seeded model with the methods of every model, small enough to enumerate.
 
 Each next token depends on the whole hypothesis, through a real cache, and on
 the source sentence: a beam that gets another one's cache gives other scores.
@@ -140,7 +140,7 @@ class ToyModel:
 
 
 def _reference(source_table, target_table, kernel, source):
-    """What follows a beginning: the state, its log-probability, those after."""
+    """For a beginning: the state, its log-probability, those of next tokens."""
     context = source_table[[i for i in source if i != 0]].sum(0)
 
     @functools.cache

@@ -1,4 +1,4 @@
-"""Spares the graphs of tests that need none: each new model pays for them."""
+"""Avoids graphs in tests that need none: each new model would trace them."""
 
 import contextlib
 
@@ -11,8 +11,8 @@ from keras_deepnmt.models.seq2seq import Seq2Seq
 def eager_updates():
     """Updates models without XLA operation by operation, without a graph.
 
-    For tests of a few updates whose subject is not the update: to trace it
-    takes longer than to make it.
+    For tests of a few updates whose subject is not the update: tracing it takes
+    longer than making it.
     """
     compile_model = Seq2Seq.compile
 

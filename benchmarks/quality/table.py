@@ -21,8 +21,8 @@ finished runs.
 A row has sacreBLEU's 95 % bootstrap interval and, when the plain model's row of
 the same seed is there, the p-value of the paired approximate randomization test
 against its translations. Rows are written to `table.csv` in the work folder;
-beside it, `sentence_counts` has what BLEU adds up for each sentence, so that
-rows of other machines and days can be tested without the translations. To
+beside it, `sentence_counts` has the counts that BLEU sums for each sentence, so
+that rows of other machines and days can be tested without the translations. To
 publish both, give `--output benchmarks/quality/results/table.csv` and run
 `benchmarks/write_tables.py`.
 """
@@ -36,7 +36,7 @@ from subprocess import CalledProcessError
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-# Whatever imports Keras is imported in functions, after the choice of backend.
+# Modules that use Keras are imported in functions, after the choice of backend.
 from benchmarks.quality.rows.row_list import (
     CORPORA,
     presets_of,

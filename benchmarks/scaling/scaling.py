@@ -4,8 +4,8 @@
 
 Every worker is a process of a `MultiWorkerMirroredStrategy` over the loopback
 interface, with one thread on one core; if there are more workers than cores,
-they share cores. The clusters alternate: 1, 2, 4, 1, 2, 4, ... workers. What is
-measured, and what the fitted formula predicts for it, is appended to
+they share cores. The clusters alternate: 1, 2, 4, 1, 2, 4, ... workers. The
+measurements, and the predictions of the fitted formula, are appended to
 `results/scaling_measured.csv`. The formula is in `measuring/update_time.py`.
 """
 

@@ -56,7 +56,7 @@ WAYS = ("step", "decode")
 
 
 def fixed_length_options(steps):
-    """Returns options of a search whose translations all have so many tokens.
+    """Returns options of a search whose translations all have `steps` tokens.
 
     The end token is the last of them.
     """

@@ -48,7 +48,7 @@ PRESETS = (
     "dense_nmt_2_tiny",
 )
 CASE = ("workload", "size", "batch_size", "num_beams", "steps")
-# Workloads that are no recipes.
+# Workloads that are not recipes.
 RANDOM, SEVERAL_LENGTHS = "random", "random, several lengths"
 
 

@@ -265,7 +265,7 @@ def _costs(models):
 
 
 def _notes(corpus, models, rows):
-    """What the table's numbers are, and which differences are supported."""
+    """Explains the table's numbers, and names the supported differences."""
     signatures = sorted({f"`{row['bleu_signature']}`" for row in rows})
     test_sets = sorted({count(row["sentences"]) for row in rows})
     searches = sorted(
@@ -295,7 +295,7 @@ def _notes(corpus, models, rows):
 
 
 def _changed_since(rows):
-    """Tells what is marked, if the recipe of any row was changed since."""
+    """Explains the mark, if the recipe of any row was changed since."""
     if not all(map(_is_current, rows)):
         yield (
             "¹ Trained before the recipe was changed, and compared with the "
@@ -371,7 +371,7 @@ def _name(preset):
 
 
 def _paper_cells():
-    """Returns a function that writes what a preset's paper reports."""
+    """Returns a function that writes the results in a preset's paper."""
     published = {}
     for row in read_rows(QUALITY / "published_scores.csv"):
         published.setdefault(row["variant"], []).append(row)

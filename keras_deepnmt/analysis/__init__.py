@@ -1,4 +1,4 @@
-"""What trained models have learned: values of the papers, and their figures."""
+"""Analyses of trained models: the values that papers report, and figures."""
 
 from keras_deepnmt.analysis.analyses import ANALYSES as ANALYSES
 from keras_deepnmt.analysis.analyses import Analysis as Analysis

@@ -61,7 +61,7 @@ ANALYSES = {
         ),
         Analysis(
             "ablation",
-            "what each label loses if a source token is hidden",
+            "loss of each label if a source token is hidden",
             ablation_figures,
         ),
         Analysis(
@@ -120,7 +120,8 @@ def analyze(
         The figures in the order of the names.
 
     Raises:
-        UserError: if a name is unknown, or the model lacks what it analyses.
+        UserError: if a name is unknown, or the model lacks the layers that it
+        analyses.
 
     Example:
     >>> figures = analyze(AnalyzedRun("runs/demo"), ["lens"])

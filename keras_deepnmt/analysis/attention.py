@@ -216,7 +216,7 @@ def _encoder_maps(run, tensors, rows):
 
 
 def _cross_maps(run, tensors, rows):
-    """Cross-attention of the last decoder block, and what it aligns."""
+    """Cross-attention of the last decoder block, and alignments by it."""
     name = next(reversed(cross_attention_names(list(tensors))), None)
     if name is None:
         return []

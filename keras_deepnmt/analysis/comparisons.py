@@ -65,7 +65,7 @@ def training_figures(
 
 def _caption(column):
     if column == "loss":
-        return "Mean since the validation before, with label smoothing if any."
+        return "Mean since the last validation, with label smoothing if any."
     if column == "val_bleu":
         return "Of the model in training, with the search of validations."
     return "On the validation set, without dropout."

@@ -69,7 +69,7 @@ def dense_layer_norms(
 
 
 def _outputs(block):
-    """What a block adds to the states: its output, attention if it is dense."""
+    """The states that a block adds: its output, and attention if dense."""
     is_dense_decoder = hasattr(block, "attention") and (
         block.connection == "dense"
     )

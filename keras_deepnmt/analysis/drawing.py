@@ -26,11 +26,11 @@ COLORS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7"),
     *("#56B4E9", "#D55E00", "#F0E442", "#000000"),
 )
-# So that colors are not all that tells curves and points apart.
+# So that curves and points differ in more than their colors.
 LINE_STYLES = ("-", "--", "-.", ":")
 MARKERS = "os^Dv*Px"
 HEAT_MAP_COLORS = "cividis"
-# Names of so many cells or less are written one by one, and values into cells.
+# Largest numbers of cells whose names, and whose values, are all written.
 MOST_TICKS = 60
 MOST_WRITTEN_CELLS = 120
 # With more values than these the markers of a curve would hide it.

@@ -11,7 +11,7 @@ Rows = list[list[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """What all figures have.
+    """The attributes that all figures have.
 
     Attributes:
         name: Name of the files, without extension.

@@ -101,8 +101,8 @@ def without_branch(model: keras.Model, branch: str) -> keras.Model:
         A model with the same weights without those of the branch, not compiled.
 
     Raises:
-        ValueError: if no layer of the model has this branch, or one has no
-            other.
+        ValueError: if no layer of the model has this branch, or a layer has no
+            other one.
 
     Example:
     >>> attention = keras_deepnmt.layers.HybridSelfAttention(2, window=[1, 3])

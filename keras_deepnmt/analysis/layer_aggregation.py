@@ -110,7 +110,7 @@ def _nodes(model, side):
 
 
 def _node_inputs(model, side):
-    """Yields what the nodes of a stack read."""
+    """Yields the inputs of the nodes of a stack, in words."""
     aggregation = getattr(model, f"{side}_aggregation", None)
     if _shares(aggregation):
         strategy = aggregation.strategy

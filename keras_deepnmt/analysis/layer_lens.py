@@ -19,10 +19,10 @@ def layer_lens(
 
         P_t = softmax(project(f(h_t)))
 
-    where f is what the model has behind the stack: the norm of pre-norm
+    where f is the part of the model behind the stack: the norm of pre-norm
     Transformers, the layer `decoder_output` of `models.ConvSeq2Seq`. Layer
     aggregation and surface fusion of the model are left out, so that the last
-    block's numbers differ from the model's where it has them.
+    block's numbers differ from the model's if it has them.
 
     Args:
         model: `models.Transformer`, or `models.ConvSeq2Seq` whose decoder has
@@ -65,7 +65,7 @@ def layer_lens(
 
 
 def _behind_stack(model, outputs):
-    """What the model applies to the output of its last block."""
+    """Applies the part of the model behind its last block to outputs."""
     norm = getattr(model, "decoder_norm", None)
     if norm is not None:
         return norm
@@ -87,7 +87,8 @@ def _behind_stack(model, outputs):
 
 def lens_figures(run: AnalyzedRun) -> list[Figure]:
     """What each decoder block would predict, decoded by the output matrix."""
-    # Without it the blocks may have another width than the output reads.
+    # Without this norm, the blocks may not have the width that the output
+    # reads.
     if not hasattr(run.model, "decoder_norm"):
         return []
     lens = layer_lens(run.model, run.inputs, run.labels)

@@ -1,4 +1,4 @@
-"""Similarity and diversity of what layers represent."""
+"""Similarity and diversity of the states of layers."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""A second forward pass that gives what layers compute inside."""
+"""A second forward pass that returns the intermediate tensors of layers."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -52,12 +52,12 @@ def record(model: keras.Model, names: str | Sequence[str] = "*") -> keras.Model:
 def recorded_names(model: keras.Model) -> list[str]:
     """Lists the tensors that `record` can return.
 
-    They are called as the layer that computes them, a slash and what they are:
-    `weights` of attention, of shape `(B, N, T, S)`, or of hybrid attention
-    `(B, n, N, T, S)` for n branches, or of dense attention `(B, n, T, S)` for n
-    pairs of keys and values; `gate_BRANCH`; `roles`; `share` of a
-    surface fusion; and `output` of blocks and aggregation nodes. What a layer
-    computes in a second call of the same pass is called `NAME_2`.
+    A name is that of the layer, a slash and the kind of tensor: `weights` of
+    attention, of shape `(B, N, T, S)`, or of hybrid attention `(B, n, N, T, S)`
+    for n branches, or of dense attention `(B, n, T, S)` for n pairs of keys and
+    values; `gate_BRANCH`; `roles`; `share` of a surface fusion; and `output` of
+    blocks and aggregation nodes. The tensors of a layer's second call in the
+    same pass are called `NAME_2`.
 
     Args:
         model: Model of this package.

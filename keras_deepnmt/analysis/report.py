@@ -1,4 +1,4 @@
-"""The report of one or several runs: one HTML page with all that they show."""
+"""The report of one or several runs: one HTML page with all results."""
 
 import html
 from collections.abc import Callable, Iterable, Sequence

@@ -13,7 +13,7 @@ from keras_deepnmt.masks import END_ID, PADDING_ID, UNKNOWN_ID
 def source_ablation(
     model: keras.Model, inputs: dict[str, np.ndarray], labels: np.ndarray
 ) -> np.ndarray:
-    """Measures what the labels lose if a word of the source is hidden.
+    """Measures the loss of the labels if a word of the source is hidden.
 
         loss[b, t, s] = log P(y_t | x) - log P(y_t | x without x_s)
 
@@ -63,7 +63,7 @@ def _label_log_probs(model, inputs, labels):
 
 
 def ablation_figures(run: AnalyzedRun) -> list[Figure]:
-    """What each label loses if a word of the source is hidden."""
+    """The loss of each label if a word of the source is hidden."""
     rows = short_sentences(run)
     inputs = {side: ids[rows] for side, ids in run.inputs.items()}
     losses = source_ablation(run.model, inputs, run.labels[rows])

@@ -1,4 +1,4 @@
-"""Replaces the unknown tokens of translations by what they stand for."""
+"""Replaces the unknown tokens of translations by words."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ def replace_unknown(
 
     An unknown token stands for characters that the vocabulary lacks, and is
     printed as `⁇`. It is aligned as in `align_words` (Luong et al., 2015). If
-    the table has the source word, its entry is put in the place of the whole
-    word of the translation. Otherwise the source word itself is, or, where the
-    word of the translation has known letters too and the source word unknown
-    characters, only these characters, in the place of the unknown token. Marks
-    of punctuation around a word stay. In scripts without spaces between words
-    the source token is copied, and only the unknown token is replaced.
+    the table has the source word, its entry replaces the whole word of the
+    translation. Otherwise the source word itself replaces it; but if the word
+    of the translation has known letters too, and the source word unknown
+    characters, only these characters replace the unknown token. Punctuation
+    around a word stays. In scripts without spaces between words the source
+    token is copied, and only the unknown token is replaced.
 
     Args:
         translator: Translator with a single model.
@@ -53,9 +53,9 @@ def replace_unknown(
             `align_words`.
 
     Returns:
-        The translations; only `text` of those with unknown tokens is another
-        one. Unknown tokens stay where the sentence or its translation is longer
-        than the model's position range.
+        The translations; only the `text` of those with unknown tokens changes.
+        Unknown tokens stay where the sentence or its translation is longer than
+        the model's position range.
 
     Raises:
         ValueError: if the lists differ in length, or the model has no such
@@ -114,8 +114,8 @@ def read_word_table(file: str | Path) -> dict[str, str]:
         The target words by source word.
 
     Raises:
-        UserError: if the file is missing or not UTF-8, or a line is another
-            one.
+        UserError: if the file is missing or not UTF-8, or a line has another
+            form.
 
     Example:
     >>> size = Path("words.tsv").write_text("Köln\tCologne\n")

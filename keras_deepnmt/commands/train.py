@@ -1,5 +1,7 @@
 """`deepnmt train`: trains a recipe and writes a run folder."""
 
+import signal
+
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt
 
@@ -9,7 +11,8 @@ from keras_deepnmt.commands.options.overrides import (
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import TERMINATED, UserError
+from keras_deepnmt.errors import TERMINATED, Terminated, UserError
+from keras_deepnmt.signals import raised_on
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
@@ -119,10 +122,9 @@ def run(options: Namespace) -> None:
     if recipe.training.jit_compile:
         ask_for_user_cache()
     import_backend()
-    from keras_deepnmt.runs.loop import termination_raised
     from keras_deepnmt.runs.train import train
 
-    with termination_raised():
+    with raised_on(signal.SIGTERM, Terminated):
         train(
             recipe,
             run_dir,

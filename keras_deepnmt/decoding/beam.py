@@ -72,15 +72,17 @@ def beam_search(
     hypothesis that is kept, or enough have finished (`patience`).
 
     With `constraint_ids` a hypothesis that lacks a phrase ends only at its
-    limit, or where no other token may follow, or where the rest of none of its
-    missing phrases has room before the limit. Those that lack fewer phrases
-    rank first, and within these the better score. So a phrase that has no room
-    in a translation, or is forbidden by an option, changes nothing but
-    `constraints_met`. The beams are shared by hypotheses that have more and
-    fewer tokens of the phrases (Post and Vilar, 2018).
+    limit, or where no other token may follow, or where none of its missing
+    phrases has room for its remaining tokens before the limit. Hypotheses that
+    lack fewer phrases rank first; among equals the better score does. So a
+    phrase that has no room in a translation, or is forbidden by an option,
+    changes nothing but `constraints_met`. The beams are divided among
+    hypotheses that have more and fewer tokens of the phrases (Post and Vilar,
+    2018).
 
     Args:
-        model: a model of this package (its contract is all that is used).
+        model: a model of this package, of which only the methods that every
+            model has are used.
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
@@ -100,7 +102,7 @@ def beam_search(
     Returns:
         A dict, best hypothesis first along K:
         `ids` int32 `(B, K, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B, K)`: what `SearchOptions` ranks by;
+        `scores` float32 `(B, K)`: see `SearchOptions`;
         `log_probs` float32 `(B, K)`: sum over the tokens and the end id;
         `truncated` bool `(B, K)`: whether it ends only because of its limit;
         and, with `constraint_ids`, `constraints_met` bool `(B, K)`: whether it
@@ -111,7 +113,7 @@ def beam_search(
 
     Raises:
         ValueError: if `max_length` or a search option is too small, or
-            `source_ids` has not two dimensions.
+            `source_ids` does not have two dimensions.
         UserError: if `num_groups` does not divide `num_beams`, there are
             phrases and a group has a single beam, or there is a coverage
             penalty and the model has no attention to the source.
@@ -137,8 +139,8 @@ def beam_search(
 class BeamSearch(SearchStages):
     """The stages of a beam search.
 
-    It has a maximum length for each of the G groups of beams of a sentence:
-    from there on, a group is what a sentence is without groups.
+    Each of the G groups of beams of a sentence has a maximum length, and is
+    treated like a sentence of its own.
 
     Raises:
         UserError: if `num_groups` does not divide `num_beams`.

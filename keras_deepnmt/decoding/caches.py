@@ -95,9 +95,8 @@ def make_longer(state, length, longer):
     Args:
         state: dict with the hypotheses, under names that end in `ids` with the
             positions on their last axis, and the `cache`.
-        length: int or int scalar tensor. Number of positions that there are.
-        longer: int or int scalar tensor. Number of positions that there will
-            be.
+        length: int or int scalar tensor. Present number of positions.
+        longer: int or int scalar tensor. New number of positions.
 
     Returns:
         The state, with zeros at the new positions.

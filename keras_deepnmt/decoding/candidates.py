@@ -1,7 +1,7 @@
 """The best one-token extensions of live hypotheses.
 
-They are those of beam search, of groups that avoid each other's tokens, and of
-hypotheses that must come to contain phrases.
+They are chosen for beam search, for groups that avoid each other's tokens, and
+for hypotheses that must contain phrases when they end.
 """
 
 import math
@@ -18,7 +18,7 @@ from keras_deepnmt.decoding.phrases import of_group
 
 
 def extend_hypotheses(live_log_probs, log_probs, options, followed=None):
-    """Finds the one-token extensions that a search goes on with.
+    """Finds the one-token extensions that a search continues with.
 
     Args:
         live_log_probs: float tensor `(B * G, K)`, the sums of the hypotheses,
@@ -102,7 +102,7 @@ def diverse_extensions(
         num_groups: int, G.
         penalty: float or scalar tensor.
         followed: dict from `follow_phrases`, if phrases are required; each
-            group must come to contain them.
+            group must contain them in the end.
 
     Returns:
         As `best_extensions`, of all groups, each `(B * G, K)`.
@@ -190,9 +190,9 @@ def blockwise_top_k(x, k):
 
     They are in the `k` blocks with the largest maxima: any other block has only
     values that are at most as large as `k` others. So one pass over the rows
-    computes the maxima, and of each row only these and `k` blocks are sorted:
-    with blocks of `sqrt(V / k)` values that is least, `2 sqrt(k V)`. Of equal
-    values the first one counts, as for `ops.top_k`.
+    computes the maxima, and only these and `k` blocks of each row are sorted:
+    `2 sqrt(k V)` values with blocks of `sqrt(V / k)` values, the best size. Of
+    equal values the first one counts, as for `ops.top_k`.
 
     Args:
         x: float tensor `(R, V)`, V static.
@@ -257,8 +257,8 @@ def _candidates(ranked, followed, num_beams):
 def _banks(followed, tokens):
     """Number of phrase tokens that each extension has: `(B, K, N)`.
 
-    All tokens of the phrases that it contains, and those of the phrase that it
-    has begun.
+    These are all tokens of the phrases that it contains, and those of the
+    phrase that it has begun.
     """
     numbers = ops.arange(ops.shape(followed["ids"])[-1], dtype="int32")
     lengths = followed["lengths"][:, None, None]  # (B, 1, 1, C)

@@ -9,14 +9,14 @@ from keras_deepnmt.layers.recording import recorder
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.ensemble import Ensemble
 
-# Attention below this counts as this, so that no penalty is infinite.
+# Smaller attention counts as this value, so that no penalty is infinite.
 _LEAST = 1e-9
 
 
 def first_coverage(source_ids, num_hypotheses):
-    """How much hypotheses have attended to: `(B * K, S)`, before any token.
+    """Returns the coverage `(B * K, S)` of hypotheses that have no token.
 
-    It is 0, but 1 at padding, which needs no attention.
+    It is 0, or 1 at padding, which needs no attention.
 
     Example:
     >>> np.asarray(first_coverage(np.array([[7, 3, 0]]), 2)).tolist()
@@ -27,7 +27,7 @@ def first_coverage(source_ids, num_hypotheses):
 
 
 def add_coverage_score(scores, state, penalty):
-    """Adds to the scores of hypotheses what they have for their coverage.
+    """Adds the coverage penalty to the scores of hypotheses.
 
     Equation 14 of Wu et al. (2016): `penalty` times the sum over the source
     tokens of log(min(c, 1)), with the sum c of the attention to the token.
@@ -38,7 +38,7 @@ def add_coverage_score(scores, state, penalty):
         penalty: float.
 
     Returns:
-        The scores, which are not greater.
+        The scores, none of which is greater than before.
 
     Example:
     >>> state = {"coverage": np.array([0.5, 2.0])}
@@ -61,8 +61,8 @@ def decode_and_cover(model, state, *inputs):
 
     Returns:
         Scores and cache from `model.decode`, and `{"coverage": (..., S)}` of
-        the shape in `state`, or `{}`. What is added is the mean of all heads
-        of all decoder blocks.
+        the shape in `state`, or `{}`. The attention is the mean of all heads of
+        all decoder blocks.
 
     Raises:
         UserError: if attention is needed and the model has none to the source,

@@ -1,7 +1,6 @@
 """Greedy search: the most probable token at every step.
 
-`IndependentSearch` is what it shares with sampling: hypotheses that do not
-compete.
+It shares `IndependentSearch` with sampling: in both, hypotheses do not compete.
 """
 
 from keras import ops
@@ -39,7 +38,8 @@ def greedy_search(
     less time.
 
     Args:
-        model: a model of this package (its contract is all that is used).
+        model: a model of this package, of which only the methods that every
+            model has are used.
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
@@ -56,15 +56,15 @@ def greedy_search(
 
     Returns:
         A dict: `ids` int32 `(B, max_length)`: tokens, the end id 3, then 0s;
-        `scores` float32 `(B,)`: what `SearchOptions` ranks by; `log_probs`
-        float32 `(B,)`: sum over the tokens and the end id; `truncated` bool
-        `(B,)`: whether the translation ends only because of its limit. In rows
-        of 0s the ids are 0, the score and the sum minus infinity, and
-        `truncated` is `False`.
+        `scores` float32 `(B,)`: see `SearchOptions`; `log_probs` float32
+        `(B,)`: sum over the tokens and the end id; `truncated` bool `(B,)`:
+        whether the translation ends only because of its limit. In rows of 0s
+        the ids are 0, the score and the sum minus infinity, and `truncated` is
+        `False`.
 
     Raises:
         ValueError: if `max_length` or a search option is too small, or
-            `source_ids` has not two dimensions.
+            `source_ids` does not have two dimensions.
 
     Example:
     >>> greedy_search(model, source_ids, max_length=9)["ids"].shape
@@ -102,7 +102,7 @@ class IndependentSearch(SearchStages):
         """Chooses the next token of each hypothesis.
 
         Args:
-            carried: what is carried, see `SearchStages`.
+            carried: the carried tensors, see `SearchStages`.
             log_probs: float tensor `(B * K, V)` of the tokens that may follow.
             step: int scalar tensor.
 

@@ -83,9 +83,10 @@ def output_limits(
     """Returns the maximum number of tokens of each translation: int32 `(B,)`.
 
     It includes the end id and is the sentence's own maximum length
-    `max_lengths` `(B,)` where that is above 0, otherwise what `options` allow
-    for its number of tokens. It is at least one more than its prefix has, and
-    at most `max_length`; 0 for a row of padding, which only fills up a batch.
+    `max_lengths` `(B,)` where that is above 0, otherwise the maximum that
+    `options` give for its number of tokens. It is at least one more than its
+    prefix has, and at most `max_length`; 0 for a row of padding, which only
+    fills up a batch.
 
     Example:
     >>> from keras_deepnmt.decoding import SearchOptions

@@ -11,10 +11,10 @@ def next_token_log_probs(
 ):
     """Makes tokens that must not follow impossible.
 
-    These are the padding and begin ids, all but the end id where `must_end` is
-    true, the end id before the minimum length, unless nothing else may follow,
-    and what `options` forbid. The others are not renormalized: the score of an
-    output is the one that the model gives.
+    These are the padding and begin ids; all but the end id where `must_end` is
+    true; the end id before the minimum length, unless nothing else may follow;
+    and the tokens that `options` forbid. The others are not renormalized: the
+    score of an output is the one that the model gives.
 
     Args:
         log_probs: float tensor `(R, V)`, of the token after each hypothesis.

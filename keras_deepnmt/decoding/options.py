@@ -1,4 +1,4 @@
-"""The options of a search: their one definition, check and description."""
+"""The options of a search: definition, checks and descriptions."""
 
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
@@ -42,43 +42,44 @@ class SearchOptions:
         score = log_prob / ((length_offset + length) / (length_offset + 1))
                            ** length_penalty
 
-    where `length` is the number of tokens, the end token included, and with
-    `coverage_penalty` something is added to it.
+    where `length` is the number of tokens, the end token included. A
+    `coverage_penalty` adds a term to the score.
 
     Args:
         num_beams: Number of hypotheses kept for each sentence, at least 1; 1
             is greedy search.
         num_groups: Number of groups of beams, at least 1, that divides
-            `num_beams`. Each group searches by itself, but avoids the tokens
-            of the groups before (Vijayakumar et al., 2018), so that the
-            translations differ more. 1 is plain beam search.
-        diversity_penalty: What a token loses, at least 0, for each time that an
-            earlier group has chosen it at the same position.
+            `num_beams`. Each group searches by itself, but avoids the tokens of
+            earlier groups (Vijayakumar et al., 2018), so that the translations
+            differ more. 1 is plain beam search.
+        diversity_penalty: Number, at least 0, that is subtracted from a token's
+            log-probability for each time that an earlier group has chosen it at
+            the same position.
         length_penalty: Exponent of the length penalty, at least 0; 0 ranks by
             the sum of log-probabilities.
-        length_offset: What the length penalty adds to the length, at least 0:
-            5 gives the length penalty of GNMT (Wu et al., 2016, Eq. 14), 0
-            divides by a power of the length (Gehring et al., 2017).
-        coverage_penalty: If above 0, the score of a translation has this number
-            times the sum, over the tokens of the source, of the logarithm of
-            the attention to the token, at most 1 (Wu et al., 2016, Eq. 14).
-            The attention is the mean of all heads of all decoder blocks, summed
-            over the tokens of the translation. 0 adds nothing.
+        length_offset: Number that the length penalty adds to the length, at
+            least 0: 5 gives the length penalty of GNMT (Wu et al., 2016, Eq.
+            14), 0 divides by a power of the length (Gehring et al., 2017).
+        coverage_penalty: If above 0, this number times a sum is added to the
+            score of a translation: the sum over the source tokens of the
+            logarithm of the attention to the token, at most 1 (Wu et al., 2016,
+            Eq. 14). The attention is the mean of all heads of all decoder
+            blocks, summed over the tokens of the translation. 0 adds nothing.
         patience: If above 0, the search of a sentence stops as soon as
             `patience * num_beams` hypotheses have finished (Kasai et al.,
-            2022), of each group those of its own beams; 1 is what other
-            toolkits call early stopping. 0 searches until no unfinished
-            hypothesis can become better than those kept.
+            2022); each group counts its own beams. 1 is what other toolkits
+            call early stopping. 0 searches until no unfinished hypothesis can
+            become better than those kept.
         min_length: Minimum number of tokens of a translation, the end token
             not included, at least 0. If it is greater than the maximum length
-            of a translation, only that length is possible. A translation that
-            no other token may follow is shorter.
+            of a translation, only that length is possible. A translation is
+            shorter if no other token may follow.
         max_length_ratio: Maximum length of a translation: this number times
             the length of its source, rounded up, plus `max_extra_tokens`. Both
             lengths are in tokens, the end token included. At least 0; 0 makes
             the maximum independent of the source.
-        max_extra_tokens: What is added to the maximum length of a translation,
-            at least 0. With ratio 0 it must be at least 1.
+        max_extra_tokens: Number of tokens that is added to the maximum length
+            of a translation, at least 0. With ratio 0 it must be at least 1.
         no_repeat_ngram_size: Length n of the sequences of tokens that must not
             occur twice in a translation, at least 1; 0 permits repetitions.
         allow_unknown: Whether a translation may have unknown tokens.
@@ -98,7 +99,8 @@ class SearchOptions:
         TypeError: if a value is of another type.
         UserError: if a value is too small or not finite, the maximum length
             is 0, or `num_groups` does not divide `num_beams`. Greedy search
-            and sampling have no groups, so that `num_groups` may then be any.
+            and sampling have no groups, so that `num_groups` may then have any
+            value.
 
     Example:
     >>> options = SearchOptions(num_beams=2)
@@ -159,7 +161,7 @@ class SearchOptions:
 
         An option that is missing or `None` has its default. Files written
         before an option existed were made with its default, so they are read
-        right.
+        correctly.
 
         Args:
             values: for instance the content of a JSON file.
@@ -176,13 +178,13 @@ class SearchOptions:
         )
 
     def for_hypotheses(self, number: int) -> "SearchOptions":
-        """Returns a copy with enough beams, in groups of equally many.
+        """Returns a copy with enough beams, in groups of equal size.
 
         Args:
             number: how many hypotheses of each sentence are asked for.
 
         Returns:
-            The options, unchanged if they have as many beams.
+            The options, unchanged if they have enough beams.
 
         Example:
         >>> SearchOptions(num_beams=4, num_groups=2).for_hypotheses(5).num_beams
@@ -226,7 +228,7 @@ def check_groups(options: SearchOptions) -> None:
         # The two values may come from a recipe and from the command line.
         raise UserError(
             "`num_groups` must divide `num_beams`, since all groups have "
-            f"equally many beams. Received: num_groups={groups}, "
+            f"the same number of beams. Received: num_groups={groups}, "
             f"num_beams={beams}. Take {-(-beams // groups) * groups} beams, or "
             "1 group, which is plain beam search."
         )

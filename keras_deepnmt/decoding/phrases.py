@@ -1,6 +1,6 @@
 """Phrases that translations must contain, and how much of them there is.
 
-Everything follows from the ids of a hypothesis, so the state of a search does
+All of this follows from the ids of a hypothesis, so the state of a search does
 not hold it.
 """
 
@@ -30,8 +30,8 @@ def required_phrases(constraint_ids, limits, options, vocabulary_size):
 
     Returns:
         A dict: `ids` int32 `(B, C, P)`, 0 for those left out; `lengths` int32
-        `(B, C)`; `repeats` int32 `(B, C)`, how many phrases of the sentence
-        before are equal; `is_complete` bool `(B,)`, whether none is left out.
+        `(B, C)`; `repeats` int32 `(B, C)`, how many earlier phrases of the
+        sentence are equal; `is_complete` bool `(B,)`, whether none is left out.
 
     Raises:
         ValueError: if there are not three dimensions, or there is no room for a

@@ -14,7 +14,7 @@ from keras_deepnmt.decoding.phrases import (
 
 
 def score_divisor(length, length_penalty, length_offset=5.0):
-    """Returns what the length penalty divides a sum of log-probabilities by.
+    """Returns the length penalty: the divisor of a sum of log-probabilities.
 
     `((length_offset + length) / (length_offset + 1)) ** length_penalty`, see
     `SearchOptions`: float32 of the shape of `length`, at least 1, and never
@@ -79,7 +79,7 @@ def best_places(scores, ids, number, phrases):
     scores, order = ops.top_k(scores, size)
     order = ops.cast(order, "int32")
     missed = gather_beams(count_missed(phrases, ids), order)
-    # What has not ended comes last, whatever it contains.
+    # A hypothesis that has not ended comes last, whatever it contains.
     num_phrases = ops.shape(phrases["ids"])[1]
     missed = ops.where(is_possible(scores), missed, num_phrases)
     behind = ops.cast(

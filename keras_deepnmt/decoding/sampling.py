@@ -38,7 +38,8 @@ def sample_search(
     translations in every batch, and on every device up to rounding.
 
     Args:
-        model: a model of this package (its contract is all that is used).
+        model: a model of this package, of which only the methods that every
+            model has are used.
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
@@ -57,7 +58,7 @@ def sample_search(
 
     Raises:
         ValueError: if `max_length` or a search option is too small, or
-            `source_ids` has not two dimensions.
+            `source_ids` does not have two dimensions.
 
     Example:
     >>> outputs = sample_search(model, source_ids, max_length=9, num_beams=2)
@@ -101,7 +102,7 @@ class SampleSearch(IndependentSearch):
     def choose(self, carried, log_probs, step):
         kept = _kept_log_probs(log_probs, self._options)
         noise = _gumbel_noise(carried["keys"], step, self._token_ids)
-        # An impossible token stays so: noise is at most 22.
+        # An impossible token stays impossible: noise is at most 22.
         return ops.cast(ops.argmax(kept + noise, axis=-1), "int32")
 
     def outputs(self, carried):
@@ -145,7 +146,7 @@ def _nucleus(log_probs, top_p):
 
 
 def _sample_keys(source_ids, num_samples, seed):
-    """A number for each sample `(B * K,)`, of its sentence and the seed."""
+    """A number for each sample `(B * K,)`, from its sentence and the seed."""
     source_ids = ops.cast(source_ids, "int32")
     positions = ops.arange(ops.shape(source_ids)[1], dtype="int32")
     # Padding adds 0, whatever the length of the batch.

@@ -19,7 +19,8 @@ def score_targets(model, source_ids, target_ids, labels):
     after another, each with at most 1,024 positions or a single row.
 
     Args:
-        model: a model of this package (its contract is all that is used).
+        model: a model of this package, of which only the methods that every
+            model has are used.
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s.
         target_ids: int tensor `(B, T)`: id 2, then the target, then 0s.
         labels: int tensor `(B, T)`: the target, then id 3, then 0s.
@@ -28,7 +29,7 @@ def score_targets(model, source_ids, target_ids, labels):
         float32 tensor `(B, T)`, 0 at padding.
 
     Raises:
-        ValueError: if an argument has not two dimensions.
+        ValueError: if an argument does not have two dimensions.
 
     Example:
     >>> target_ids, labels = np.array([[2, 7]]), np.array([[7, 3]])

@@ -26,7 +26,8 @@ def search(
     """Translates by sampling, greedy search or beam search, as options say.
 
     Args:
-        model: a model of this package (its contract is all that is used).
+        model: a model of this package, of which only the methods that every
+            model has are used.
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
             with, filled up with 0s. Defaults to none.
@@ -34,8 +35,8 @@ def search(
             contains, as for `beam_search`. Defaults to none.
         max_lengths: int tensor `(B,)`: maximum length of each translation, as
             for `beam_search`. Defaults to none.
-        candidate_ids: int tensor `(W,)`: the tokens that translations may
-            have, each once and the first four the special ids 0 to 3. The
+        candidate_ids: int tensor `(W,)`: the tokens that translations may have,
+            each once; the first four are the special ids 0 to 3. The
             probability of the others is 0, and their scores are not computed.
             The tokens of `prefix_ids` and `constraint_ids` must be among them.
             Defaults to all tokens.
@@ -50,7 +51,7 @@ def search(
 
     Raises:
         ValueError: if `max_length` or a search option is too small, or
-            `source_ids` has not two dimensions.
+            `source_ids` does not have two dimensions.
         UserError: if there are phrases and translations are drawn or have a
             single beam.
 

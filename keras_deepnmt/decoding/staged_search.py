@@ -15,8 +15,8 @@ from keras_deepnmt.xla.replicas import num_replicas
 def first_stage(source_length, max_length):
     """Returns the number of steps of a search's first stage.
 
-    They are 1.5 times the number of source tokens, plus 8. Nearly all searches
-    finish within them, so that few batches need a second program.
+    It is 1.5 times the number of source tokens, plus 8. Nearly all searches
+    finish within these steps, so that few batches need a second program.
 
     Example:
     >>> first_stage(16, 66), first_stage(64, 114)
@@ -27,7 +27,7 @@ def first_stage(source_length, max_length):
 
 
 def next_stage(length, max_length):
-    """Returns the number of steps up to the end of the stage after another.
+    """Returns the number of steps up to the end of the next stage.
 
     Example:
     >>> next_stage(48, 400), next_stage(48, 114)
@@ -143,7 +143,7 @@ class StagedSearch:
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         taken = np.arange(len(source_ids))
         step = int(carried["state"]["step"])
-        # Only if the model computes NaN do sentences go on at the end.
+        # Sentences go on at the end only if the model computes NaN.
         while len(rows) and step < max_length:
             # A stage may also end because few sentences go on.
             if step >= length:
@@ -210,8 +210,8 @@ class StagedSearch:
     def count(self, source_ids):
         """Counts a batch; returns the numbers of rows that its stages have.
 
-        These are all and a quarter of them, or none of these before many
-        sentences of this shape were counted. Batches that several threads
+        These are all rows and a quarter of them. The list is empty until many
+        sentences of this shape have been counted. Batches that several threads
         search must be counted in their order, by one thread: otherwise other
         programs, with other rounding, would search them each time.
 

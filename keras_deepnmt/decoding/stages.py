@@ -1,4 +1,4 @@
-"""What all searches share: their start, their steps, their end."""
+"""The parts that all searches share: their start, their steps, their end."""
 
 import keras
 from keras import ops
@@ -52,12 +52,12 @@ def with_room(outputs, number, pad):
 class SearchStages:
     """The stages of a search.
 
-    What a search carries from one stage to the next is a nested dict of
-    tensors, in which the leading axis of each but `step` is B or a multiple of
-    it, sentence after sentence:
+    A search carries a nested dict of tensors from one stage to the next. The
+    leading axis of each of them except `step` is B or a multiple of it,
+    sentence after sentence:
 
     * `memory`, `static`: of the model, see `Seq2Seq`;
-    * `limits`: maximum lengths, as many of each sentence as `_num_limits`;
+    * `limits`: maximum lengths, `_num_limits` of each sentence;
     * `prefix_ids`: `(B * K, P)`, if there are any;
     * `phrases`: from `required_phrases`, if there are any;
     * `state`: of the search, from `_first_state`.
@@ -131,11 +131,10 @@ class SearchStages:
             max_lengths: as in `beam_search`.
 
         Returns:
-            What is carried.
+            The carried tensors.
 
         Raises:
-            UserError: if there are phrases, and hypotheses do not compete for
-                at least two places.
+            UserError: if there are phrases, and no two hypotheses compete.
         """
         options = self._options
         if constraint_ids is not None:
@@ -179,7 +178,7 @@ class SearchStages:
             places: int tensor `(B',)`, the numbers of the sentences.
 
         Returns:
-            What is carried of them.
+            The carried tensors of these sentences.
         """
         num_sentences = carried["limits"].shape[0] // self._num_limits
 
@@ -187,7 +186,7 @@ class SearchStages:
             if not len(x.shape):
                 return x
             rows, *others = x.shape
-            # No -1 as a length, which an array without elements leaves open.
+            # Not -1 as a length: an array without elements leaves it open.
             each = rows // num_sentences
             by_sentence = ops.reshape(x, (num_sentences, each, *others))
             taken = ops.take(by_sentence, places, axis=0)
@@ -196,17 +195,17 @@ class SearchStages:
         return keras.tree.map_structure(take, carried)
 
     def advance(self, carried, length=None, most_live=0):
-        """Goes on until few sentences go on, or there is no more room.
+        """Makes steps until few sentences go on, or there is no more room.
 
         Args:
             carried: what `begin` or `advance` returned.
             length: int or int scalar tensor. Number of steps that there is
-                room for. Defaults to what there was.
+                room for. Defaults to the present one.
             most_live: int or int scalar tensor. The number of sentences that
-                are few. Defaults to none.
+                counts as few. Defaults to none.
 
         Returns:
-            What is carried.
+            The carried tensors.
         """
         state = carried["state"]
         if length is not None:

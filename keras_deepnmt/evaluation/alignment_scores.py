@@ -81,7 +81,7 @@ def parse_alignment(
         The sure links, and the possible ones without them.
 
     Raises:
-        UserError: if a part of the line is no link.
+        UserError: if a part of the line is not a link.
 
     Example:
     >>> parse_alignment("0-0 1?2")

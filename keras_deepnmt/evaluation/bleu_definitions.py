@@ -21,7 +21,7 @@ class BleuDefinition:
 
     Attributes:
         name: Short name, unique.
-        meaning: Which tool or paper computes BLEU so.
+        meaning: Which tool or paper computes BLEU in this way.
         tokenize: sacreBLEU tokenizer, or `"moses"` for the tokenizer of the
             Moses toolkit.
         lowercase: Whether case is ignored.
@@ -89,7 +89,7 @@ def bleu_by_definition(
 ) -> dict[str, Score]:
     """Scores the same translations under several definitions of BLEU.
 
-    The values differ by points for the same translations: it shows how much
+    The values differ by points for the same translations: this shows how much
     of a difference between papers may come from the definition.
 
     Args:

@@ -37,7 +37,7 @@ class AnnotatedSentence:
     Attributes:
         words: The words of the source.
         edits: The edits of each annotator; one annotator without edits if the
-            sentence is right.
+            sentence is correct.
     """
 
     words: tuple[str, ...]
@@ -46,7 +46,7 @@ class AnnotatedSentence:
 
 @dataclass(frozen=True)
 class MaxMatchScore:
-    """Result of `max_match`, with what it was computed from.
+    """Result of `max_match`, with the counts that it is computed from.
 
     Attributes:
         correct: Number of edits of the system that are gold edits.
@@ -91,8 +91,8 @@ def max_match(
         P = correct / proposed,   R = correct / gold,
         F = (1 + beta^2) P R / (beta^2 P + R).
 
-    Of several annotators, the one is taken for each sentence with whom the
-    F-score of the sentences so far is highest.
+    With several annotators, each sentence is scored by the one that gives the
+    highest F-score of the sentences so far.
 
     Args:
         hypotheses: Corrected sentences, tokenized as the source.
@@ -280,7 +280,7 @@ class _Lattice:
         return edges
 
     def _add_shortest(self, cost):
-        """Adds the steps on the shortest sequences, with this cost of a sub."""
+        """Adds the steps on the shortest sequences; `cost` of a replacement."""
         before = _distances(self.source, self.hypothesis, cost)
         behind = _distances(self.source[::-1], self.hypothesis[::-1], cost)
         rows, columns = self.end

@@ -33,7 +33,7 @@ def minimum_bayes_risk(
 
     Raises:
         ValueError: if there is no candidate, `log_probs` has another length, or
-            `utility` is another one.
+            `utility` is unknown.
 
     Example:
     >>> minimum_bayes_risk(["the dogs", "a cat sat", "a cat sat", "a cat sits"])

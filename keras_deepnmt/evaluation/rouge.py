@@ -15,9 +15,9 @@ def rouge_scores(
 ) -> dict[str, float]:
     """Computes ROUGE-1, ROUGE-2 and ROUGE-L (Lin, 2004).
 
-    For each summary, the F-score of the reference with the highest one counts;
-    the result is the mean over summaries. Words are lower-cased, and everything
-    but letters of the Latin alphabet and digits separates them.
+    For each summary, the reference with the highest F-score counts; the result
+    is the mean over summaries. Words are lower-cased, and everything but
+    letters of the Latin alphabet and digits separates them.
 
     Args:
         hypotheses: Summaries.

@@ -54,7 +54,7 @@ def corpus_scores(
             (the signature contains sacreBLEU's seed). With 1 there is no
             interval.
         more_references: Further references: for each set of them a list with
-            one for each hypothesis. An empty line is no reference, also in
+            one for each hypothesis. An empty line is not a reference, also in
             `references`.
 
     Returns:
@@ -95,8 +95,8 @@ def reference_sets(
 ) -> list[list[str | None]]:
     """Returns all sets of references, as sacreBLEU takes them.
 
-    An empty line is `None` there, no reference. A sentence that has no other
-    line keeps the empty one of the first set.
+    There an empty line is `None`, since it is not a reference. A sentence that
+    has no other line keeps the empty one of the first set.
 
     Example:
     >>> reference_sets(["a", ""], [["", ""]])
@@ -112,7 +112,7 @@ def reference_sets(
 
 
 def check_lengths(**lists: Sequence[str]) -> None:
-    """Raises a `ValueError` unless all lists are as long, and not empty."""
+    """Raises a `ValueError` if lists differ in length or are empty."""
     lengths = {name: len(lines) for name, lines in lists.items()}
     if len(set(lengths.values())) > 1 or not all(lengths.values()):
         names = [f"`{name}`" for name in lists]
@@ -128,7 +128,7 @@ def make_metrics(
 ) -> dict[str, object]:
     """Makes sacreBLEU's metrics, by name; see `corpus_scores`.
 
-    Call it before translating to find out whether the result can be scored:
+    Call it before translating to find out whether the result can be scored: it
     raises a `UserError` if a metric or tokenizer is unknown, or a tokenizer
     needs a package or a file that is missing.
 

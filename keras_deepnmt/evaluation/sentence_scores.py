@@ -11,7 +11,7 @@ def sentence_bleu(
     tokenize: str = "13a",
     lowercase: bool = False,
 ) -> list[float]:
-    """Computes the BLEU of each sentence by itself, by sacreBLEU.
+    """Computes the BLEU of each single sentence with sacreBLEU.
 
     Precisions without a match are smoothed, and n-grams that the sentence is
     too short for are left out. It serves to find sentences, not to compare

@@ -123,8 +123,8 @@ def compare_systems(
             (metric_name,) = signatures  # sacreBLEU's own: chrF2
             first, second = results[metric_name]
             difference = float(second.score - first.score)
-            # sacreBLEU counts differences larger than the one seen. It finds
-            # none if all translations are the same, and so the smallest
+            # sacreBLEU counts differences larger than the one seen. If all
+            # translations are the same, it finds none, and gives the smallest
             # possible p-value.
             p_values.append(float(second.p_value) if difference else 1.0)
         comparisons[name] = Comparison(difference, *p_values)
@@ -205,7 +205,7 @@ def _binomial(better, worse):
 
 
 def _sentence_counts(lines, references, tokenize, lowercase):
-    """What BLEU adds up: matches and n-grams by order, and two lengths."""
+    """The counts that BLEU sums: matches and n-grams by order, two lengths."""
     from sacrebleu.metrics import BLEU
 
     # `effective_order` avoids a warning, and does not change the counts.

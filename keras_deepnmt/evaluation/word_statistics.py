@@ -113,9 +113,9 @@ def copy_rate(
     """Computes how many translations are copies of their source.
 
     A translation counts as a copy if at least the share `overlap` of its words
-    stand in the source, each as often at most; Ott et al. (2018) use one half.
-    Names, numbers and punctuation count too: compare with the rate of the
-    references.
+    occur in the source, each counted at most as often as there; Ott et al.
+    (2018) use one half. Names, numbers and punctuation count too: compare with
+    the rate of the references.
 
     Args:
         sources: Source sentences.

@@ -21,7 +21,7 @@ def check_probability(name, value):
 
 
 def check_integer(name, value, minimum=1):
-    """Raises a `ValueError` if `value` is no integer of at least `minimum`."""
+    """Raises a `ValueError` unless `value` is an integer >= `minimum`."""
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_integer or value < minimum:
         raise ValueError(

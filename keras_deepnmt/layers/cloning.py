@@ -80,10 +80,11 @@ def clone_prototype(config, name, dtype, attention_initializer=None, **options):
 
 
 def _without_shared_ids(config):
-    """Removes the marks by which Keras takes two objects for one.
+    """Removes the ids by which Keras recognizes shared objects.
 
-    While a model is loaded, Keras marks an object whose `id` it has seen, also
-    if that `id` was a deleted object's. A clone is never a shared object.
+    While a model is loaded, Keras marks an object as shared if it has seen its
+    `id` before, even as the `id` of a deleted object. A clone is never a shared
+    object.
     """
     if isinstance(config, dict):
         return {

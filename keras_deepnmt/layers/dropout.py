@@ -124,6 +124,6 @@ class Dropout(keras.layers.Dropout):
 
     def get_config(self):
         config = super().get_config()
-        # This layer has no such argument: it never shares a mask along axes.
+        # Not an argument of this layer, which never shares a mask along axes.
         config.pop("noise_shape", None)
         return config

@@ -35,7 +35,7 @@ class FineGrainedLayerAttention(keras.layers.Layer):
     `layer_logits` its W, `drop_connect` its p: each entry of W is zeroed with
     that probability before the softmax, and the others are divided by 1 - p.
     Differs from the paper: nothing with the defaults. In a model X^1 to X^(N-1)
-    are outputs of blocks, also if an aggregation returns other states, and X^N
+    are outputs of blocks, even if an aggregation returns other states, and X^N
     is the output of the stack, after aggregation. The released code also
     normalizes the embeddings (`embedding_norm`) and the sums (`output_norm`),
     and then applies dropout to the sums.

@@ -2,9 +2,8 @@
 
 The K hypotheses of a sentence share a history, whose axis 2 has M K slots. Slot
 `m K + k` holds position m of the hypothesis that was number k at that step.
-What is written stays where it is, also when a search keeps other hypotheses
-than those that were there: it only has to remember the slots of each
-hypothesis.
+A search that replaces or reorders its hypotheses moves nothing in a history: it
+only has to remember which slots belong to each hypothesis.
 """
 
 from keras import ops
@@ -29,7 +28,8 @@ def write_history(history, new, position):
         first = ops.cast(position, "int32") * num_beams
         places = (0, 0, first, *(0 for _ in history.shape[3:]))
         return ops.slice_update(history, places, new)
-    # A plain TensorFlow graph, as of an exported model, has no such operation.
+    # A plain TensorFlow graph, such as an exported model, has no such
+    # operation.
     batch_size, width, num_slots, *others = ops.shape(history)
     first_rows = ops.arange(batch_size * width, dtype="int32") * num_slots
     slots = ops.cast(position, "int32") * num_beams
@@ -44,7 +44,7 @@ def write_history(history, new, position):
 
 
 def used_slots(tensors, position, num_beams):
-    """Takes the slots up to a position, so that no empty one is computed with.
+    """Takes the slots up to a position, so that empty ones cost no time.
 
     Args:
         tensors: tensors with an axis 2 of M*K slots.
@@ -53,8 +53,8 @@ def used_slots(tensors, position, num_beams):
 
     Returns:
         The tensors with an axis 2 of `(position + 1) K` slots. Where XLA needs
-        static shapes, they are the tensors as they were: a search makes them
-        longer only when it gets there.
+        static shapes, the tensors are returned unchanged; a search then
+        lengthens them only when it needs more slots.
     """
     if is_compiled_by_xla():
         return tensors

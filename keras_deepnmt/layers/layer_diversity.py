@@ -55,7 +55,7 @@ class LayerDiversity(keras.layers.Layer):
     Differs from the paper: the sign, since Keras minimizes. Not in the paper:
     1e-8 is added to the product of the squared lengths; padding does not count;
     a model adds the losses of both stacks. In a model h^l is the output of
-    block l, also if an aggregation returns another state: with dense
+    block l, even if an aggregation returns another state: with dense
     aggregation it is the state before the sum of Eq. 4.
     Cost: no parameters, O(L B S D) time.
 

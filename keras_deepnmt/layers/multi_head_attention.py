@@ -48,7 +48,7 @@ class MultiHeadAttention(keras.layers.Layer):
     key projection has no bias unless `key_bias=True` (the softmax is invariant
     to it, and Adam would turn its rounding errors into updates); the query,
     key and value projections start with a tenth of the variance of Glorot's
-    initializer unless `kernel_initializer` is another.
+    initializer unless another `kernel_initializer` is given.
     Cost: `4 D^2` weights, O(B T S D) time.
 
     Args:
@@ -258,7 +258,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._cached(value if key is None else key, value)
 
     def _cached(self, key, value):
-        """Projects what a cache keeps: `(B, N H, S)` and `(B, N, S, H)`.
+        """Projects keys `(B, N H, S)` and values `(B, N, S, H)` for a cache.
 
         The product of a step's few queries with the keys is faster if the
         positions of a head's keys are side by side.
@@ -330,7 +330,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.cast(logits, "float32")
 
     def _compute_cached_logits(self, queries, keys):
-        """The same, for keys `(B, N H, S)` of a cache."""
+        """Computes the logits from keys `(B, N H, S)` of a cache."""
         num_keys = ops.shape(keys)[2]
         shape = (-1, self.num_heads, self.head_dim, num_keys)
         scaled = queries * self.head_dim**-0.5

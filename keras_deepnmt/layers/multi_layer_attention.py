@@ -23,8 +23,8 @@ from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.masks import merge_attention_masks
 
-# Name of the attention to the layer just below, which is what a block without
-# this layer has as its only attention.
+# Name of the attention to the layer just below. It corresponds to the only
+# attention of a block without this layer.
 NEAREST_ATTENTION = "lower_1"
 
 

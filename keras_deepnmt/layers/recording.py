@@ -1,4 +1,4 @@
-"""Lets an analysis read tensors that layers compute inside."""
+"""Lets an analysis read the intermediate tensors of layers."""
 
 import contextlib
 import contextvars
@@ -15,7 +15,8 @@ _recorder: contextvars.ContextVar[Callable[[str, Any], None] | None] = (
 def record(layer: keras.layers.Layer, name: str, tensor: Any) -> None:
     """Hands a tensor of a layer to the recorder, if there is one.
 
-    A function is called for the tensor, only if there is a recorder.
+    If `tensor` is a function, it is called only if there is a recorder, and its
+    result is recorded.
 
     Without a recorder nothing happens: the tensor is not kept, and a compiled
     program does not contain it unless the layer needs it.

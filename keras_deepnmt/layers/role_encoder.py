@@ -136,9 +136,9 @@ class RoleEncoder(keras.layers.Layer):
 
         `keras.layers.Bidirectional` serializes its argument and creates both
         directions from that. During loading Keras takes objects of equal `id`
-        for one shared object, also if one of them was deleted before. So the
-        argument must have an `id` that was not used, keep it, and be
-        serialized for one direction only.
+        for one shared object, even if one of them was deleted before. So the
+        argument must have an `id` that was not used, keep it, and be serialized
+        for one direction only.
         """
         options = {"name": "bidirectional", "dtype": self.dtype_policy}
         rejected = []
@@ -149,7 +149,7 @@ class RoleEncoder(keras.layers.Layer):
             ):
                 break
             rejected.append(lstm)  # keeps its id from being used again
-        # Keras marks what it serializes twice during loading.
+        # During loading, Keras marks an object that it serializes twice.
         if "shared_object_id" not in keras.saving.serialize_keras_object(lstm):
             return keras.layers.Bidirectional(lstm, **options)
         # A function, since a layer that is an attribute would be saved.

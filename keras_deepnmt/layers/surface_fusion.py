@@ -47,7 +47,7 @@ class SurfaceFusion(keras.layers.Layer):
     Differs from the paper: `gate`, `feed_forward` (in its recipe) and other
     surfaces are the released code's; the key has no bias unless `key_bias`, and
     Q, K and V start with a tenth of Glorot's variance.
-    As there, hard fusion is not renormalized: it sums to at most 1.
+    As in that code, hard fusion is not renormalized: it sums to at most 1.
     Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more;
     a second projection to V words; O(B T S D) time.
 
@@ -243,7 +243,7 @@ class SurfaceFusion(keras.layers.Layer):
     def static_cache(
         self, memory, source_embeddings, memory_padding_mask=None, project=None
     ):
-        """Computes once per sentence what does not depend on the target.
+        """Computes all that does not depend on the target, once per sentence.
 
         Args:
             memory: float tensor `(B, S, D)`.

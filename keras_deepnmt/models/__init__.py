@@ -1,4 +1,4 @@
-"""Models: the contract and the backbones that keep it."""
+"""Models: their common interface and the backbones that implement it."""
 
 from keras_deepnmt.models.conv_seq2seq import ConvSeq2Seq as ConvSeq2Seq
 from keras_deepnmt.models.ensemble import Ensemble as Ensemble

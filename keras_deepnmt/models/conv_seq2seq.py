@@ -237,7 +237,7 @@ class ConvSeq2Seq(Seq2Seq):
         x = words if projection is None else projection(words)
         positions = getattr(self, f"{side}_positions")
         if positions is not None:
-            # Before the addition they are projected once for all sentences.
+            # Projected before the addition, once for all sentences.
             added = positions(words, start_index=0 if index is None else index)
             projection = getattr(self, f"{side}_position_projection")
             x = x + (added if projection is None else projection(added))

@@ -18,9 +18,8 @@ class Ensemble:
 
     The weights w_m sum to 1. The arithmetic mean trusts a model that is sure of
     a token; the geometric one, a sum of log-probabilities, needs all of them to
-    agree. The models may have different architectures and sizes. An ensemble
-    has what searches, scoring and `Translator` use of a model, and cannot be
-    trained.
+    agree. The models may have different architectures and sizes. Searches,
+    scoring and `Translator` use an ensemble like a model; it cannot be trained.
 
     Args:
         models: models of this package, with the same vocabularies.
@@ -30,7 +29,7 @@ class Ensemble:
 
     Raises:
         ValueError: if there is no model, the vocabularies differ in size, a
-            weight is not positive, or `mean` is another one.
+            weight is not positive, or `mean` is unknown.
 
     Example:
     >>> build = keras_deepnmt.models.Transformer
@@ -91,7 +90,7 @@ class Ensemble:
         return _by_part(caches)
 
     def decode(self, target_ids, memory, cache=None, index=None):
-        """Returns the log-probabilities of the next token, of the mean.
+        """Returns the log-probabilities of the next token under the mean.
 
         Args:
             target_ids: int tensor `(B, T)`; with a cache `(B*K, 1)`.
@@ -121,7 +120,7 @@ class Ensemble:
         return mean if cache is None else (mean, _by_part(caches))
 
     def log_probs(self, scores):
-        """Returns what `decode` returned: it is log-probabilities already."""
+        """Returns `scores` unchanged: `decode` returns log-probabilities."""
         return scores
 
     def _mean(self, log_probs):
@@ -133,7 +132,7 @@ class Ensemble:
 
 
 def _by_part(caches):
-    """Turns caches by model into a cache by part, with one entry a model."""
+    """Turns caches by model into a cache by part, with one entry per model."""
     # A model may lack a part.
     parts = {part: None for cache in caches.values() for part in cache}
     return {

@@ -13,7 +13,7 @@ def prepare_projection(model, num_states):
             if it is not known.
 
     Returns:
-        What searches use of a model, with the same probabilities.
+        An object with the same probabilities that a search uses like the model.
 
     Example:
     >>> prepared = prepare_projection(model, num_states=4)
@@ -30,7 +30,7 @@ def prepare_projection(model, num_states):
 
 
 class ProjectedModel:
-    """What searches use of a model, with another projection to logits.
+    """The methods of a model that searches call, with another projection.
 
     Args:
         model: a model of this package.

@@ -11,17 +11,17 @@ def restrict_vocabulary(model, target_ids):
 
     Args:
         model: a model of this package, or an ensemble of them.
-        target_ids: int tensor `(W,)`: the tokens that are left, each once and
-            the first four the special ids 0 to 3.
+        target_ids: int tensor `(W,)`: the remaining tokens, each once; the
+            first four are the special ids 0 to 3.
 
     Returns:
-        What searches use of a model. Its target ids are places in
-        `target_ids`. Its probabilities are those of the model given that the
-        next token is one of them; of a model that fuses two distributions, the
-        fusion of both so restricted.
+        An object that a search uses like the model. Its target ids are indices
+        into `target_ids`. Its probabilities are those of the model, given that
+        the next token is one of them. If the model fuses two distributions,
+        both are restricted before they are fused.
 
     Raises:
-        ValueError: if `target_ids` has not one dimension of at least 5.
+        ValueError: if `target_ids` is not a vector of at least 5 ids.
 
     Example:
     >>> restricted = restrict_vocabulary(model, np.array([0, 1, 2, 3, 7, 9]))

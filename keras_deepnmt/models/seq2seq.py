@@ -121,10 +121,11 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             sentence (B). `"dynamic"` ones have a row `b * K + k` per hypothesis
             (B*K), which a search re-orders with the hypotheses. `"history"`
             ones have an axis 2 of M*K slots, of which slot `m * K + k` is
-            position m of hypothesis k, and stay as they are; the search
-            re-orders only the table `"ancestors"` `(B, K, M)` in it, the number
-            that each hypothesis had at each position (`masks.ancestor_mask`),
-            which there is only if `num_beams` is not 1.
+            position m of hypothesis k, and are never re-ordered. The search
+            re-orders only the table `"ancestors"` `(B, K, M)` among them: the
+            number that each hypothesis had at each position
+            (`masks.ancestor_mask`). The table exists only if `num_beams` is not
+            1.
         """
         raise NotImplementedError
 
@@ -143,7 +144,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     def repeated_projection(self, num_states):
         """Prepares the projection to logits for many calls.
 
-        What does not depend on the states is computed now, once.
+        All that does not depend on the states is computed here, once.
 
         Args:
             num_states: int. The number of states of each call, or `None` if it
@@ -389,8 +390,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 for name, value in config.items()
             }
         )
-        # On TensorFlow `compile` has built it; a second time its loss scale
-        # and its counts would be other variables than those that are loaded.
+        # On TensorFlow `compile` has built it. Built again, it would have a new
+        # loss scale and new counts instead of the loaded variables.
         if not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
 

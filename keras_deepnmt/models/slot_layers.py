@@ -8,7 +8,7 @@ import keras_deepnmt.layers
 from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.suggestions import did_you_mean
 
-# The slots of all models, and what the layer in a slot does.
+# The slots of all models, and the purpose of the layer in each.
 _EMBEDDINGS = "transforms the word embeddings of one side"
 _SELF_ATTENTION = "replaces multi-head self-attention in each block"
 _AGGREGATION = "combines the outputs of all blocks of a stack"
@@ -50,7 +50,7 @@ def slot_config(arguments, slot):
     Required arguments of such a layer that are missing are the model's.
 
     Raises a `ValueError` if there is no such layer, if it does not fit the
-    slot, or if it refuses an argument.
+    slot, or if it rejects an argument.
     """
     value = arguments[slot]
     if _is_complete(value):

@@ -19,7 +19,7 @@ def clone_slot(arguments, slot, policy, side=None):
     options = {}
     if arguments[slot]["config"].get("reduction") in ("mean", "sum"):
         # A layer that adds a loss: see `sum_auxiliary_losses`. In other layers
-        # the word may mean anything.
+        # `reduction` may mean anything.
         options["reduction"] = "sum"
     return clone_prototype(
         arguments[slot],
@@ -86,7 +86,7 @@ class LayerCaches:
             self._mask = ancestor_mask(ancestors, index)  # (B, K, M*K)
 
     def arguments(self, name, mask_name="attention_mask"):
-        """Returns the arguments of a layer's call that its cache is."""
+        """Returns the arguments that pass a layer its cache."""
         for part, caches in self._parts.items():
             if name in caches:
                 options = {"cache": caches[name], "cache_index": self._index}
@@ -96,9 +96,9 @@ class LayerCaches:
         return {}
 
     def arguments_of_block(self, name, mask_name="attention_mask"):
-        """As `arguments`; a block that keeps nothing has an empty cache.
+        """As `arguments`; a block without a cache gets an empty one.
 
-        For instance a summary layer, which reads no earlier positions.
+        A summary layer, for instance, reads no earlier positions.
         """
         empty = {"cache": {}, "cache_index": self._index}
         return self.arguments(name, mask_name) or empty

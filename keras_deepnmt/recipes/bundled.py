@@ -78,11 +78,11 @@ def _updates(name):
 
 
 def _temperature(updates):
-    """The temperature's section for so many updates, as YAML.
+    """Returns the section `temperature` for a number of updates, as YAML.
 
     The paper's factor, the default, takes 4,600 updates from the temperature 5
-    to 0.5. In a run that is too short for that, three quarters of the updates
-    do.
+    to 0.5. In a run that is too short for that, the factor takes three quarters
+    of the updates.
     """
     factor = 0.1 ** (1 / (0.75 * updates))
     return "{}" if factor >= 0.9995 else f"{{factor: {factor:.4f}}}"

@@ -14,7 +14,8 @@ class Choice:
     Attributes:
         key: the key that chooses.
         defaults: maps each of its values to the keys that belong to it, with
-            their defaults. A value that is not here may have any.
+            their defaults. A value that is not in it may have any of these
+            keys.
         others: further keys that lose their meaning with another value.
     """
 
@@ -34,8 +35,8 @@ class Choice:
     def validator(self):
         """Returns the pydantic validator of these keys, for a class body.
 
-        It fills in the defaults of what is chosen, and refuses the keys of
-        other choices.
+        It fills in the defaults of the chosen value, and refuses the keys of
+        other values.
         """
 
         def check(cls, value, info):

@@ -36,7 +36,7 @@ def present_value(key: str, value: Any) -> Any:
 
 
 def move_earlier_keys(content: Any, positions: dict[str, Position]) -> None:
-    """Changes the content of a file to the keys of now.
+    """Replaces earlier keys in the content of a file by the present ones.
 
     A term that the file gives with both keys is left as it is.
     """

@@ -13,7 +13,7 @@ from keras_deepnmt.recipes.earlier_keys import move_earlier_keys
 from keras_deepnmt.recipes.schema import Recipe, sections_of
 from keras_deepnmt.suggestions import did_you_mean
 
-# What belongs to one file alone.
+# Keys that belong to one file alone.
 _OWN_KEYS = ("name", "resolved", "extends")
 
 
@@ -73,7 +73,7 @@ def _merge(kind, base, own, path, replaced):
 
     Sections and mappings are merged key by key, anything else is replaced.
     With another optimizer, schedule or loss, keys that belong to a certain one
-    are not taken over. Paths of what is not taken over go to `replaced`.
+    are not taken over, and their paths are added to `replaced`.
     """
     merged, inner = dict(base), sections_of(kind)
     choice = getattr(kind, "choice", None)

@@ -96,7 +96,7 @@ def recipe_name(recipe: str | Path) -> str:
     """Returns the name of a recipe, whose content is not checked.
 
     Raises:
-        UserError: as in `load_recipe`, if a file is missing or no YAML.
+        UserError: as in `load_recipe`, if a file is missing or not YAML.
 
     Example:
     >>> recipe_name("transformer_tiny.demo_de_en")
@@ -123,7 +123,7 @@ def fine_tuned_model(
     `run_dir`, if a preset folder was given at its start, and otherwise `None`.
 
     Raises:
-        UserError: if `preset_dir` is no preset folder.
+        UserError: if `preset_dir` is not a preset folder.
 
     Example:
     >>> fine_tuned_model("runs/new", None) is None
@@ -135,7 +135,7 @@ def fine_tuned_model(
     file = Path(preset_dir, PRESET_FILE)
     if not file.is_file():
         raise UserError(
-            f"{preset_dir}: is no preset folder (it holds no {file.name}). "
+            f"{preset_dir}: is not a preset folder (it holds no {file.name}). "
             "Write one with `deepnmt export RUN DIR --format preset`."
         )
     content = read_json(file)
@@ -165,7 +165,7 @@ def prepared_data_options(prepared_dir: str | Path) -> PrepareOptions:
     """Returns the options that a folder was prepared with.
 
     Raises:
-        UserError: if it is no prepared folder.
+        UserError: if it is not a prepared folder.
 
     Example:
     >>> prepared_data_options("prepared").vocabulary_size

@@ -97,7 +97,7 @@ class LearningRateRecipe:
             Defaults to 0.001.
         scale: factor on the learning rate of `noam`, above 0. Defaults to 1.
         warmup_steps: number of updates over which the rate rises linearly,
-            above 0. Defaults to 1, that is no warm-up, for `constant` and
+            above 0. Defaults to 1, which is no warm-up, for `constant` and
             `plateau`, and to 4000 for the others.
         divide_by: divisor of `plateau`, above 1. Defaults to 10.
         minimum: `plateau` ends the run when the rate falls below this value.

@@ -133,7 +133,8 @@ class TrainingRecipe:
             `mixed_bfloat16` or `mixed_float16`; weights stay float32. With
             `mixed_float16` the loss is scaled, and an update whose gradient
             overflows is skipped. Defaults to `float32`.
-        jit_compile: whether XLA compiles the step. Defaults to true.
+        jit_compile: whether XLA compiles the step and the searches of the run.
+            Defaults to true.
         validate_every: updates between two validations. Defaults to 1000.
         validation_beams: number of beams for the BLEU score during training; 1
             is greedy search. Defaults to 1.

@@ -1,4 +1,4 @@
-"""Finds the best weight along a line exactly, as minimum error rate training.
+"""Finds the best weight along a line exactly: minimum error rate training.
 
 Along a line in the space of weights, the score of each translation is a linear
 function of the place on the line. The best translation of a sentence changes
@@ -28,7 +28,7 @@ def upper_envelope(
         slopes: Float array `(n,)`.
 
     Returns:
-        The places from which another line is highest, the first one minus
+        The places from which a line is the highest one, the first of them minus
         infinity, and the numbers of these lines. Of equal lines it is the
         first.
 

@@ -1,4 +1,4 @@
-"""What BLEU and chrF add up over sentences, and the scores of many sums."""
+"""The counts that BLEU and chrF sum over sentences, and scores of many sums."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class MetricCounts:
         metric: `"bleu"` or `"chrf"`.
 
     Raises:
-        UserError: if the metric is another one, or BLEU's tokenizer is unknown
-            or cannot be used.
+        UserError: if the metric or BLEU's tokenizer is unknown, or the
+            tokenizer cannot be used.
 
     Example:
     >>> counts = MetricCounts("bleu")

@@ -39,14 +39,14 @@ class Reranker:
         forward: Translators of the same direction.
         reverse: Translators of the other direction, target to source.
         weights: A number for each model. Defaults to 1 for all.
-        on_unscored: called with the number of a model and the places, from 0,
-            of the sentences that it did not score. Defaults to nothing.
+        on_unscored: called with the number of a model and the indices of the
+            sentences that it did not score. Defaults to nothing.
 
     Attributes:
         weights: as above; they may be changed later.
 
     Raises:
-        UserError: if there is another number of weights, or one is not finite.
+        UserError: if the number of weights is wrong, or one is not finite.
 
     Example:
     >>> reranker = Reranker(translator, forward=[larger], reverse=[backward])
@@ -183,7 +183,7 @@ def as_weights(weights: Sequence[float] | None, number: int) -> np.ndarray:
     """Returns an array of `number` weights; `None` stands for ones.
 
     Raises:
-        UserError: if there is another number of weights, or one is not finite.
+        UserError: if the number of weights is wrong, or one is not finite.
 
     Example:
     >>> as_weights(None, 2)

@@ -15,7 +15,7 @@ _MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class TunedWeights:
-    """Weights of several scores, and what they gain on the tuning text.
+    """Weights of several scores, and the metric of the tuning text with them.
 
     Attributes:
         weights: One for each score; their absolute values sum to 1.

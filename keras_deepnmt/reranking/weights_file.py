@@ -51,7 +51,7 @@ def read_weights(
     """Reads the weights of models from a file.
 
     Args:
-        file: What `weights_text` gave.
+        file: File with the text that `weights_text` returned.
         directions: The direction of each model that they are for.
         options: The search options of the model that translates.
 

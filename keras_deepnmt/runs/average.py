@@ -19,7 +19,7 @@ def average(
 ) -> dict[str, Any]:
     """Averages the last or the best checkpoints of a run into a new run folder.
 
-    The trained weights are averaged, also if the run kept a moving average.
+    The trained weights are averaged, even if the run kept a moving average.
 
     Args:
         run_dir: a finished run with checkpoints.
@@ -30,7 +30,7 @@ def average(
             final_model: average_best` as many as it averages.
 
     Returns:
-        What the new folder's `run.json` holds.
+        The content of the new folder's `run.json`.
 
     Raises:
         ValueError: unless one of `last` and `best` is given.

@@ -146,15 +146,15 @@ def find_batch(
 ) -> dict[str, int] | None:
     """Finds the batch of `batch_tokens: auto`.
 
-    On a resume it is in `recorded`, what `recipe.yaml` holds as `resolved`.
+    On a resume it is in `recorded`, the section `resolved` of `recipe.yaml`.
 
     Returns:
         Dict of `batch_tokens` and `gradient_accumulation_steps`; `None` if
         the recipe gives a number of tokens.
 
     Raises:
-        UserError: if the recipe names what only this process knows, or
-            `find_parts` raises it.
+        UserError: if the recipe names an object that only this process knows,
+            or `find_parts` raises it.
     """
     training = recipe.training
     if training.batch_tokens != "auto":
@@ -175,7 +175,7 @@ def find_batch(
 
 
 def _check_known(recipe):
-    """Refuses what was registered in this process: the trials are others."""
+    """Refuses names registered in this process: trials run in other ones."""
     for key, name, found in _named_objects(recipe):
         module = found.__module__
         if module.split(".")[0] not in ("keras", "keras_deepnmt"):
@@ -190,7 +190,7 @@ def _check_known(recipe):
 
 
 def _named_objects(recipe) -> Iterator[tuple[str, str, Any]]:
-    """Yields the key, the name and the class or function of what is named."""
+    """Yields the key and name of each class or function, and the object."""
     training, preset = recipe.training, recipe.model.preset
     yield "model.preset", preset, get_preset(preset)
     for name in _strings(recipe.model.overrides):

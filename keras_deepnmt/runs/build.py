@@ -83,7 +83,7 @@ def _check_overrides(preset, vocabulary_sizes, overrides):
     for key, value in overrides.items():
         if key in given:
             raise UserError(
-                f"`overrides.{key}` cannot be set: it is that of the "
+                f"`overrides.{key}` cannot be set: it comes from the "
                 f"{given[key]}. Leave it out."
             )
         for kind, word in _KINDS:
@@ -205,7 +205,7 @@ def build_for_training(
 ) -> keras.Model:
     """Builds and compiles the model of a recipe in the strategy's scope.
 
-    `say` prints what does not train. Warnings are logged.
+    `say` prints the number of frozen weights. Warnings are logged.
 
     Raises:
         UserError: if the model or the objective refuses an option.
@@ -307,8 +307,8 @@ def describe_long_pairs(model: keras.Model, data: PreparedData) -> list[str]:
                 f"{long_pairs:,} of {len(lengths):,} pairs of "
                 f"`{split}` are longer than the model's `max_length` of "
                 f"{model.max_length:,} tokens (the longest has {longest:,}). "
-                "Learned positions end there, so all tokens beyond have the "
-                "same one, and a translator cuts its source there. Set "
+                "Learned positions end there, so all later tokens have the "
+                "last one, and a translator truncates sources there. Set "
                 "`model.overrides.max_length`, or prepare the data with a "
                 "smaller `max_tokens`."
             )

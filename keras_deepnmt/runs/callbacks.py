@@ -176,7 +176,7 @@ def stopping_callbacks(
 
 
 def check_unvalidated(recipe: Recipe) -> None:
-    """Refuses a recipe that needs a validation set; called where none is.
+    """Refuses a recipe that needs a validation set; called if there is none.
 
     Raises:
         UserError: if the final model, early stopping or the schedule needs
@@ -206,7 +206,7 @@ def make_bleu(
 
     With several worker processes (`is_distributed`) it always translates all
     sentences: each worker would measure other times, but all of them must
-    translate the same ones.
+    translate the same sentences.
     """
     recipe, data = run.recipe, run.data
     sources, references = data.texts("valid")

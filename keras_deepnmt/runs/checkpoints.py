@@ -31,7 +31,7 @@ LATEST, BEST = "latest", "best"
 def choose_checkpoint(
     run: RunFolder, checkpoint: str | int
 ) -> tuple[int, Path]:
-    """Returns the step and the folder of the checkpoint that is asked for.
+    """Returns the step and the folder of the requested checkpoint.
 
     `checkpoint` is `"latest"`, the number of a step, or `"best"`: the one of
     the run's best validation by the recipe's `training.early_stopping_metric`.
@@ -106,7 +106,7 @@ def load_model(
 
 
 def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
-    """Reads all of a run but the weights, which `Run.load_model` loads.
+    """Reads a run without its weights, which `Run.load_model` loads.
 
     Args:
         run_dir: as in `load_model`.

@@ -1,4 +1,4 @@
-"""Does what a run does before its first update, and measures some updates."""
+"""Takes the steps of a run before its first update, and measures updates."""
 
 import statistics
 import sys
@@ -51,7 +51,7 @@ class MeasuredShape:
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a dry run found out.
+    """The result of a dry run.
 
     Attributes:
         description: the data and the batch shapes, in several lines.
@@ -60,7 +60,7 @@ class DryRun:
         trained_parameters: number of those that train.
         state_bytes: bytes of the weights and the optimizer's state.
         peak_bytes: highest use of memory while training, in bytes.
-        peak_place: whose memory that is.
+        peak_place: the device or process that this memory belongs to.
         measured: the batch shapes that were measured.
         num_shapes: number of all batch shapes.
         steps: number of updates of the run.
@@ -131,7 +131,7 @@ def dry_run(
     from_preset: str | Path | None = None,
     quiet: bool = False,
 ) -> DryRun:
-    """Does what `train` does before its first update, and measures updates.
+    """Takes the steps of `train` before its first update, measures updates.
 
     Nothing is written into `run_dir`. Without a prepared folder, the corpora
     are prepared in a temporary folder, unless `run_dir` has them already.
@@ -204,7 +204,7 @@ def _start_and_measure(run, strategy, say):
     recipe, data = run.recipe, run.data
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     model = build_for_training(recipe, data, strategy, say)
-    # Checks what the training loop checks, and trains nothing.
+    # Makes the checks of the training loop, and trains nothing.
     TrainingLoop(run, model, plan, Workers(strategy), quiet=True)
     source = recipe.training.initialize_from
     if source is not None:

@@ -55,7 +55,7 @@ def evaluate(
         source_file: text to translate; with `target_file` instead of `split`.
         target_file: its reference translations, line by line.
         more_reference_files: further references of the same sentences, a file
-            for each set of them. An empty line is no reference.
+            for each set of them. An empty line is not a reference.
         split: split of the run's own data: `test` or `valid`.
         prepared_dir: the prepared folder, if it was moved after training.
         batch_size: largest number of sentences translated together. Defaults
@@ -70,8 +70,8 @@ def evaluate(
             evaluate. Defaults to the final model of a finished run.
         compiled: whether XLA compiles the search.
         on_progress: called with the number of sentences just translated.
-        on_truncated: called with the places, from 0, of the sources longer than
-            the model's position range. Defaults to a warning.
+        on_truncated: called with the indices of the sources longer than the
+            model's position range. Defaults to a warning.
         on_translated: called with the sources, the translations, the
             references, and a list for each set of further references.
         **search_options: fields of `decoding.SearchOptions`, such as

@@ -21,7 +21,7 @@ def finish(
     """Builds the final model, scores it, and writes the model and `run.json`.
 
     `step` is the number of updates made; `say` prints for which shapes the
-    search is compiled. Returns what `run.json` holds.
+    search is compiled. Returns the content of `run.json`.
     """
     recipe, data, folder = run.recipe, run.data, run.folder
     manifest = data.manifest
@@ -54,7 +54,7 @@ def finish(
         "versions": provenance.versions(),
         "commit": provenance.commit(),
     }
-    # All at once, since an earlier model of this run is used until now.
+    # All at once, since an earlier model of this run is used until then.
     summary["weights_sha256"] = folder.write_model(model)
     folder.copy_tokenizers(data.directory)
     folder.copy_shortlist(data.directory)
@@ -81,6 +81,7 @@ def _valid_scores(recipe, data, model):
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,
+        compiled=recipe.training.jit_compile,
     )
     scores = corpus_scores(
         translator.translate(sources),

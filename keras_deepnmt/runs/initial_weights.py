@@ -30,7 +30,7 @@ _FREE_ENDINGS = ("dropout", "initializer")
 
 @dataclass(frozen=True)
 class FineTuning:
-    """What a preset folder decides in the recipe of a run that starts from it.
+    """The values of a recipe that a preset folder decides.
 
     Attributes:
         data: the section `data`, with its tokenizers.
@@ -50,7 +50,7 @@ def fine_tuning(
     preset_dir: str | Path | None,
     has_prepared: bool,
 ) -> FineTuning:
-    """Returns what changes in a recipe if the run starts from a preset folder.
+    """Returns the changes of a recipe if the run starts from a preset folder.
 
     Its data are prepared with the tokenizers of the folder, unless there is a
     prepared folder, and `training.initialize_from` is the folder. Without a
@@ -72,7 +72,7 @@ def fine_tuning(
     if preset_dir is None:
         if started is None or "from_preset" not in started.resolved:
             return FineTuning(data, own, recipe.resolved)
-        # What the start of the run has recorded.
+        # These were recorded at the start of the run.
         tokenizers = {
             name: getattr(started.data, name)
             for name in ("joint", "tokenizer_source", "tokenizer_target")
@@ -238,7 +238,7 @@ def copy_initial_weights(
         run_dir: the folder of the run that begins.
 
     Returns:
-        What was copied and what was not.
+        The copied weights and the others.
 
     Raises:
         UserError: if the weights are no longer those that the run was started

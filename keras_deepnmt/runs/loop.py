@@ -4,8 +4,7 @@ import contextlib
 import logging
 import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import keras
@@ -35,6 +34,7 @@ from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.start import ResolvedRun
+from keras_deepnmt.signals import raised_on
 from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
@@ -153,7 +153,7 @@ class TrainingLoop:
             self._print(f"Initialized: {report.describe()}")
 
     def run(self) -> None:
-        """Trains from where `restore` put the model to the last update.
+        """Trains from the update that `restore` found to the last one.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
@@ -197,7 +197,7 @@ class TrainingLoop:
         )
         self.progress.resumed_counts = self._epoch_counts.of(start)
         try:
-            with termination_raised(), clear_data_errors():
+            with raised_on(signal.SIGTERM, Terminated), clear_data_errors():
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
                 if not self._has_stopped():
@@ -221,7 +221,7 @@ class TrainingLoop:
             raise
 
     def _before_save(self, step):
-        """Writes what belongs to a checkpoint but is none of its weights."""
+        """Writes the files that belong to a checkpoint besides its own."""
         self.rollbacks.save_state(step)
         self._epoch_counts.save(step, self.progress.epoch_counts)
 
@@ -284,7 +284,7 @@ class TrainingLoop:
     def _validate(self, callbacks):
         """Runs the validation that an interrupt skipped."""
         epoch = (self.step - 1) // self.recipe.training.validate_every
-        # The log keeps its columns; what was not measured is NaN or 0.
+        # The log keeps its columns; values that were not measured are NaN or 0.
         logs = {"loss": float("nan"), "tokens": 0.0}
         if self.validation is not None:
             with averaged_weights(self.model):
@@ -313,7 +313,7 @@ class TrainingLoop:
         return self.model.stop_training
 
     def _save_interrupted(self):
-        """Saves a checkpoint on the chief; returns what to tell the user."""
+        """Saves a checkpoint on the chief; returns a message for the user."""
         if not self.workers.is_chief:
             return f"interrupted at update {self.step}; the chief saves it."
         # Otherwise, and after a divergence, the run resumes from the last
@@ -344,31 +344,6 @@ def _close(callbacks):
     for callback in callbacks:
         if not isinstance(callback, keras.callbacks.EarlyStopping):
             callback.on_train_end()
-
-
-@contextlib.contextmanager
-def termination_raised() -> Iterator[None]:
-    """Raises `Terminated` in its body when the process gets SIGTERM.
-
-    Without it the process would end at once. Outside the main thread, where
-    Python allows no signal handlers, it does nothing.
-
-    Example:
-    >>> with termination_raised():
-    ...     pass
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, _raise)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _raise(number, frame):
-    raise Terminated
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,8 @@ def model_card(
     is left to the user, who knows the terms of the training data.
 
     Args:
-        recipe: the run's recipe, with what `resolved` says of the data.
-        summary: what `run.json` says of the model, and its `scores`.
+        recipe: the run's recipe, with the data's entries in `resolved`.
+        summary: the entries of `run.json` about the model, and its `scores`.
         model_class: name of the model's class in `keras_deepnmt.models`.
         folder: name of the preset folder.
 

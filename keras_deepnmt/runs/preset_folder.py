@@ -40,11 +40,11 @@ def save_run_to_preset(
 
     The folder holds the files of a Keras preset (`config.json`,
     `metadata.json`, `model.weights.h5`), the two SentencePiece models in
-    `tokenizer/`, `shortlist.npz` if the run has it, the search options and what
-    `run.json` and `scores.json` say of this model in `translator.json`, the
-    recipe, and `README.md`, a model card with the metadata that Hugging Face
-    defines. `Translator.load` and the commands read it in place of a run
-    folder.
+    `tokenizer/`, `shortlist.npz` if the run has it, the search options and the
+    entries of `run.json` and `scores.json` about this model in
+    `translator.json`, the recipe, and `README.md`, a model card with the
+    metadata that Hugging Face defines. `Translator.load` and the commands read
+    it in place of a run folder.
 
     The folder appears when it is complete and has been loaded: its weights and
     some translations must be those of the run.
@@ -127,7 +127,7 @@ def _portable(resolved):
 
 
 def _verify(folder, directory, translator):
-    """Loads what was written and compares weights and translations."""
+    """Loads the written folder and compares weights and translations."""
     saved = Translator.load(folder)
     pairs = zip(
         translator.model.get_weights(), saved.model.get_weights(), strict=True

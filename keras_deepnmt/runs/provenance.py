@@ -44,8 +44,8 @@ def commit() -> str:
     """Returns the commit of the source tree.
 
     `+` is appended if files differ from it. An installed package, and a copy of
-    the tree without its history, have no commit: what the environment variable
-    DEEPNMT_COMMIT says is returned instead, or `keras_deepnmt <version>`.
+    the tree without its history, have no commit: the environment variable
+    DEEPNMT_COMMIT is returned instead, or `keras_deepnmt <version>`.
     """
     root = Path(keras_deepnmt.__file__).parents[1]
     if (root / ".git").exists():

@@ -103,7 +103,7 @@ class RunFolder:
         return load_recipe(self.recipe_file)
 
     def started(self) -> Recipe | None:
-        """Reads the recipe that this run was started with, if it was."""
+        """Reads the recipe that this run was started with, if there is one."""
         return self.recipe() if self.recipe_file.is_file() else None
 
     def read_summary(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class RunFolder:
         """Whether the training that `recipe.yaml` describes has finished.
 
         While a finished run trains further, or again from the beginning, its
-        model and its `run.json` stay; the recipe then has the mark.
+        model and its `run.json` stay; the recipe is then marked.
 
         Args:
             steps: number of updates that it must have. Defaults to any.
@@ -238,9 +238,9 @@ class RunFolder:
         """Makes and locks the folder; a refused start leaves it as it was.
 
         A start is refused by an error in the recipe, the data or the files
-        before the first update, see `training_began`: what was not in the
-        folder before is then deleted. After other errors and interrupts it
-        stays. Folders made here are deleted whenever they are still empty.
+        before the first update, see `training_began`: files that were not there
+        before are then deleted. After other errors and interrupts they stay.
+        Folders made here are deleted whenever they are still empty.
 
         Raises:
             UserError: if another process uses the folder.
@@ -269,7 +269,7 @@ class RunFolder:
     def begin(
         self, recipe: Recipe, prepared_dir: Path, restart: bool = False
     ) -> None:
-        """Records a start that nothing refuses any more.
+        """Records a start after all checks.
 
         A new run gets its `recipe.yaml`, and the tokenizers and shortlists of
         the prepared folder. In a run that is resumed a changed
@@ -313,7 +313,7 @@ class RunFolder:
             save_recipe(recipe, self.recipe_file, resolved)
 
     def copy_tokenizers(self, prepared_dir: Path) -> None:
-        """Copies the tokenizers of a prepared folder, atomically each."""
+        """Copies the tokenizers of a prepared folder, each atomically."""
         self.tokenizer_dir.mkdir(exist_ok=True)
         for side in ("source", "target"):
             name = f"{side}.model"

@@ -10,10 +10,10 @@ from keras_deepnmt.recipes.schema import DecodingRecipe
 
 
 def add_scores(file: Path, row: dict[str, Any]) -> None:
-    """Adds what `evaluate` returned to `scores.json`.
+    """Adds a row that `evaluate` returned to `scores.json`.
 
-    A row of the same test set, options and checkpoint is replaced. Of several
-    processes that add rows at the same time, none loses another's.
+    A row of the same test set, options and checkpoint is replaced. No row is
+    lost if several processes add rows at the same time.
     """
     with file_lock(file):
         rows = read_scores(file)

@@ -1,4 +1,4 @@
-"""Decides what a run is, before anything of it is built."""
+"""Settles all values of a run before anything is built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """What a run is. It is worked out once; all that trains only reads it.
+    """The values that describe a run, settled once; training only reads them.
 
     Attributes:
         folder: the run folder.
@@ -81,12 +81,13 @@ def settle_recipe(
     restart: bool = False,
     say: Callable[[str], None] = print,
 ) -> Recipe:
-    """Settles in a recipe what other folders decide; writes nothing.
+    """Settles the values of a recipe that other folders decide.
 
-    The data are those that `prepared_dir` was prepared with. A run that starts
-    from a preset folder has its tokenizers and weights, and says so in
-    `resolved`. `max_shapes: null` becomes the number that this run has; a new
-    run, or one that begins again, gets what its updates are worth.
+    Writes nothing. The data are those that `prepared_dir` was prepared with. A
+    run that starts from a preset folder has its tokenizers and weights, and
+    says so in `resolved`. `max_shapes: null` becomes the number that this run
+    has; a new run, or one that begins again, gets the number that follows from
+    its updates.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -142,8 +143,9 @@ def _prepared_with(recipe, prepared_dir, say) -> PrepareOptions:
     keys = [key for key in given | used if given.get(key) != used.get(key)]
     if keys:
         say(
-            f"{prepared_dir}: was prepared with other values than the recipe's "
-            f"of {', '.join(keys)}; its own are used and recorded."
+            f"{prepared_dir}: was prepared with other values of "
+            f"{', '.join(keys)} than the recipe's; its own are used and "
+            "recorded."
         )
     return data
 
@@ -224,8 +226,8 @@ def open_data(
     if prepared_dir is not None:
         return PreparedData(prepared_dir)
     if not folder.data_dir.exists():
-        # Preparing may take hours: what can be refused now is not refused
-        # after it.
+        # Preparing may take hours, so all that can be refused is refused before
+        # it.
         sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
         compile_model(recipe, build_model(recipe, sizes))
 
@@ -276,7 +278,7 @@ def _resolve(
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     if "from_preset" in recipe.resolved:
-        # What `initial_weights.fine_tuning` has put there.
+        # The entries that `initial_weights.fine_tuning` has added.
         for name in ("from_preset", "preset_version"):
             resolved[name] = recipe.resolved[name]
     return resolved

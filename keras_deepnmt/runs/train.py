@@ -148,7 +148,8 @@ def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
         workers.barrier()
         run = join_run(recipe, folder, prepared_dir, restart)
         loop = _make_loop(run, strategy, workers, quiet=True)
-        # The chief has written recipe.yaml and deleted what a restart deletes.
+        # The chief has written recipe.yaml and, for a restart, deleted old
+        # files.
         workers.barrier()
         loop.restore(folder.recipe().resolved.get("initialize_from"))
         loop.run()

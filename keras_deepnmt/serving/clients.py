@@ -88,7 +88,7 @@ class ServingClient:
             One translation per sentence; of a string, the translation alone.
 
         Raises:
-            TypeError: if a sentence is no string.
+            TypeError: if a sentence is not a string.
         """
         texts, is_one = as_sentences(texts)
         if not texts:
@@ -128,7 +128,7 @@ class ServingClient:
             of a string, its list alone.
 
         Raises:
-            TypeError: if a sentence is no string.
+            TypeError: if a sentence is not a string.
         """
         texts, is_one = as_sentences(texts)
         if not texts:
@@ -168,8 +168,8 @@ class ServingClient:
             alone.
 
         Raises:
-            TypeError: if a sentence is no string, or only one of `sources` and
-                `targets` is a string.
+            TypeError: if a sentence is not a string, or only one of `sources`
+                and `targets` is a string.
         """
         sources, targets, is_one = as_pairs(sources, targets)
         if not sources and not targets:

@@ -9,7 +9,7 @@ from keras_deepnmt.xla import tuned
 
 
 def search_in_graph(model, source_ids, *, options, max_length):
-    """Translates as `decoding.search`, for a graph on shapes of any size.
+    """Translates like `decoding.search`, in a graph for shapes of any size.
 
     The caches of its first stage have room for few tokens, and grow while any
     sentence goes on. A stage also ends when half of its sentences are over,
@@ -52,7 +52,7 @@ def search_in_graph(model, source_ids, *, options, max_length):
         )
 
     def goes_on(carried, *_):
-        # Only if the model computes NaN do sentences go on at the end.
+        # Sentences go on at the end only if the model computes NaN.
         is_live = tf.reduce_any(stages.is_live(carried))
         return is_live & (carried["state"]["step"] < max_length)
 
@@ -69,7 +69,7 @@ def _with_length(outputs, length):
 
 
 def _take_sentences(carried, places, num_sentences):
-    """Takes sentences of nests of tensors whose first axis is theirs.
+    """Takes some sentences of nests of tensors whose first axis is sentences.
 
     Each sentence has the same number of rows, one after another.
     """

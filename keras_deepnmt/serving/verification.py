@@ -41,7 +41,7 @@ class Verification:
 
 
 def verify(directory: str | Path) -> Verification:
-    """Checks that an export still returns what it returned when it was made.
+    """Checks that the outputs of an export are those of when it was made.
 
     A fresh process that can import neither this package nor keras-nlp loads
     the SavedModel and runs its golden sentences.
@@ -87,7 +87,7 @@ def translate_in_fresh_process(
         this package nor keras-nlp; of a string, the translation alone.
 
     Raises:
-        TypeError: if a sentence is no string.
+        TypeError: if a sentence is not a string.
         UserError: if the folder is not an export.
 
     Example:

@@ -92,7 +92,7 @@ class BestCheckpointCallback(keras.callbacks.Callback):
     Args:
         store: the `CheckpointStore` to save to.
         monitor: name of the value in the logs by which validations are
-            compared, such as `"val_bleu"`. Of equal ones the first is the
+            compared, such as `"val_bleu"`. Of equal values the first is the
             best.
         mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
             `"min"` otherwise.

@@ -19,7 +19,7 @@ from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.models.training_step.training_state import seed_variables
 
 STATE_FILE = "state.npz"
-# Written last: a folder without it is no checkpoint.
+# Written last: a folder without it is not a checkpoint.
 SEAL_FILE = "checkpoint.json"
 # Upper bound of the bytes that HDF5 and the archive add to each array.
 _BYTES_PER_ARRAY = 4096
@@ -62,7 +62,7 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
     except (ValueError, KeyError, UserWarning) as error:
         raise UserError(
             f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
-            f"({str(error).splitlines()[0]}) Use the recipe they were "
+            f"({str(error).splitlines()[0]}). Use the recipe it was "
             "trained with."
         ) from error
     with np.load(folder / STATE_FILE) as arrays:

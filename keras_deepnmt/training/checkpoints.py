@@ -46,7 +46,7 @@ class CheckpointStore:
     """Keeps the last checkpoints of a training run, and the best ones.
 
     A checkpoint is a folder such as `step-00001500` with the weights and the
-    optimizer (in Keras' format), the random states, which that file does not
+    optimizer (in Keras' format), the random states, which Keras' file does not
     hold, and `checkpoint.json` with the step and the SHA-256 of the other
     files. It is written under another name and renamed when it is complete, so
     that a killed run, a full disk or Ctrl-C does not damage earlier ones.
@@ -54,12 +54,13 @@ class CheckpointStore:
     The checkpoint of the best validation is another folder of the same form,
     such as `best-00001200`. Training does not continue from it, and the others
     are kept and deleted as if it were not there. Besides the `keep_best` best
-    ones of all, those are kept that were the best up to one of the last
-    checkpoints, since training may continue from there: if validations are not
-    more frequent than checkpoints, at most `keep + keep_best` in all.
+    ones of the whole run, the store keeps those that were the best up to each
+    of the last checkpoints, since training may continue from there. If
+    validations are not more frequent than checkpoints, it keeps at most
+    `keep + keep_best` in all.
 
     A run that is interrupted between two checkpoints saves an extra one. It
-    takes the place of no other and is deleted after the next one is saved.
+    replaces no other one and is deleted after the next one is saved.
 
     Args:
         directory: folder of the checkpoints; created if it is missing.
@@ -113,9 +114,9 @@ class CheckpointStore:
                 Defaults to `False`.
 
         Raises:
-            UserError: if the disk is full or cannot be written, or the written
-                files have another SHA-256 when read back; earlier checkpoints
-                are then kept.
+            UserError: if the disk is full or cannot be written, or the SHA-256
+                of the files differs when they are read back; earlier
+                checkpoints are then kept.
         """
         final = self.path(step)
         self._write(final, model, step, {"extra": True} if extra else None)
@@ -143,7 +144,7 @@ class CheckpointStore:
             model: a built model; its optimizer is saved with it.
             step: number of updates made.
             metric: name of the value by which validations are compared.
-            value: that value. Of equal ones the first is the best.
+            value: that value. Of equal values the first is the best.
             mode: `"max"` or `"min"`. Defaults to `"max"` for a BLEU score and
                 `"min"` otherwise.
 
@@ -202,7 +203,7 @@ class CheckpointStore:
                     shutil.rmtree(folder)
 
     def delete_best_after(self, step: int) -> None:
-        """Deletes what validations after `step` left, which are made again."""
+        """Deletes the best ones after `step`: they will be validated again."""
         for best in self.bests():
             if best.step > step:
                 _delete(best.path)
@@ -216,7 +217,7 @@ class CheckpointStore:
     def _delete_surpassed(self) -> None:
         """Deletes the best ones that none of the checkpoints needs.
 
-        A run that goes on from one of them needs the best ones up to there.
+        A run that continues from one of them needs the best ones up to there.
         """
         bests = self.bests()
         needed = set(bests[: self.keep_best])
@@ -234,7 +235,7 @@ class CheckpointStore:
         step: int,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes a folder completely, or raises and keeps what there is."""
+        """Writes a folder completely, or raises and keeps the earlier ones."""
         partial = self.directory / f".{final.name}.partial"
         try:
             shutil.rmtree(partial, ignore_errors=True)
@@ -361,8 +362,8 @@ class CheckpointStore:
     def _check_number(self, present, needed, kind=""):
         if present < needed:
             raise UserError(
-                f"{self.directory}: has {present} checkpoints{kind}, {needed} "
-                "are to be averaged. Train further or average fewer."
+                f"{self.directory}: has {present} checkpoints{kind}, but "
+                f"{needed} are to be averaged. Train further or average fewer."
             )
 
     def _write_error(self, step: int, error: Exception) -> UserError:

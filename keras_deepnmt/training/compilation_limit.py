@@ -70,10 +70,11 @@ class CompilationLimit(keras.callbacks.Callback):
             raise UserError(
                 f"the {step} step met a batch of "
                 f"{_written(unexpected.pop())} (rows of a replica x source x "
-                f"target tokens), which is none of the {len(expected)} shapes "
-                f"planned: {', '.join(map(_written, expected))}. Each further "
-                "shape is one more compilation, so training stops; the "
-                "checkpoints are kept. Give `fit` batches of these shapes "
+                "target tokens), which is not one of the "
+                f"{len(expected)} planned shapes: "
+                f"{', '.join(map(_written, expected))}. Each further shape is "
+                "one more compilation, so training stops; the checkpoints are "
+                "kept. Give `fit` batches of these shapes "
                 "(`data.training_dataset`), or plan with more `max_shapes`."
             )
 

@@ -45,8 +45,8 @@ class DivergenceDetector(keras.callbacks.Callback):
 
     Reading a loss waits until the device has computed it. So the losses of
     `check_every` updates are kept and read together, in the order of the
-    updates; what is found does not depend on `check_every`, only when. They
-    are also read before a validation and at the end of an epoch. Put this
+    updates; `check_every` decides only when divergence is found, not whether.
+    They are also read before a validation and at the end of an epoch. Put this
     callback before the one that saves checkpoints, and call `check` before
     each save: `CheckpointCallback(..., before_save=lambda step:
     detector.check())`.

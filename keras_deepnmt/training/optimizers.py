@@ -125,7 +125,7 @@ class Muon(WeightAverage, RateFactor, keras.optimizers.Muon):
     `0.2 * sqrt(max(a, b))` gives updates the size of Adam's (Liu et al., 2025),
     so that both can have the same rate. All other weights, such as embeddings,
     biases, normalization weights and kernels of convolutions, are updated as by
-    Adam, at the same rate. So are, unless other arguments are given:
+    Adam, at the same rate. Unless other arguments are given, so are:
 
     - all weights with "embedding" in their path, and thus the matrices of
       linear maps in the slots `source_embedding_layer` and
@@ -137,7 +137,7 @@ class Muon(WeightAverage, RateFactor, keras.optimizers.Muon):
         *args: arguments of `keras.optimizers.Muon`.
         **kwargs: arguments of `keras.optimizers.Muon`, and `average_momentum`
             of `WeightAverage`. `weight_decay` and `adam_weight_decay` default
-            to `None`, and `exclude_layers` to what is no kernel.
+            to `None`, and `exclude_layers` to the weights that are not kernels.
 
     Reference:
         - [Jordan et al., 2024](https://kellerjordan.github.io/posts/muon/).

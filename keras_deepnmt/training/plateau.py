@@ -30,8 +30,8 @@ class DivideOnPlateau(keras.callbacks.Callback):
             then computed from them and `first_factor` alone, not from the
             optimizer's state, so that a restart is exact. Defaults to `None`:
             the optimizer's factor is the first one. A validation that is made
-            again, at the same `step` of the logs or without it in the same
-            epoch, counts once.
+            again counts once; it is recognized by its `step` in the logs or,
+            without one, by its epoch.
         first_factor: float. Factor before any division; used only with
             `history`. Defaults to `1.0`.
 
@@ -109,7 +109,7 @@ class DivideOnPlateau(keras.callbacks.Callback):
         self._stop_under_minimum()
 
     def _note(self, epoch, logs):
-        # A run that goes on after a shorter last epoch has its number twice.
+        # A run that continues after a shorter last epoch logs its number twice.
         validation = logs.get("step", epoch)
         # An interrupted validation is run again.
         if self._losses and self._losses[-1][0] == validation:

@@ -38,8 +38,8 @@ class ThroughputProgress(keras.callbacks.Callback):
     compiling, and the update itself).
 
     For training that continues within an epoch, set `resumed_counts` to the
-    `epoch_counts` at the end of the training before. The logs of the next epoch
-    then have the sums of both, and the mean loss over both.
+    `epoch_counts` at the end of the previous training. The logs of the next
+    epoch then have the sums of both, and the mean loss over both.
 
     Args:
         total_steps: int. Number of updates of the whole run.
@@ -124,7 +124,7 @@ class ThroughputProgress(keras.callbacks.Callback):
 
     @property
     def epoch_counts(self) -> dict[str, float]:
-        """What was counted since the epoch began.
+        """The counts since the epoch began.
 
         The keys are `seconds`, `training_seconds` (without validation),
         `compile_seconds`, `tokens` (real target tokens) and `loss_sum` (nats
@@ -264,11 +264,11 @@ class ThroughputProgress(keras.callbacks.Callback):
 
 
 class EpochCounts:
-    """Keeps what was counted in an epoch before each checkpoint, in a file.
+    """Keeps the counts of an epoch up to each checkpoint, in a file.
 
-    A run that continues from a checkpoint within an epoch adds it to what it
-    counts itself, so that the log has the seconds, the tokens and the mean loss
-    of the whole epoch.
+    A run that continues from a checkpoint within an epoch adds them to its own
+    counts, so that the log has the seconds, the tokens and the mean loss of the
+    whole epoch.
 
     Args:
         file: a JSON file. It maps the update number of a checkpoint to
@@ -280,7 +280,7 @@ class EpochCounts:
         self._by_step = read_json(file) if file.is_file() else {}
 
     def save(self, step: int, counts: Mapping[str, float]) -> None:
-        """Writes what was counted; call it before saving a checkpoint.
+        """Writes the counts; call it before saving a checkpoint.
 
         Args:
             step: number of updates made.
@@ -292,12 +292,12 @@ class EpochCounts:
         write_json(self._file, self._by_step)
 
     def of(self, step: int) -> Mapping[str, float]:
-        """Returns what was counted before a checkpoint.
+        """Returns the counts up to a checkpoint.
 
         Args:
             step: update number of the checkpoint.
 
         Returns:
-            What `save` was given; an empty dict if that is not known.
+            The counts that `save` wrote; an empty dict if there are none.
         """
         return self._by_step.get(str(step), {})

@@ -112,7 +112,7 @@ class DecayToZero(keras.optimizers.schedules.LearningRateSchedule):
 
     Raises:
         ValueError: if a number is not finite and above zero, or `shape` is
-            another one.
+            unknown.
 
     Example:
     >>> schedule = keras_deepnmt.training.DecayToZero(0.004, 2, 5)

@@ -72,7 +72,7 @@ class Workers:
     writes files and prints.
 
     Args:
-        strategy: what `make_strategy` gave.
+        strategy: the result of `make_strategy`.
 
     Attributes:
         is_chief: whether this process writes files; true if it is the only one.

@@ -133,11 +133,11 @@ def copy_shared_weights(
     """Copies all weights that two models share.
 
     Dou et al. (2018) initialize their deep models in this way from a trained
-    baseline; the new weights keep their own initialization. Weights are shared
-    if they are the same part of the model and have the same shape: they have
-    the same path, except that the attention of a block is the first one of a
-    `layers.MultiLayerAttention`, and that one matrix for all embeddings gives
-    its values to separate ones.
+    baseline; the new weights keep their own initialization. Two weights are
+    shared if they have the same shape and the same path, with two exceptions:
+    the attention of a block corresponds to the first one of a
+    `layers.MultiLayerAttention`, and one matrix for all embeddings gives its
+    values to separate ones.
 
     Args:
         source: a built model.
@@ -183,7 +183,7 @@ def copy_shared_weights(
 
 
 def _part(path):
-    """Names what part of a model a weight is, in whatever layer it lies."""
+    """Names a weight by its part of the model, not by its attention layer."""
     return path.replace(f"/attention/{NEAREST_ATTENTION}/", "/attention/")
 
 

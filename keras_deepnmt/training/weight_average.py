@@ -1,4 +1,4 @@
-"""Averages of weights: a moving one beside the trained ones, means of files."""
+"""Averages of weights: a moving average in training, and means of files."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ class WeightAverage:
         a(n) = d(n) * a(n - 1) + (1 - d(n)) * w(n)
     `d(n)` starts at zero, so that the random initial weights soon have no
     influence. The averages are variables of the optimizer: saved with it and
-    kept equal by a strategy. Training continues with the raw weights; use the
-    averages by `averaged_weights` and `ValidateAverage`.
+    kept equal by a strategy. Training continues with the raw weights;
+    `averaged_weights` and `ValidateAverage` use the averages.
 
     Args:
         *args: arguments of the Keras optimizer.
@@ -89,7 +89,7 @@ def load_averages(
 
     Args:
         file: a `.weights.h5` file with the state of an optimizer.
-        optimizer: an optimizer of the same options, not built.
+        optimizer: an optimizer with the same options, not built.
         weights: the weights that it trained.
     """
     optimizer.build(weights)
@@ -105,7 +105,7 @@ def load_averages(
 
 @contextlib.contextmanager
 def averaged_weights(model: keras.Model) -> Iterator[None]:
-    """Uses the averaged weights in its body, and restores the raw ones exactly.
+    """Uses the averaged weights in a block, then restores the raw ones exactly.
 
     Before the first update, or if the optimizer keeps no averages, the weights
     do not change.

@@ -100,8 +100,9 @@ class BatchDecoder:
     ) -> list[list[Hypothesis]]:
         """Searches source rows in batches; returns the translations of each.
 
-        These are up to `num_hypotheses`, sorted, best first. `given` is what is
-        asked of them. `on_progress` gets the number of rows of each batch.
+        These are up to `num_hypotheses`, sorted, best first. `given` has their
+        prefixes, phrases and maximum lengths. `on_progress` gets the number of
+        rows of each batch.
 
         Raises:
             UserError: if the model computes NaN, or the options allow no
@@ -161,7 +162,7 @@ class BatchDecoder:
     ) -> list[np.ndarray]:
         """Groups source rows, given by number, for `_begin`.
 
-        `given` is what is asked of their translations.
+        `given` has the prefixes, phrases and maximum lengths of translations.
         """
         room = np.array(given.least_room(), "int64")
         batches = length_batches(
@@ -188,9 +189,9 @@ class BatchDecoder:
         return batches
 
     def _rows_of_part(self, num_rows):
-        """The number of rows that a batch may have if there are so many rows.
+        """The number of rows that a batch may have, of `num_rows` rows in all.
 
-        What would be a single batch is divided among the cores.
+        Rows that would be a single batch are divided among the cores.
         """
         largest = self.limits.batch_size
         if num_rows > largest:
@@ -218,7 +219,7 @@ class BatchDecoder:
         """Searches the translations of an array of ids `(B, S)`.
 
         `stage_rows` is as in `StagedSearch`, and `given` are the optional
-        arrays of `decoding.search`. Returns what it returns.
+        arrays of `decoding.search`. The result is that of `decoding.search`.
         """
         max_length = longest_output(source_ids.shape[1], options)
         if "prefix_ids" in given:
@@ -240,7 +241,7 @@ class BatchDecoder:
         batches: Sequence[Sequence[Sequence[int]]],
         options: SearchOptions,
     ) -> None:
-        """Compiles what batches of source rows need, while others are searched.
+        """Compiles programs for some batches while others are searched.
 
         The first batch is compiled by its own search. It is traced before the
         others, since Python traces one at a time.
@@ -285,12 +286,13 @@ class BatchDecoder:
         num_hypotheses: int,
         given: GivenRows,
     ) -> Callable[[], list[list[Hypothesis]]]:
-        """Returns the search of source rows, which another thread may make.
+        """Returns the search of source rows, which another thread may run.
 
         The search returns up to `num_hypotheses` translations of each row,
-        sorted, best first. They have what is `given` for them. It raises a
-        `UserError` if the model computes NaN, or the options allow no phrases.
-        The searches must be begun in the order of their batches.
+        sorted, best first. They have the prefixes, phrases and maximum lengths
+        in `given`. It raises a `UserError` if the model computes NaN, or the
+        options allow no phrases. The searches must be begun in the order of
+        their batches.
         """
         size, length = self._shape(rows, options, max(given.least_room()))
         source_ids = padded_batch(rows, size, length)
@@ -364,7 +366,7 @@ class BatchDecoder:
         ]
 
     def _search_tokens(self, length, options, least=0):
-        """Tokens that a source of this length counts: padded, or its output.
+        """Tokens that a source counts as: padded, or its output if longer.
 
         `least` is the room that the output needs at least.
         """

@@ -25,9 +25,9 @@ class BatchLimits:
     it is given.
 
     `compilation_padding` is the largest number of positions of padding that a
-    call may add to sources so that one shape less is compiled: few sentences of
-    a length are then searched with longer ones. More of it makes the first call
-    end sooner, and later calls take longer.
+    call may add to sources so that one shape fewer is compiled: few sentences
+    of a length are then searched with longer ones. A larger number makes the
+    first call faster and later calls slower.
 
     Example:
     >>> limits = BatchLimits(16)
@@ -108,10 +108,10 @@ class BatchLimitAttributes:
 
 
 def as_integer(name: str, number: float, least: int) -> int:
-    """Returns an argument as an int, also if it is a whole float.
+    """Returns an argument as an int; it may be a float without fraction.
 
     Raises:
-        ValueError: if the argument `name` is no integer, or below `least`.
+        ValueError: if the argument `name` is not an integer, or below `least`.
 
     Example:
     >>> as_integer("batch_size", 32.0, 1)
@@ -178,7 +178,7 @@ def length_batches(
     batch_tokens: int,
     tokens_of_rows: Sequence[int] | None = None,
 ) -> list[np.ndarray]:
-    """Groups the numbers of rows of similar length.
+    """Groups rows of similar length; returns their numbers.
 
     The shortest rows come first; rows of equal length and tokens keep their
     order. A group has at most `batch_size` rows and at most `batch_tokens`
@@ -269,9 +269,8 @@ def choose_shapes(
 
     Batches of one length all have the rows of the largest of them. Batches of
     few sentences are padded to the length of longer ones, where the padding is
-    less than `compilation_padding`. The choice depends on nothing that was
-    searched before, so that a continued run computes what it would have
-    computed, and compiles nothing.
+    less than `compilation_padding`. The choice does not depend on earlier
+    searches, so that a continued run computes the same and compiles nothing.
 
     Args:
         batches: for each batch its number of sentences and its own shape, of a
@@ -294,8 +293,8 @@ def choose_shapes(
         num_sentences[length] = num_sentences.get(length, 0) + number
         rows[length] = max(rows.get(length, 0), shape.rows)
     lengths = sorted(rows)
-    # By number of lengths, from the shortest on: the least cost in positions,
-    # and how many of them the last shape is for.
+    # For the first n lengths, the shortest first: the least cost in positions,
+    # and how many of these lengths the last shape is for.
     best = [(0, 0)]
     for end, longest in enumerate(lengths, 1):
         choices, padding = [], 0
@@ -334,8 +333,8 @@ class CandidateTokens:
     def plan(self, batches: Iterable[Sequence[Sequence[int]]]) -> None:
         """Sets the number of tokens for the batches of source rows of a call.
 
-        It is one number for all, since each is compiled for itself. Batches
-        that are searched with all tokens do not count.
+        It is one number for all, since each number is compiled separately.
+        Batches that are searched with all tokens do not count.
         """
         self._number = 0
         if self._shortlists is None:
@@ -350,7 +349,7 @@ class CandidateTokens:
         rows: Sequence[Sequence[int]],
         needed: Iterable[Sequence[int]] = (),
     ) -> np.ndarray | None:
-        """Returns the tokens of a batch: int32 `(W,)`, rising.
+        """Returns the tokens of a batch: int32 `(W,)`, ascending.
 
         Args:
             rows: its source rows.
@@ -367,7 +366,7 @@ class CandidateTokens:
         if number > self._largest:
             return None
         number = max(self._number, number)
-        # The tokens of small ids are the frequent ones, as a rule.
+        # Tokens with small ids are usually the frequent ones.
         others = np.setdiff1d(
             np.arange(self._vocabulary_size, dtype="int32"), chosen
         )

@@ -1,4 +1,4 @@
-"""Reads a run or preset folder, and refuses one of mismatched files."""
+"""Reads a run or preset folder, and refuses mismatched files."""
 
 import warnings
 from collections.abc import Mapping
@@ -150,7 +150,7 @@ def read_run(run_dir: str | Path) -> Run:
             a preset folder, as `deepnmt export --format preset` did.
 
     Returns:
-        What the folder holds; the weights are read by `Run.load_model`.
+        The content of the folder; `Run.load_model` reads the weights.
 
     Raises:
         UserError: if a file is missing or broken, or a tokenizer is not the
@@ -188,8 +188,8 @@ def with_run_options(
 ) -> dict[str, Any]:
     """Returns arguments of `Translator`: those given, otherwise a run's.
 
-    What is `None` is not given. With `options` no search option of the run is
-    taken.
+    An argument that is `None` counts as not given. With `options` no search
+    option of the run is taken.
 
     Args:
         given: arguments of `Translator`.
@@ -226,7 +226,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             else ""
         )
         raise UserError(
-            f"{file}: missing, so this is no finished run. Run the same "
+            f"{file}: missing, so this is not a finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
     summary = read_json(file)

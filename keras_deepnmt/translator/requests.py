@@ -71,7 +71,7 @@ def as_pairs(
 
 
 def refuse_one_sentence(texts, name: str) -> None:
-    """Refuses a string where only several sentences have a meaning.
+    """Refuses a string where a list of sentences is needed.
 
     Raises:
         TypeError: if `texts`, the argument `name`, is a string. Its letters
@@ -90,7 +90,7 @@ def source_rows(
     """Turns sources into rows of at most `max_length` ids, the end included.
 
     Returns:
-        The rows, and the places from 0 of those that were truncated.
+        The rows, and the indices of those that were truncated.
 
     Example:
     >>> source_rows(source_tokenizer, [""], 9)
@@ -123,7 +123,7 @@ def label_rows(
     """Turns targets into rows of at most `max_length` ids, the end included.
 
     `None` is no limit. An error names the `place` of the targets, an argument
-    or a file, and the line, of which the first is `first`.
+    or a file, and the line, counted from `first`.
 
     Raises:
         UserError: if a target is too long.
@@ -151,7 +151,7 @@ class GivenRows:
         prefixes: ids that each translation begins with.
         constraints: phrases of ids that each translation contains.
         max_lengths: maximum length of each translation in tokens, the end token
-            included; 0 where there is no own one.
+            included; 0 where the options decide.
     """
 
     prefixes: Sequence[Sequence[int]]
@@ -160,7 +160,7 @@ class GivenRows:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked of any translation."""
+        """Whether nothing is given for any translation."""
         given = (self.prefixes, self.constraints, self.max_lengths)
         return not any(map(any, given))
 
@@ -201,7 +201,7 @@ class GivenRows:
             largest: the model's position range, if it has one.
 
         Returns:
-            Arrays by the name of the argument, without those that ask nothing.
+            Arrays by the name of the argument, without those that give nothing.
         """
         arrays = {}
         if any(map(len, self.prefixes)):
@@ -229,7 +229,7 @@ def given_rows(
     constraints: Iterable[Iterable[str]] | None = None,
     max_lengths: Iterable[int] | None = None,
 ) -> GivenRows:
-    """Turns what is asked of `number` translations into rows of ids.
+    """Turns the requirements on `number` translations into rows of ids.
 
     Args:
         tokenizer: tokenizer of the target side.
@@ -238,15 +238,15 @@ def given_rows(
         prefixes: texts that the translations begin with.
         constraints: lists of phrases that the translations contain.
         max_lengths: maximum lengths of the translations in tokens, the end
-            token included; 0 for no own one.
+            token included; 0 where the options decide.
 
     Returns:
-        The rows; empty ones where nothing is asked. No maximum length is
+        The rows; empty ones where nothing is required. No maximum length is
         greater than `max_length`.
 
     Raises:
         TypeError: if an argument is a string where a list is needed, or a
-            length is no integer.
+            length is not an integer.
         UserError: if there is not one value for each sentence, a prefix leaves
             no room in the model's position range, or a length is negative or
             too large.
@@ -308,7 +308,7 @@ def _lengths(max_lengths, max_length):
             )
         if not 0 <= length <= LARGEST:
             raise UserError(
-                "`max_lengths` must be at least 1, or 0 for no own maximum, "
+                "`max_lengths` must be at least 1, or 0 for the options' own, "
                 f"and at most {LARGEST:,}. Received: {length}"
             )
         # The translation cannot be longer than the model's position range.

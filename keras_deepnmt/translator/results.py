@@ -14,9 +14,9 @@ class Hypothesis:
 
     Attributes:
         text: The translation.
-        score: `log_prob` divided by the length penalty, and what a coverage
-            penalty adds; the search ranks by it. From `reranking.Reranker`, the
-            weighted sum of several scores.
+        score: `log_prob` divided by the length penalty, plus the term of a
+            coverage penalty; the search ranks by it. From `reranking.Reranker`,
+            the weighted sum of several scores.
         log_prob: Sum of the tokens' natural log-probabilities.
         ids: The tokens, the end id 3 included.
         truncated: Whether it ends only because the maximum length was reached:

@@ -62,8 +62,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         options: options of the search. Defaults to `SearchOptions()`.
         batch_size: largest number of sentences computed together.
         batch_tokens: largest number of tokens computed together, counted as
-            sentences times the padded length of their longer side; with
-            several beams, each beam needs memory for as many. A sentence that
+            sentences times the padded length of their longer side; with several
+            beams, each beam needs memory for that many tokens. A sentence that
             is longer is computed alone. Defaults to 256 times `batch_size`. On
             a processor of several cores two batches are computed at once.
         max_source_length: maximum source length in tokens, end id included.
@@ -74,8 +74,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             searched with the tokens that its source words are likely to be
             translated by, which is faster; probabilities are those given that
             a token is one of these. Defaults to the whole vocabulary.
-        on_truncated: called with the places, from 0, of the truncated sources
-            among the texts of a call. Defaults to a warning on standard error.
+        on_truncated: called with the indices of the truncated sources among the
+            texts of a call. Defaults to a warning on standard error.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace those of `options`. Each field is an
             attribute of the translator as well.
@@ -84,7 +84,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         options: the `SearchOptions`.
         batch_size, batch_tokens: as above; they may be changed later.
         compilation_padding: most padding that a call adds to its sources, in
-            positions, so that one shape less is compiled. Defaults to 2,048.
+            positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
 
@@ -138,13 +138,15 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
     @classmethod
     def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
-        """Loads what `deepnmt train` or `deepnmt export --format preset` wrote.
+        """Loads the folder of a finished run, or a preset folder.
+
+        `deepnmt train` and `deepnmt export --format preset` write them.
 
         Args:
             run_dir: the run folder or the preset folder, or what `read_run`
                 returned.
-            **options: arguments of the constructor. What is `None` or left out
-                is the run's; `options` replaces all its search options.
+            **options: arguments of the constructor. One that is `None` or left
+                out is the run's; `options` replaces all its search options.
 
         Returns:
             A translator with the run's weights and tokenizers.
@@ -170,8 +172,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def replaced(self, **changes: Any) -> "Translator":
         """Returns a translator with other arguments of the constructor.
 
-        All that is not replaced is as it is in this translator now. If its
-        `batch_tokens` follow from its batch size, so do those of the new one.
+        All other arguments have the values that they have in this translator
+        now. If its `batch_tokens` follow from its batch size, so do those of
+        the new one.
 
         Args:
             **changes: arguments of the constructor, search options included,
@@ -250,23 +253,23 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has an
-                empty translation, whatever is asked of it.
+                empty translation, whatever is required.
             on_progress: called with the number of sentences just translated.
-            **given: what is asked of each translation, a list with one value
-                for each sentence, or the value for a string: `prefixes`, texts
-                that translations must begin with, empty for any; `constraints`,
+            **given: requirements on each translation, a list with one value for
+                each sentence, or the value for a string: `prefixes`, texts that
+                translations must begin with, empty for any; `constraints`,
                 lists of phrases that they must contain; `max_lengths`, maximum
-                numbers of tokens, the end token included, in place of what the
-                options allow, 0 for no own one.
+                numbers of tokens, the end token included, in place of the
+                options' maximum, 0 for that maximum.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
             translation alone.
 
         Raises:
-            TypeError: if a sentence is no string.
-            UserError: if the model computes NaN, there are other numbers of
-                prefixes, constraints or lengths than of sentences, or the
+            TypeError: if a sentence is not a string.
+            UserError: if the model computes NaN, the number of prefixes,
+                constraints or lengths is not that of the sentences, or the
                 options allow no constraints.
         """
         nbest = self.translate_nbest(texts, 1, on_progress, **given)
@@ -289,7 +292,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             TypeError: if `lines` is a string.
-            ValueError: if `chunk_size` is no integer, or below 1.
+            ValueError: if `chunk_size` is not an integer, or below 1.
         """
         refuse_one_sentence(lines, "lines")
         chunk_size = as_integer("chunk_size", chunk_size, 1)
@@ -338,8 +341,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             of a string, its list alone.
 
         Raises:
-            ValueError: if `num_hypotheses` is no integer, or below 1.
-            TypeError: if a sentence is no string.
+            ValueError: if `num_hypotheses` is not an integer, or below 1.
+            TypeError: if a sentence is not a string.
             UserError: if the model computes NaN.
         """
         num_hypotheses = as_integer("num_hypotheses", num_hypotheses, 1)
@@ -390,8 +393,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             `TargetScore` alone.
 
         Raises:
-            TypeError: if a sentence is no string, or only one of `sources` and
-                `targets` is a string.
+            TypeError: if a sentence is not a string, or only one of `sources`
+                and `targets` is a string.
             UserError: if the numbers of texts differ, a target is longer than
                 the model's position range, or the model computes NaN.
         """
@@ -465,7 +468,7 @@ def join_translators(
     Raises:
         UserError: if a tokenizer differs from that of the first translator, or
             the number of weights is wrong or one is not positive.
-        ValueError: if there is no translator, or `mean` is another one.
+        ValueError: if there is no translator, or `mean` is unknown.
 
     Example:
     >>> runs = ["runs/demo", "runs/demo"]
@@ -501,7 +504,7 @@ def join_translators(
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):
-    """Refuses what does not have the vocabularies of the model.
+    """Refuses tokenizers and shortlists with other vocabularies.
 
     Raises:
         ValueError: if the size of a tokenizer differs.

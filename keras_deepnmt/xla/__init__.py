@@ -1,1 +1,1 @@
-"""Functions compiled by XLA, what is kept of them, and what is tuned."""
+"""Functions compiled by XLA, their cache, and tuned constants."""

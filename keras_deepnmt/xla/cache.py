@@ -45,7 +45,7 @@ def user_cache_dir() -> Path | None:
 
 
 def ask_for_user_cache() -> None:
-    """Sets the XLA flag that makes TensorFlow keep what it compiles.
+    """Sets the XLA flag that makes TensorFlow keep compiled programs.
 
     It tidies the user's cache first. TensorFlow reads its flags when it first
     looks for devices: call this before the first TensorFlow operation
@@ -99,12 +99,12 @@ def open_user_cache(backend: str) -> None:
 
 
 def describe_unused_cache(backend: str) -> str | None:
-    """Says why what this process compiles is not kept.
+    """Says why the programs that this process compiles are not kept.
 
     It is called after `open_user_cache`.
 
     Returns:
-        `None` if it is kept, or if the user has chosen that it is not.
+        `None` if they are kept, or if the user has chosen that they are not.
     """
     folder = user_cache_dir()
     if folder is None or _is_elsewhere(folder, backend):
@@ -213,7 +213,7 @@ def _number(stream):
 
 
 def _tidy(folder):
-    """Removes what no process can use, and what is too much."""
+    """Removes unusable entries, and old ones if the cache is too large."""
     for file in list(_entries(folder)):
         if folder.name.startswith("tensorflow") and not (
             file.suffix == ".pb" and is_whole(file)
@@ -225,8 +225,8 @@ def _tidy(folder):
 def _shrink(folder, latest_use):
     """Removes entries until the cache is below its limit, the oldest first.
 
-    Those of other processors and versions go before. What was used after
-    `latest_use` stays.
+    Those of other processors and versions go first. Entries that were used
+    after `latest_use` stay.
     """
     entries = sorted(
         (folder in file.parents, _last_use(file), file)
@@ -243,10 +243,11 @@ def _shrink(folder, latest_use):
 def _share(folder):
     """Makes and locks a cache folder that several processes use at once.
 
-    While no other process uses the cache it is tidied; otherwise only what was
-    cut short goes, and of what is too much that which nobody used for a day:
-    TensorFlow fails at an entry that disappears while it is read. The lock
-    lasts as long as this process. Returns whether the folder can be used.
+    If no other process uses the cache, it is tidied. Otherwise only incomplete
+    entries are removed and, if the cache is too large, entries that were not
+    used for a day: TensorFlow fails if an entry disappears while it is read.
+    The lock lasts as long as this process. Returns whether the folder can be
+    used.
     """
     root = folder.parent
     try:
@@ -273,7 +274,7 @@ def _share(folder):
 
 
 def _wait_for_share(folder):
-    # Another process that tidies has the folder for a moment.
+    # Another process that tidies the folder locks it for a moment.
     for _ in range(20):
         lock = lock_folder(folder, shared=True)
         if lock is not None:

@@ -33,7 +33,7 @@ class CompiledFunction:
         model: a model of this package, or anything with `variables`.
         function: callable that takes the model, tensors and keyword options.
         jit_compile: bool. Whether XLA compiles it.
-        purpose: str. What it is for, see `Compilation`.
+        purpose: str. Purpose of the program, see `Compilation`.
 
     Attributes:
         num_compilations: int. Number of sets of shapes and options compiled.
@@ -66,7 +66,7 @@ class CompiledFunction:
         self._traced(arrays, options)
 
     def _traced(self, arrays, options):
-        """Returns what was traced for a call, and the arrays that it takes."""
+        """Returns the traced program of a call, and the arrays it takes."""
         structure = keras.tree.map_structure(_as_array, arrays)
         arrays = _given(structure)
         numbers = _tensor_values(options)
@@ -189,7 +189,7 @@ def _given(nests):
 
 
 def _as_array(x):
-    """Returns what has a shape; a tensor stays where it is."""
+    """Returns an object with a shape; a tensor stays on its device."""
     is_kept = x is None or keras.ops.is_tensor(x)
     return x if is_kept else np.asarray(x)
 
@@ -210,7 +210,7 @@ def _tensor_values(options):
 
 
 def _with_tensors(options, values):
-    """Replaces what `_tensor_values` lists."""
+    """Replaces the values that `_tensor_values` lists."""
     values = iter(values)
     return {
         name: replace(value, **{f: next(values) for f in _tensor_fields(value)})
@@ -221,9 +221,9 @@ def _with_tensors(options, values):
 
 
 def compiled_options(**options):
-    """Returns the options of a program, alike where one program serves all.
+    """Returns options in a form that is equal if one program serves them all.
 
-    The values that are tensors in it do not count.
+    Values that are tensors in the program do not count.
 
     Example:
     >>> from keras_deepnmt.decoding import SearchOptions
@@ -254,7 +254,7 @@ def compile_for(model, function, jit_compile=True, purpose=None):
     options; `num_compilations` of the result counts the compilations. Fields
     of type `float` of a dataclass, such as the length penalty in
     `SearchOptions`, reach the function as scalar tensors: other values need no
-    other compilation. The metadata `is_tensor` of a field says otherwise.
+    other compilation. The metadata `is_tensor` of a field overrides this.
 
     Args:
         model: a model of this package, or anything with `variables`.
@@ -262,8 +262,8 @@ def compile_for(model, function, jit_compile=True, purpose=None):
             that change the computation (`max_length=…`) are keyword options.
         jit_compile: bool. If `False`, TensorFlow runs a plain graph, as in an
             exported model, and JAX compiles nothing.
-        purpose: str. What it is for, in messages. Defaults to the name of the
-            function.
+        purpose: str. Purpose of the program, for messages. Defaults to the name
+            of the function.
 
     Returns:
         A `CompiledFunction`. It takes nests of arrays or tensors, or `None` in

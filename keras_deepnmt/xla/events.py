@@ -35,7 +35,7 @@ class Compilation:
 
         Args:
             expected: number of shapes that the model will meet.
-            replicas: number of replicas, each of which has as many rows.
+            replicas: number of replicas, each of which has these rows.
         """
         if self.number is None:
             shape = " x ".join(map(str, self.shape))
@@ -70,7 +70,7 @@ def listen(
     """
     listeners = vars(model).get(_LISTENERS, ())
     others = tuple(x for x in listeners if name is None or x[0] != name)
-    # Not by Keras' own method, which would make a layer's attribute of it.
+    # Not by Keras' own method, which would track it as a part of the model.
     object.__setattr__(model, _LISTENERS, (*others, (name, listener)))
 
 

@@ -9,12 +9,12 @@ _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
 
 
 def keep_freed_memory() -> bool:
-    """Has this process keep the memory that it frees.
+    """Makes this process keep the memory that it frees.
 
     A compiled training step takes hundreds of megabytes and frees them, in each
     update. The C library of Linux, glibc, returns such large blocks to the
     system, which fills them with zeros, page by page, before it hands them out
-    again. `benchmarks/speed/README.md` has what that costs on a CPU.
+    again. `benchmarks/speed/README.md` has the cost on a CPU.
     After this call freed memory stays with the process, so that its size never
     falls. Call it before the first TensorFlow or JAX operation; the command
     `deepnmt` does.
@@ -31,7 +31,7 @@ def keep_freed_memory() -> bool:
     if platform.libc_ver()[0] != "glibc" or _is_chosen(os.environ):
         return False
     library = ctypes.CDLL(None)
-    # No block of its own for a large array, no end of the heap given back, and
+    # No separate block for a large array, no end of the heap is given back, and
     # one heap: those of other threads are small and given back in any case.
     return all(
         library.mallopt(parameter, value) == 1

@@ -34,7 +34,7 @@ class CompiledProgram:
 
     Args:
         function: callable that takes and returns nests of tensors.
-        name: what the program's name begins with. Defaults to the function's.
+        name: beginning of the program's name. Defaults to the function's.
 
     Example:
     >>> double = CompiledProgram(lambda x: 2 * x, "double")
@@ -92,7 +92,7 @@ class _NamedCall:
         """Calls it in the graph of the function that is being traced."""
         graph = tf.compat.v1.get_default_graph()
         # Through them the call waits for the control dependencies around it,
-        # which importing cannot take up.
+        # which importing a graph does not add.
         tensors = [tf.identity(tensor) for tensor in tensors]
         inputs = {
             f"{_INPUT}{index}": graph.capture(tensor)

@@ -1,7 +1,7 @@
 """Tells code that is being traced whether XLA will compile it.
 
 XLA needs static shapes and can write slices of an array in place; a plain
-TensorFlow graph, as of an exported model, has no such operation.
+TensorFlow graph, such as an exported model, has no such operation.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ _xla_compiles = contextvars.ContextVar("xla_compiles", default=False)
 
 @contextlib.contextmanager
 def compiled_by_xla():
-    """Says that XLA compiles what the body traces.
+    """Says that XLA compiles the code traced in the block.
 
     Example:
     >>> with compiled_by_xla():

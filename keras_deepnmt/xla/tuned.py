@@ -15,8 +15,8 @@ benchmark can replace it in this one place.
 # (`decoding.csv`, 2026-11-23, trained tiny model, 2 cores of an AMD EPYC of
 # family 25; this includes histories that are written in place).
 
-# Steps of the first stage for a source of S tokens: a factor times S, and so
-# many more. Nearly all searches are over by then.
+# Steps of the first stage for a source of S tokens: a factor times S, plus a
+# number. Nearly all searches are over by then.
 FIRST_STAGE_FACTOR = 1.5
 FIRST_STAGE_EXTRA = 8
 # How many times as long each stage is as the one before. No row.
@@ -24,17 +24,17 @@ STAGE_GROWTH = 2
 # A stage that is within this factor of the longest search is that long, which
 # saves a program. No row.
 NEARLY_ALL = 1.25
-# For so many sentences in batches of one shape, what is saved by other programs
-# is more than the time to compile them. With them a stage also ends when half
-# of its sentences were over: 3.2 instead of 2.3 times as fast with batches of
-# 128, and 2.2 instead of 2.1 with batches of 32 (`decoding.csv`, 2026-11-23).
+# After this many sentences in batches of one shape, other programs save more
+# time than their compilation takes. With them a stage also ends when half of
+# its sentences were over: 3.2 instead of 2.3 times as fast with batches of 128,
+# and 2.2 instead of 2.1 with batches of 32 (`decoding.csv`, 2026-11-23).
 MANY_SENTENCES = 1_000
-# Then a search has room for so many steps at first, and a stage ends when one
-# in so many of its sentences goes on: 1.20 times as fast (1.14 to 1.40) as with
-# a half, and without little room, in batches of 128 (`decoding.csv`,
-# 2026-11-25, family 26). An export, which begins with as little room, became
-# 1.30, 1.91 and 3.47 times as fast by its stages in batches of 8, 32 and 128
-# ("Exports").
+# After them a search has room for this many steps at first, and a stage ends
+# when only one in this many of its sentences goes on: 1.20 times as fast (1.14
+# to 1.40) as with a half, and without little room, in batches of 128
+# (`decoding.csv`, 2026-11-25, family 26). An export, which begins with as
+# little room, became 1.30, 1.91 and 3.47 times as fast by its stages in batches
+# of 8, 32 and 128 ("Exports").
 SHORT_LENGTH = 16
 LIVE_SHARE = 4
 # With fewer rows a stage saves less than it takes to begin another one. No row.
@@ -50,14 +50,14 @@ BATCHES_AT_ONCE = 2
 FEW_WEIGHTS = 20_000_000
 # Positions of padding that are worth one more batch. No row.
 MUCH_PADDING = 512
-# Searching so many positions of padding takes less time than a compilation. No
-# row.
+# Searching this many positions of padding takes less time than a compilation.
+# No row.
 COMPILATION_PADDING = 2_048
 # The same for the first text of a command, since most inputs end with it: fewer
 # programs are compiled, but a search with everything compiled is slower. No
 # row.
 COMPILATION_PADDING_OF_FIRST_TEXTS = 16_384
-# A command compiles after the first so many tokens of its input. For 488 tokens
+# A command compiles only after this many tokens of its input. For 488 tokens
 # the quickstart's model took 7.1 s of processor time by plain graphs from the
 # start to the end of the command, 8.8 s compiled, and 7.0 s with the cache of
 # the command before; for 1,456 tokens 10.1, 15.0 and 9.5 s ("First translations

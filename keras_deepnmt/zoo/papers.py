@@ -1,4 +1,4 @@
-"""What the tables of papers say about each paper, beside its presets."""
+"""The description of each paper for the tables of papers."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -12,8 +12,8 @@ from keras_deepnmt.zoo.slot_options import (
     with_slot_options,
 )
 
-# Version of the presets' definitions. A run records it: one more when a change
-# of a preset makes another model of what runs have recorded.
+# Version of the presets' definitions, which runs record. It increases when a
+# change of a preset changes the model that a recorded run builds.
 PRESET_VERSION = 2
 _PRESETS = {}
 
@@ -88,7 +88,7 @@ def _preset(model, slots, arguments_of):
             if known is not None and name not in known
         }
         if given.get("tie_output_embedding") is False:
-            # One matrix for all embeddings would be that of the output too.
+            # With one matrix for all embeddings, the output would share it too.
             given.setdefault("share_embeddings", False)
         size_arguments = {**arguments_of(*vocabulary_sizes), **given}
         layers = slots(size_arguments)

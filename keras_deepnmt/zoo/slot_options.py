@@ -4,9 +4,9 @@ import keras
 
 from keras_deepnmt.layers.cloning import prototype_of
 
-# Arguments of a model that layers in its slots follow if they have them too.
+# Arguments of a model that are passed on to layers in its slots that have them.
 FOLLOWED = ("attention_dropout", "key_bias", "layer_norm_epsilon", "activation")
-# What a model sets when it clones a layer.
+# Arguments that a model sets when it clones a layer.
 _SET_BY_MODEL = ("name", "trainable", "dtype", "reduction", "positions")
 
 
@@ -23,8 +23,8 @@ def slot_options(slots):
 def with_slot_options(slots, options):
     """Returns a dict of slots whose layers have the given options.
 
-    An option is for every layer that has it, also for a layer inside another
-    one; the others stay as they are.
+    An option is set in every layer that has it, including layers inside other
+    layers.
     """
     return {slot: _with_options(slots[slot], options) for slot in slots}
 

@@ -10,7 +10,7 @@ from keras_deepnmt.zoo.registry import register_variant
 
 
 def one_matrix(source_vocabulary_size, target_vocabulary_size):
-    """The embeddings of a joint vocabulary, if the sizes can be one."""
+    """Shares one matrix if the sizes can be those of a joint vocabulary."""
     is_joint = source_vocabulary_size == target_vocabulary_size
     return {"share_embeddings": is_joint}
 

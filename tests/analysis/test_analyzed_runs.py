@@ -1,7 +1,7 @@
 """What must be true of the figures of runs.
 
 * a run has all figures of the layers that it has, and no others
-* what they show is what the arrays' functions compute, and adds up
+* their values are those of the functions on arrays, and add up
 * sentences are those of the test set, spread over it
 * an analysis that a model has no layers for is refused by name
 """
@@ -105,7 +105,7 @@ def test_probabilities_of_roles_have_an_entropy(run_dirs, everything):
     figures = {figure.name: figure for figure in analyze(run, ["roles"])}
     (_, token), (_, use) = figures["role_entropy"].rows
     assert 0 <= token <= use <= np.log(128)
-    # Those of the model of all papers are no probabilities.
+    # Those of the model of all papers are not probabilities.
     assert "role_entropy" not in everything[1]
 
 

@@ -55,7 +55,7 @@ def test_the_last_block_predicts_what_the_model_does(options):
 
 def test_a_block_that_changes_nothing_predicts_as_the_one_below():
     model, inputs, labels = setting(num_decoder_layers=2, normalize_first=True)
-    # Pre-norm: a block adds what its sublayers give, here nothing.
+    # Pre-norm: a block adds the outputs of its sublayers, here zeros.
     for variable in model.decoder_blocks[1].trainable_variables:
         variable.assign(0.0 * variable)
     lens = layer_lens(model, inputs, labels)

@@ -1,7 +1,7 @@
 """What must be true of `record`, the second forward pass with names.
 
-* it gives what the layers compute: attention sums to 1, the last state is what
-  the model projects
+* it returns the layers' tensors: attention sums to 1, and the last state is the
+  one that the model projects
 * it shares the weights, drops nothing, and leaves the model as it was
 * it works compiled, in `predict`, and for every kind of layer
 """
@@ -64,7 +64,7 @@ def test_it_follows_the_weights_and_leaves_the_model_alone(model):
     before = ops.convert_to_numpy(model(inputs, training=False))
     recorded = record(model, "encoder_block_1/output")
     first = ops.convert_to_numpy(recorded(inputs)["encoder_block_1/output"])
-    # No dropout, also when asked for: an analysis is of one function.
+    # No dropout, even if requested: an analysis is of one function.
     again = ops.convert_to_numpy(
         recorded(inputs, training=True)["encoder_block_1/output"]
     )

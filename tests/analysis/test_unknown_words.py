@@ -3,7 +3,7 @@
 * the word that an unknown token is aligned with is copied, or translated by
   the table
 * where a word has known letters, only its unknown characters are copied
-* punctuation stays, and so does what has no unknown token
+* punctuation stays, and so do translations without an unknown token
 """
 
 import keras
@@ -34,7 +34,7 @@ def translator(tmp_path_factory):
 
 @pytest.fixture
 def replaced(translator, monkeypatch):
-    """Replaces what is unknown in a text, aligned with the words in order.
+    """Replaces the unknown tokens of a text, aligned with the words in order.
 
     The words of the translation are aligned with the source words at `order`;
     in a word, tokens are with tokens, or with those before them.

@@ -368,7 +368,7 @@ def test_a_row_is_claimed_until_all_its_processes_have_ended(tmp_path):
     process.kill()
     process.wait()
     process.stdout.close()
-    # What trains is still at work.
+    # The training process still runs.
     assert claim_owner(file) is not None
     os.kill(child, signal.SIGKILL)
     for _ in range(100):
@@ -395,7 +395,7 @@ def test_a_row_that_another_process_trains_is_left_to_it(work_folder):
         _, rows = measure(work_folder, folders, command)
         assert rows == command.calls == []
         (line,) = table.describe_rows(folders, work_folder / "table.csv")
-        assert f"in work: process {os.getpid()}" in line
+        assert f"in progress: process {os.getpid()}" in line
 
 
 COMMAND = """

@@ -1,4 +1,4 @@
-"""How rows become tables: what is said, and what is not.
+"""How rows become tables: which values are shown, and which are not.
 
 Rows stand together only if they were measured together.
 """
@@ -326,7 +326,7 @@ def test_the_summary_prefers_gains_that_an_interval_over_seeds_supports(
         f"`{GATED}.demo_de_en`",
     ]
     assert lines[1][6:8] == ["3", "+3.00 ± 0.25"]
-    # A loss that is supported is no gain.
+    # A supported loss is not a gain.
     results([*plain, *one_seed, *worse])
     _, table = trained_summary()
     assert "role_interaction_softmax_tiny" in table

@@ -1,4 +1,4 @@
-"""What every test of the command line may ask for."""
+"""Fixtures for all tests of the command line."""
 
 import os
 from types import SimpleNamespace

@@ -352,7 +352,7 @@ def test_a_missing_package_is_told_before_the_translation(
 ):
     monkeypatch.setitem(sys.modules, "rouge_score", None)
     words = ["--source", "source", "--target", "reference", "--rouge"]
-    # There is no such run, which would be told first.
+    # There is no such run, which would be reported first.
     error = refused("evaluate", "run", *words)
     assert "needs the package rouge_score" in error
     assert 'pip install "keras_deepnmt[rouge]"' in error

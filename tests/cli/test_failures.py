@@ -1,4 +1,4 @@
-"""Which failures are a user's, and how they read."""
+"""Which failures are the user's, and the messages about them."""
 
 import errno
 

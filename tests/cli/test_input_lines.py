@@ -1,6 +1,6 @@
 """What must be true of lines from standard input.
 
-A byte order mark is no part of the first line, and stays in all others.
+A byte order mark is removed from the first line, and stays in all others.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Conflicts are named exactly, each with the command that mends it."""
+"""Conflicts are named exactly, each with the command that resolves it."""
 
 from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""What one command compiled, the next one takes up."""
+"""A command reuses the programs that an earlier one compiled."""
 
 import shutil
 import subprocess

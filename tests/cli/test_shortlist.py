@@ -74,7 +74,7 @@ def test_translations_consist_of_them(deepnmt, digits, tmp_path, monkeypatch):
     assert lines[1] == ""
     assert set("".join(lines)) <= set("123 ")
     assert lines[0] == translator.translate("1 2 3")
-    # What is asked for stays possible.
+    # Required tokens stay possible.
     translator = Translator.load(
         digits / "run", compiled=False, shortlists=lists
     )

@@ -1,7 +1,8 @@
 """Results come while the input is read, and one bad line does not end it.
 
 * the first results come after one batch; windows of input grow up to a limit
-* a line that is not UTF-8 stops, is replaced or is skipped, as one likes
+* a line that is not UTF-8 stops the command, is replaced or is skipped, as
+  chosen
 * `score` marks a pair that has no score, and goes on
 * warnings name lines
 * a file given by `--output` is written as a whole or not at all

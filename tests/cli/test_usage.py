@@ -1,4 +1,4 @@
-"""Help is fast and names everything; typing errors are answered kindly."""
+"""Help is fast and names everything; a typing error gets a suggestion."""
 
 import json
 import resource

@@ -15,7 +15,7 @@ from digit_run import environment
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.translator import Translator
 
-# Key and value of `--set`, and what the line says.
+# Key and value of `--set`, and the message.
 RECIPE_MISTAKES = [
     ("seed=-1", "`seed`"),
     ("seed=99999999999999", "`seed`"),
@@ -59,7 +59,7 @@ RECIPE_MISTAKES = [
 
 TEXT = ["--source", "test.source", "--target", "test.target"]
 PREPARE = ["prepare", *TEXT, "--output", "out", "--vocabulary-size"]
-# A command and its options, and what the line says.
+# A command and its options, and the message.
 OPTION_MISTAKES = [
     ([*PREPARE, "25", "--seed", "-1"], "`--seed`"),
     ([*PREPARE, "99999999999999"], "`--vocabulary-size`"),
@@ -76,7 +76,7 @@ OPTION_MISTAKES = [
     (["average", "run", "--last", "1", "--output", "run"], "run"),
 ]
 
-# A file that is damaged, the damage, the command, and what the line says.
+# A file that is damaged, the damage, the command, and the message.
 TRANSLATE = ["translate", "run"]
 EVALUATE = ["evaluate", "run", *TEXT]
 TRAIN = ["train", "digits.yaml", "--prepared", "prepared", "--quiet"]

@@ -1,4 +1,4 @@
-"""What version 0.1.0 saved still loads and means the same.
+"""Files that version 0.1.0 saved still load and mean the same.
 
 `saved_by_0.1.0.tar.xz` holds what `write_saved_files.py` wrote with the code
 of that version:

@@ -1,4 +1,4 @@
-"""Runs the catalogue on another backend; prints what each entry gave.
+"""Runs the catalogue on another backend; prints the results of each entry.
 
 Run as a program with `KERAS_BACKEND` set, a folder written by
 `test_second_backend.py`, and a part: `layers`, which trains on two devices as
@@ -91,14 +91,14 @@ def step_by_step(model, inputs, labels, expected):
 
 
 class Scaled(ObjectiveTerm):
-    """A term of the objective that this test brings along."""
+    """A term of the objective that this test defines."""
 
     def change_losses(self, model, labels, log_probs, losses, prepared):
         return 0.9 * losses
 
 
 def train_with_options(entry, weights):
-    """Two updates that lower all there is, layers' losses too, no chance."""
+    """Two updates with all terms and the layers' losses, nothing random."""
     model, teacher = entry.make(dropout=0.0), entry.make()
     model.set_weights(weights)
     teacher.set_weights([0.9 * weight for weight in weights])
@@ -138,7 +138,7 @@ def check_options(folder):
 
 
 def train_on(num_replicas, folder, dropout=0.3, parts=1):
-    """Trains, resumes and translates; rows do not divide by the devices."""
+    """Trains, resumes, translates; devices do not divide the rows evenly."""
     entry = catalog.MODELS[1]
     keras.utils.set_random_seed(7)
     kind = "mirrored" if num_replicas > 1 else "one_device"
@@ -181,7 +181,7 @@ def translate(model):
 
 
 def check_devices(folder):
-    """Two devices against one, with dropout; in parts against at once."""
+    """Compares two devices with one, with dropout; parts with whole batches."""
     two = train_on(2, folder)
     one = train_on(1, folder)
     parts = train_on(2, folder, dropout=0.0, parts=3)

@@ -49,7 +49,7 @@ def export(model, folder):
 
 
 def graph_to_export(model):
-    """What `export` writes of a layer, which needs no file to be compared."""
+    """The graph that `export` writes of a layer, compared without a file."""
     function = tf.function(
         lambda inputs: model(inputs, training=False),
         input_signature=[open_shapes(model)],

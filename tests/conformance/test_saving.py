@@ -1,4 +1,4 @@
-"""What is saved comes back: outputs, compiled state, one copy of a weight."""
+"""A saved model loads with its outputs, compiled state and shared weights."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""What was saved on TensorFlow does the same on JAX, and trains there."""
+"""A model saved on TensorFlow does the same on JAX, and trains there."""
 
 import functools
 import importlib.util
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """`results(part)`: what the other backend gave for `layers`, `models`, or
+    """`results(part)`: results of the other backend for `layers`, `models`, or
     the slow models, `slow`.
 
     The parts are programs that run side by side.

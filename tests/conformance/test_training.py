@@ -1,4 +1,4 @@
-"""One compiled update moves every weight, and what it left saves and loads."""
+"""One compiled update moves every weight; the result saves and loads."""
 
 import functools
 

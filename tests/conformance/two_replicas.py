@@ -42,7 +42,7 @@ OPTIONS = [
 
 
 def terms(number, entry, teacher_weights):
-    """What is lowered, for one entry each; the teacher is the strategy's."""
+    """Objective terms, for one entry each; the teacher is the strategy's."""
     if number == 0:
         # From the second of two updates on, whatever is drawn.
         return [RDrop(3.0), ScheduledSampling(1, 1, 1)]

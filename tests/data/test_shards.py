@@ -1,6 +1,6 @@
 """What must be true of ShardWriter and PairStore.
 
-* What was written is read, in any order and across shards.
+* Pairs are read as they were written, in any order and across shards.
 * Ids beyond 65,535 survive.
 * The index counts one special id a side.
 * A killed or failed writer leaves nothing that opens.

@@ -2,7 +2,7 @@
 
 * a large beam finds what brute force finds with scores that have it
 * the scores of all searches have it, the sums of log-probabilities do not
-* for real models it is that of the attention which a second pass records
+* for real models it is that of the attention that a second pass records
 * without attention to the source it is refused
 """
 
@@ -128,7 +128,7 @@ def test_it_is_the_attention_of_the_recorded_model(preset):
         labels = found["ids"][:, beam]
         begin = np.full((len(labels), 1), 2, "int32")
         target_ids = np.concatenate([begin, labels[:, :-1]], axis=1)
-        target_ids[target_ids == 3] = 0  # the end id is no input
+        target_ids[target_ids == 3] = 0  # the end id is not an input
         weights = recorded({"source_ids": SOURCES, "target_ids": target_ids})
         mean = np.mean([np.mean(weights[name], axis=1) for name in names], 0)
         mean = np.where((labels != 0)[..., None], mean, 0.0)  # (B, T, S)

@@ -155,7 +155,7 @@ def test_a_search_reports_what_teacher_forcing_gives(mean):
     labels = outputs["ids"][:, 0]
     begin = np.full((len(labels), 1), 2, "int32")
     target_ids = np.concatenate([begin, labels[:, :-1]], axis=1)
-    target_ids[target_ids == 3] = 0  # the end id is no input
+    target_ids[target_ids == 3] = 0  # the end id is not an input
     scored = compile_for(ensemble, score_targets, jit_compile=ON_JAX)(
         SOURCES, target_ids, labels
     )

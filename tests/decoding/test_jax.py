@@ -1,4 +1,4 @@
-"""Searches on JAX find what they must: the same tests, in another process."""
+"""Searches on JAX pass the same tests, in another process."""
 
 import functools
 import os

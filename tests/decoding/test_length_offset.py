@@ -107,7 +107,7 @@ def test_greedy_search_scores_as_one_beam_does():
     beam = run(model, beam_search, num_beams=1, max_length=9, **PLAIN)
     np.testing.assert_array_equal(greedy["ids"], beam["ids"][:, 0])
     np.testing.assert_allclose(greedy["scores"], beam["scores"][:, 0], 1e-5)
-    # The offset is no part of what greedy search chooses.
+    # Greedy search chooses without the offset.
     usual = run(model, greedy_search, max_length=9, length_penalty=1.0)
     np.testing.assert_array_equal(greedy["ids"], usual["ids"])
     assert (usual["scores"] < greedy["scores"]).any()

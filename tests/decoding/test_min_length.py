@@ -39,7 +39,7 @@ def test_large_beam_finds_what_brute_force_finds(min_length):
                     target,
                 )
                 for target in model.all_targets(4)
-                # The end id is no token of the translation.
+                # The end id is not a token of the translation.
                 if len(target) - 1 >= min_length
             ),
             reverse=True,

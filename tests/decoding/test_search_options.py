@@ -4,7 +4,7 @@
 * they are checked wherever they come from, and a wrong one is named
 * an object that has them reads and sets each as an attribute of its own
 * files without an option mean its default
-* groups have equally many beams, wherever there are groups
+* all groups have the same number of beams, in every search with groups
 """
 
 import re

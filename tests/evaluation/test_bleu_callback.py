@@ -3,7 +3,7 @@
 * `val_bleu` is there for the callbacks after it, and in the history
 * it translates with the weights of that epoch
 * training goes on as if it were not there
-* its seconds and share of the wall time are told
+* its seconds and share of the wall time are reported
 """
 
 import time

@@ -1,5 +1,5 @@
 """What must be true of the F score: it gives the published ones from their
-precision and recall, lies between the two, and refuses what is no share."""
+precision and recall, lies between the two, and refuses negative numbers."""
 
 import pytest
 

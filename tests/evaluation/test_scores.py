@@ -1,7 +1,7 @@
 """What must be true of scores.
 
 * they are sacreBLEU's, and carry its signature
-* an empty line is no reference, in whichever set it stands
+* an empty line is not a reference, whatever its set
 * what cannot be scored is refused
 """
 

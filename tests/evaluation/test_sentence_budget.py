@@ -1,8 +1,8 @@
 """What must be true of the share of the time that BLEU may take.
 
-* translations and updates take together what was said, if all do not fit
+* translations take the given share of the time, if all do not fit
 * all sentences are taken where they fit, or are few
-* the choice is a function of the seed, is kept, and is taken up again
+* the choice is a function of the seed, is stored, and is read again
 * the callback measures the chosen sentences alone, with an interval
 """
 

@@ -5,7 +5,7 @@
 * equal systems do not differ, and clearly different ones do, by both tests
 * a difference has the same size and p-value the other way round
 * the bootstrap's p-value is about half of the other one, and below 0.45
-* an empty line is no reference, in whichever set it stands
+* an empty line is not a reference, whatever its set
 """
 
 import random

@@ -2,7 +2,7 @@
 
 * each clone is a layer of its own, with its own name and the options given
 * a clone is made from its own configuration, also while a model is loaded,
-  when Keras takes objects with equal marks for one
+  when Keras takes objects with equal marks for the same object
 """
 
 import keras

@@ -1,6 +1,6 @@
-"""What must be true of Dropout: outside training it is nothing; in training
-it drops the share asked for, scales the rest, and draws each mask anew, with
-no trace of position, neighbor or earlier call."""
+"""What must be true of Dropout: outside training it does nothing; in training
+it drops the share asked for, scales the rest, and draws each mask anew, with no
+trace of position, neighbor or earlier call."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""What must be true of GradientScale: it hands its inputs on as they are and
-its share of the gradient back; around a stack, one and its inverse scale the
-gradients of the stack's weights and not that of the stack's input."""
+"""What must be true of GradientScale: it returns its inputs unchanged and
+scales their gradient; around a stack, one and its inverse scale the gradients
+of the stack's weights and not that of the stack's input."""
 
 import keras
 import numpy as np

@@ -284,7 +284,7 @@ def test_cached_equals_uncached(states, fusion, strict):
     layer = built(("global", *DECODER), fusion, window=[1, 2], strict=strict)
     query = states[0]
     expected = np.asarray(layer(query, use_causal_mask=True))
-    # Longer than the sentence: what is not written yet cannot be seen.
+    # Longer than the sentence: positions that are not written cannot be seen.
     cache = layer.init_cache(B, T + 2)
     for t in range(T):
         output, cache, scores = layer(

@@ -1,6 +1,6 @@
 """What must be true of LayerDiversity: it is Equations 9 and 10 over the real
 positions, 0 for parallel states and 1 for orthogonal ones, more diverse layers
-lower the loss, and what it returns is the last state as it was."""
+lower the loss, and it returns the last state unchanged."""
 
 import keras
 import numpy as np

@@ -152,7 +152,7 @@ def test_cached_equals_uncached(tensors):
     layer = built(value_shape=(B, T, D))
     query = tensors["query"]
     expected = np.asarray(layer(query, use_causal_mask=True))
-    # Longer than the sentence: what is not written yet cannot be seen.
+    # Longer than the sentence: positions that are not written cannot be seen.
     cache = layer.init_cache(B, T + 2)
     for t in range(T):
         output, cache = layer(query[:, t : t + 1], cache=cache, cache_index=t)

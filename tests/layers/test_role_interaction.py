@@ -155,7 +155,7 @@ def test_dropout_falls_on_embeddings_and_on_roles(inputs):
     layer = built(dropout=0.9)
     still = np.asarray(layer(inputs))
     np.testing.assert_array_equal(layer(inputs, training=False), still)
-    # Without roles only what is left of the embedding is.
+    # Without roles only the remaining embedding is left.
     layer.role_kernels.assign(np.zeros((R, D, D)))
     left = np.asarray(layer(inputs, training=True))
     kept = left != 0

@@ -1,5 +1,5 @@
-"""What a user reads who gives a layer a wrong argument: one sentence that names
-the argument, and never Python's own words for it."""
+"""A wrong argument of a layer gives an error of one sentence that names the
+argument, and never an error of Python's own."""
 
 import keras
 import numpy as np

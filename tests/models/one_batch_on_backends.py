@@ -1,8 +1,8 @@
-"""Trains, tests and predicts one batch, and a list; prints what came of it.
+"""Trains, tests and predicts one batch, and a list; prints the results.
 
 Run as a program, with a strategy as its argument (`one_device` or `mirrored`)
-and `KERAS_BACKEND` set, since devices and backend are fixed at the start. Rows
-do not divide by the devices.
+and `KERAS_BACKEND` set, since devices and backend are fixed at the start. The
+devices do not divide the rows evenly.
 """
 
 import json

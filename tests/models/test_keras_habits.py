@@ -157,7 +157,7 @@ def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
         model.fit(unknown, verbose=0)
     model.fit(unknown.repeat(), steps_per_epoch=3, verbose=0)
     assert int(model.optimizer.iterations) == 3
-    # Without a warning; but too few batches are told of.
+    # Without a warning; but there is one about too few batches.
     tokens = model.evaluate(unknown, verbose=0)[1]
     assert tokens == 2 * np.count_nonzero(LABELS)
     with pytest.warns(UserWarning, match="Your input ran out of data"):

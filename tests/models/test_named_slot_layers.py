@@ -2,7 +2,7 @@
 
 * a name, a name with its arguments, and Keras' form make the same layer
 * required arguments that are left out are the model's
-* a wrong name, layer or argument is refused with what fits the slot
+* a wrong name, layer or argument is refused, naming those that fit the slot
 * such a model is saved, and made again from its configuration
 """
 

@@ -30,7 +30,7 @@ FIRST, SECOND, THIRD, TAUGHT = random.normal(size=(4, B, T, V)).astype(
 
 
 class Canned:
-    """A model whose forwards are given; it keeps what it was called with."""
+    """A model whose forwards are given; it keeps the arguments of its calls."""
 
     target_vocabulary_size = source_vocabulary_size = V
     token_loss = LabelSmoothedCrossEntropy(0.1)
@@ -185,7 +185,7 @@ def predictions(scores):
 @pytest.mark.parametrize("probability", [0.0, 1.0])
 def test_all_or_none_of_the_inputs_become_predictions(probability):
     scores = FIRST.copy()
-    # What no search feeds back would win everywhere.
+    # Tokens that no search feeds back would win everywhere.
     scores[..., [0, 2, 3]] += 100.0
     model = Canned(SECOND)
     objective = Objective((ScheduledSampling(probability),))

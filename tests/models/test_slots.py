@@ -38,7 +38,7 @@ def scores(model):
 
 
 class Recorder(keras.layers.Layer):
-    """Encoder fusion that hands on one state, and keeps all it was given."""
+    """Encoder fusion that passes on one state, and keeps all its inputs."""
 
     def __init__(self, chosen=-1, **kwargs):
         super().__init__(**kwargs)
@@ -113,7 +113,7 @@ def test_what_a_node_changes_in_the_stack(strategy, moved):
     layer = LayerAggregation(strategy, dropout=0.0)
     found = []
     for number in (1, 2, 3):
-        # A fourth block, so that the third's output is no stack's output.
+        # A fourth block, so that the third's output is not a stack's output.
         with keras.saving.custom_object_scope({"Recorder": Recorder}):
             model = Transformer(
                 *(V, V, D, F, N, 4, L),

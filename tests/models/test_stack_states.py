@@ -1,4 +1,4 @@
-"""Which state of a block each slot reads if an aggregation hands on another:
+"""Which state of a block each slot reads if an aggregation passes on another:
 the outputs of the blocks, as the layers' docstrings say."""
 
 import types
@@ -38,5 +38,5 @@ def test_slots_read_the_outputs_of_blocks_under_dense_aggregation():
     assert read["block_3"] == (11, [1])
     # Eq. 10 compares the outputs, not the sums 1, 11 and 112.
     assert read["diversity"] == [1, 10, 100]
-    # Of what FGLA reads only the top is the sum.
+    # Of the states that FGLA reads only the top is the sum.
     assert layer_states == [0, 1, 10, 112]

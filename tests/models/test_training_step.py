@@ -139,7 +139,7 @@ def test_the_graph_of_a_step_is_freed_with_its_model():
         del model
         return found, num_graphs()
 
-    # The first model of a process also makes what stays for all.
+    # The first model of a process also makes objects that stay for all.
     _, before = graphs_with_and_after_a_model()
     with_model, after = graphs_with_and_after_a_model()
     assert with_model > before

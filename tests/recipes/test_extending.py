@@ -2,9 +2,9 @@
 
 * sections and overrides are merged key by key, anything else is replaced
 * options of another optimizer, schedule or loss are not taken over
-* a mistake is told with the file and the line in which it stands
+* the message about a mistake names its file and line
 * a recipe that extends itself, or one that is missing, is refused
-* what is shown and what a run records is the merged recipe
+* the merged recipe is the one that is shown and that a run records
 """
 
 import pytest

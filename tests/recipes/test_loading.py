@@ -1,7 +1,7 @@
 """What must be true of reading recipes.
 
-* a mistake is told in one line: file, line, key, rule, nearest right one
-* what is saved reads back as the same recipe
+* a mistake is reported in one line: file, line, key, rule, nearest known name
+* a saved recipe reads back as the same recipe
 """
 
 import pytest

@@ -3,7 +3,7 @@
 * the scores are log-probabilities divided by the length penalty of the search
 * with the weight of one model alone, the order is that of its scores
 * a model of another vocabulary, and of the other direction, reads the texts
-* what a model cannot read to its end, it does not score
+* a model does not score a text that it cannot read to its end
 * translations with all required phrases come first, whatever their sums
 """
 

@@ -1,4 +1,4 @@
-"""The help is the truth: verbs, options and advice that exist.
+"""The help names only verbs, options and advice that exist.
 
 * every verb that `deepnmt --help` lists exists
 * every option of a verb is read by it

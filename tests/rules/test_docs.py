@@ -1,4 +1,4 @@
-"""What the guides list is what the package has.
+"""The lists in the guides are complete and up to date.
 
 * `docs/recipe_keys.md`, `docs/recipes.md`, the JSON Schema of recipes, the
   table of plain presets and the tables of papers, slots and layers are up to

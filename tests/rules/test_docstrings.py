@@ -1,4 +1,4 @@
-"""Docstrings say what, explain every argument, and their examples run."""
+"""Docstrings begin with a summary, explain every argument, and examples run."""
 
 import ast
 import doctest

@@ -31,7 +31,7 @@ LEVELS = [
     {"layers", "losses", "validation"},
     {"xla"},
     {"masks", "files", "docstrings", "threads"},
-    {"errors", "suggestions", "version"},
+    {"errors", "signals", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
@@ -54,7 +54,7 @@ PRIVATE_MODULES = tuple(
 )
 
 
-# What tells XLA, or the memory that its programs use, what to do.
+# Names that control XLA, or the memory of its programs.
 XLA_SETTINGS = (
     "XLA_FLAGS",
     "persistent_cache",
@@ -120,7 +120,7 @@ def test_imports_go_one_way():
 def module_imports():
     """Maps each module to those that it imports; packages are left out.
 
-    A package re-exports what its modules define, which is no dependency.
+    A package re-exports names of its modules, which is not a dependency.
     """
     modules = {
         module_name(path): path

@@ -1,4 +1,4 @@
-"""What the pages show runs, and what they list exists.
+"""Examples on the pages run, and names that they list exist.
 
 Python blocks of one page run in order in one namespace, as a reader would
 type them. Commands must be verbs, dotted names must resolve, and a table with

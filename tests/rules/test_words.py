@@ -1,4 +1,4 @@
-"""Nothing in the tree depends on one machine or refers to what is not there."""
+"""Nothing in the tree depends on one machine or refers to absent things."""
 
 import functools
 import re

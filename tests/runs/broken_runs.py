@@ -1,4 +1,4 @@
-"""Breaks runs off, spares their searches, reads what their checkpoints hold."""
+"""Interrupts runs, replaces their searches, reads their checkpoints."""
 
 import hashlib
 import random

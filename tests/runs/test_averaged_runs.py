@@ -1,7 +1,7 @@
 """What must be true of runs that average their weights as they train.
 
 * the average is validated and is the final model; the raw weights train
-* a run broken off anywhere ends bit-identical
+* a run interrupted anywhere ends bit-identical
 * an average of averages is refused
 """
 

@@ -2,10 +2,10 @@
 
 * the fewest parts that fit are found, in few trials
 * a trial that needs more memory than there is, is stopped; one that is killed
-  or out of memory does not fit; one that fails otherwise is told
-* what only this process knows is refused before any trial
-* a run records what was found, trains its updates with it, and a resumed one
-  takes it up without trying
+  or out of memory does not fit; any other failure is reported
+* an object that only this process knows is refused before any trial
+* a run records the number of parts found and trains with it; a resumed run uses
+  it again without trials
 """
 
 import sys
@@ -206,7 +206,7 @@ def test_a_run_keeps_what_was_found(
         "batch_tokens": 90,
         "gradient_accumulation_steps": 3,
     }
-    # Going on, nothing is tried.
+    # A resumed run tries nothing.
     monkeypatch.setattr(batch_search, "run_trial", None)
     assert train_in(AUTO)["steps"] == 6
     assert compiled == [3, 3]

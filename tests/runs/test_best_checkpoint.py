@@ -2,8 +2,8 @@
 
 * it stays, and run.json and the command name it
 * with early stopping it is the final model
-* a run that is broken off keeps the same one, bit by bit, also if it was broken
-  off while this one was saved
+* a run that is interrupted keeps the same one, bit by bit, also if it was
+  interrupted while this one was saved
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """What must be true of the cache of compilations when a run is trained.
 
 * a run that is continued, and another run of the recipe, compile nothing
-* an entry cut short is thrown away; TensorFlow would end training there
-* where nothing is kept, training goes on and says so
+* a truncated entry is deleted; TensorFlow would end training there
+* where nothing is kept, training continues and prints why
 """
 
 import os

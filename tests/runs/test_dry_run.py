@@ -1,6 +1,6 @@
 """What must be true of `deepnmt train --dry-run`.
 
-* it tells batch shapes, parameters, memory and times, and how it knows
+* it reports batch shapes, parameters, memory and times, and how they were found
 * it writes nothing where the run will be
 * it refuses what the run would refuse before its first update
 """

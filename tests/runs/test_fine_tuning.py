@@ -2,7 +2,7 @@
 
 * it begins with the folder's weights: its first validation loss is theirs
 * its data are prepared with the folder's tokenizers, or have them already
-* the recipe need not name the model, or must name the same one, but for dropout
+* the recipe need not name the model; if it does, only dropout may differ
 * it is recorded in run.json, and the run is resumed without the option
 * other models, tokenizers and folders are refused in one line
 """
@@ -186,7 +186,7 @@ def test_mistakes_are_told_in_one_line(
     run_dir = tmp_path / "run"
     for options, expected in (
         ([], "`model` is missing"),
-        (["--from-preset", "nowhere"], "nowhere: is no preset folder"),
+        (["--from-preset", "nowhere"], "nowhere: is not a preset folder"),
         (["--from-preset", str(finished_run)], "export RUN DIR"),
         (
             ["--from-preset", str(preset_dir)]

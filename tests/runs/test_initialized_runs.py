@@ -1,8 +1,8 @@
-"""What must be true of runs that begin with other weights, or keep some still.
+"""What must be true of runs that begin with other weights, or freeze some.
 
 * shared weights begin with the other run's, frozen ones stay so
-* the source's hash is recorded, and what is shared and frozen is told
-* a run broken off takes its checkpoint, and ends bit-identical
+* the source's hash is recorded; shared and frozen weights are reported
+* an interrupted run continues from its checkpoint, and ends bit-identical
 * a source with other tokenizers, without weights, or changed is refused
 """
 

@@ -1,9 +1,9 @@
-"""What must be true of a run that Ctrl-C breaks off, at any time.
+"""What must be true of a run that Ctrl-C interrupts, at any time.
 
 * however often, the final model is the mean of as many checkpoints
-* a validation that was broken off is made, also that of a short last epoch
+* an interrupted validation is made again, also that of a short last epoch
 * on JAX also in the first update, whose weights are then lost
-* what a killed process left half written is deleted
+* files that a killed process left half written are deleted
 * half of a row of the log is not read
 """
 
@@ -141,7 +141,7 @@ def test_a_log_with_half_a_header_has_no_rows(run):
     assert run.history() == []
 
 
-# `deepnmt` with a step that Ctrl-C breaks off while it is compiled.
+# `deepnmt` with a step that Ctrl-C interrupts while it is compiled.
 INTERRUPTED = """
 import sys
 from keras_deepnmt.models.training_step.stateless_step import StatelessStep

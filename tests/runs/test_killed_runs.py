@@ -56,7 +56,7 @@ def test_killed_wherever_it_was_a_run_ends_as_if_it_had_not_been(
         killed(recipe_file, run_dir, prepared_dir, moment, number)
         assert not (run_dir / "run.json").exists(), f"{FIRST}, {SECOND}"
         if moment == "checkpoint":
-            # What was half written counts for nothing.
+            # Half-written files are ignored.
             assert store.steps() == before
             assert list(store.directory.glob(".*.partial"))
     train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
@@ -70,7 +70,7 @@ def test_killed_wherever_it_was_a_run_ends_as_if_it_had_not_been(
         RunFolder(whole).history(), RunFolder(run_dir).history(), strict=True
     ):
         assert one[0] == other[0]
-        # The tokens also of what was trained before the kill.
+        # With the tokens of the updates before the kill.
         for name in ("val_loss", "val_bleu", "tokens"):
             assert one[1][name] == other[1][name]
         assert one[1]["loss"] == pytest.approx(other[1]["loss"], rel=1e-5)

@@ -1,7 +1,7 @@
 """What must be true of `decoding.length_offset` in a run.
 
 * every search of a run takes the recipe's, and its scores say so
-* a folder written before the key existed is one with the offset 5
+* a folder written before the key existed has the offset 5
 """
 
 import json

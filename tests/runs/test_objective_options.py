@@ -1,10 +1,10 @@
 """What must be true of the recipe's options for robust training.
 
-* all five together train; broken off and gone on, they end bit-identical
+* all five train together; an interrupted run ends bit-identical
 * each key reaches the step or the batches, also those of a trial that looks
-  for the size of a batch; without them all is plain
-* a teacher that is no finished run, has other tokenizers, or has changed since
-  is refused in one line
+  for the size of a batch; without them training is plain
+* a teacher that is not a finished run, has other tokenizers, or has changed
+  since is refused in one line
 * a registered loss and a registered term are used by a recipe that names them;
   unknown names are refused with the nearest right one
 """
@@ -321,7 +321,7 @@ def test_a_recipe_without_a_loss_means_label_smoothing(recipe_file):
     [
         ({"loss": "cross_entopy"}, '`training.loss`: .*"cross_entropy"?'),
         ({"loss": "focal"}, "`training.loss`: .*Registered: .*smoothed"),
-        # The name is what is wrong, not the option that goes with it.
+        # The name is wrong, not the option that goes with it.
         (
             {"loss": "cross_entopy", "label_smoothing": 0.1},
             '`training.loss`: .*"cross_entropy"?',

@@ -2,7 +2,7 @@
 
 * the recipe needs no section `data` and no name
 * a held-out set that is used is recorded, and may be added to the recipe later
-* other values in the recipe are told
+* other values in the recipe are reported
 """
 
 import pytest
@@ -92,7 +92,7 @@ def test_data_of_the_recipe_that_are_not_used_are_told(
     start_in(load_recipe(recipe_file, {"data.max_length": 99}), quiet=False)
     said = capsys.readouterr().err
     assert f"{prepared_dir}: was prepared with other values" in said
-    assert "of data.max_length; its own are used" in said
+    assert "of data.max_length than the recipe's; its own are used" in said
 
 
 def test_a_folder_that_is_not_prepared_leaves_no_run(short_recipe, tmp_path):

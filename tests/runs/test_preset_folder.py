@@ -5,7 +5,7 @@
 * its model card has the metadata of Hugging Face, the scores with their
   signatures, and a snippet that runs; no path of this machine is in it
 * a checkpoint of an unfinished run can be saved, with other search options
-* it appears complete or not at all, and is no folder to train in
+* it appears complete or not at all, and no run can train in it
 """
 
 import json

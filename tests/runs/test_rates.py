@@ -2,8 +2,8 @@
 
 * keys of another optimizer or schedule are refused, defaults are filled in
 * each optimizer and schedule trains
-* a plateau divides the rate by what the validations say, and ends the run
-* a run that divides its rate and is broken off anywhere ends bit-identical
+* a plateau divides the rate after worse validations, and ends the run
+* a run that divides its rate and is interrupted anywhere ends bit-identical
 * a plateau without a validation set is refused
 """
 

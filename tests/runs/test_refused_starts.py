@@ -2,7 +2,7 @@
 
 * a folder made for it is deleted, one that was there keeps what it had
 * the corrected command then works in the same folder
-* data prepared elsewhere than those of the start are refused, both named
+* other prepared data than at the start are refused, and both are named
 * damaged checkpoints stop a run; `restart` begins again, and the finished model
   stays until the new one is complete
 """

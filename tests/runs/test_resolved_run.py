@@ -1,9 +1,9 @@
-"""What must be true of the start of a run: it is worked out once.
+"""What must be true of the start of a run: its values are settled once.
 
 * settling the recipe and resolving the run write nothing
-* what a recipe leaves open is a number then; recipe.yaml keeps `auto`
-* a run that is resumed is what was recorded; one that begins again is not
-* the training gets what was resolved, and nothing in it can be replaced
+* values that a recipe leaves open are numbers then; recipe.yaml keeps `auto`
+* a resumed run has the recorded values; one that begins again does not
+* the training gets the resolved values, none of which can be replaced
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
 """What must be true of a run that diverges.
 
-* it goes on from the last good checkpoint with a lower rate
+* it continues from the last good checkpoint with a lower rate
 * killed at any moment, it ends bit by bit where it would have ended
-* checkpoints made from what went wrong are deleted
+* checkpoints made after the divergence are deleted
 * after too many rollbacks, or without a checkpoint, it stops in one line
 """
 

@@ -3,9 +3,9 @@
 * it leaves a whole run folder, which evaluates and averages
 * a run that was killed or interrupted goes on as if it had never stopped, with
   the weights of one that was not, bit by bit
-* a validation broken off is made up for
+* an interrupted validation is made again
 * a folder of another recipe, or of other data, is refused in one line
-* a full disk is told in one line, and costs no checkpoint
+* a full disk is reported in one line, and no checkpoint is lost
 * early stopping holds over restarts
 * a batch of a shape that was not planned ends it in one line
 """
@@ -203,7 +203,7 @@ def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
     finished, train_in, without_search, tmp_path, monkeypatch
 ):
     run_dir = tmp_path / "run"
-    # Killed after a validation, before the checkpoint that seals it.
+    # Killed after a validation, before its checkpoint is complete.
     fails_at(monkeypatch, 3, RuntimeError("killed"))
     with pytest.raises(RuntimeError, match="killed"):
         train_in()
@@ -374,7 +374,7 @@ def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
     monkeypatch.setattr(
         "keras_deepnmt.data.batches.batch_source.make_batch", wider
     )
-    said = "none of the 2 shapes planned"
+    said = "not one of the 2 planned shapes"
     with pytest.raises(UserError, match=said) as info:
         train_in()
     assert "\n" not in str(info.value)

@@ -1,7 +1,7 @@
 """What must be true of `training.validation_budget` in a run.
 
 * the same part of the validation set is scored at all validations, also when
-  the run goes on; the final score is of the whole set
+  the run is resumed; the final score is of the whole set
 * the number of sentences and the interval are in the log
 * without a budget all sentences are scored
 """

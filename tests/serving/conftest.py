@@ -1,4 +1,4 @@
-"""A translator that knows its few sentences by heart, and its export."""
+"""A translator that has memorized a few sentences, and its export."""
 
 import contextlib
 import io

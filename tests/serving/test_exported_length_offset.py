@@ -1,7 +1,7 @@
 """What must be true of the offset in an export's length penalty.
 
 * an export scores and ranks with the translator's offset
-* it is a constant of the export: requests are what they always were
+* it is a constant of the export: requests are the same as before
 """
 
 import numpy as np

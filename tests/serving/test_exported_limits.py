@@ -1,6 +1,6 @@
-"""What an export says of what it cuts, and what it takes and refuses.
+"""What an export truncates, accepts and refuses.
 
-* it cuts translations where the translator does, and marks them
+* it truncates translations where the translator does, and marks them
 * it marks sources that are longer than the model allows
 * a text without an axis is one sentence; other ranks are refused
 * a model of NaN is not exported

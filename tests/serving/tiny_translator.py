@@ -1,4 +1,4 @@
-"""A tiny translator that has learnt its few sentences by heart."""
+"""A tiny translator that has memorized a few sentences."""
 
 import random
 

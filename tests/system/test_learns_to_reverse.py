@@ -1,7 +1,7 @@
-"""The whole road through real processes: it learns, and its numbers agree.
+"""All commands in real processes: the model learns, and the numbers agree.
 
-A small model must learn to reverse digits, and what the commands say about it
-must fit together: translations, n-best lists, scores, and the export.
+A small model must learn to reverse digits, and the results of the commands must
+agree: translations, n-best lists, scores, and the export.
 """
 
 import json
@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
 
 
 def run(*words, folder, stdin=""):
-    # As a user's commands, each finds what the ones before it compiled.
+    # As a user's commands, each finds the programs that earlier ones compiled.
     cache = str(folder / "cache")
     done = deepnmt_process(
         *words, folder=folder, stdin=stdin, DEEPNMT_CACHE=cache

@@ -1,4 +1,4 @@
-"""The first command of the README: the whole road on the embedded corpus."""
+"""The first command of the README: all steps on the embedded corpus."""
 
 import os
 import re

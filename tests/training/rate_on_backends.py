@@ -1,4 +1,4 @@
-"""Trains with a rate that a callback lowers; prints what became of it.
+"""Trains with a rate that a callback lowers; prints the results.
 
 Run as a program, with a strategy as its argument (`one_device` or `mirrored`)
 and `KERAS_BACKEND` set, since devices and backend are fixed at the start.

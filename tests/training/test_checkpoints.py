@@ -1,11 +1,11 @@
 """What must be true of CheckpointStore.
 
-* training that goes on from a checkpoint gives the very same weights
-* only the last checkpoints are kept; an extra one takes the place of none and
-  goes with the next
-* a damaged one is passed over, a partial one never seen; if all are damaged
-  there is nothing to go on from
-* what a killed process left half done is deleted
+* training that continues from a checkpoint gives the very same weights
+* only the last checkpoints are kept; an extra one replaces none and is deleted
+  with the next
+* a damaged one is skipped, a partial one ignored; if all are damaged, no
+  training continues
+* files that a killed process left half done are deleted
 * the best ones are kept beside them, and so are the best ones up to each of
   them, but no others
 * a full disk leaves the previous one and gives one line
@@ -184,7 +184,8 @@ def test_the_mean_of_the_best_ones_is_that_of_their_weights(tmp_path):
     ):
         expected = ((np.float64(one) + other) / 2).astype("float32")
         np.testing.assert_array_equal(expected, weight)
-    with pytest.raises(UserError, match="2 checkpoints of best validations, 3"):
+    said = "2 checkpoints of best validations, but 3"
+    with pytest.raises(UserError, match=said):
         store.average(file, best=3)
 
 
@@ -290,7 +291,7 @@ def test_the_average_is_the_mean_of_the_weights(saved, tmp_path):
 
 def test_refuses_to_average_more_than_there_is(saved, tmp_path):
     _, store = saved
-    with pytest.raises(UserError, match="has 3 checkpoints, 7 are to"):
+    with pytest.raises(UserError, match="has 3 checkpoints, but 7 are to"):
         store.average(tmp_path / "mean.weights.h5", last=7)
 
 

@@ -41,7 +41,7 @@ def test_another_shape_stops_training_and_says_which():
         watch(CompilationLimit(BATCH_SHAPES), PLANNED | {(2, 13, 5)})
     message = str(info.value)
     assert "the training step met a batch of 2 x 13 x 5" in message
-    assert "none of the 2 shapes planned: 2 x 7 x 5, 4 x 11 x 5." in message
+    assert "not one of the 2 planned shapes: 2 x 7 x 5, 4 x 11 x 5." in message
     assert "\n" not in message
 
 

@@ -1,11 +1,11 @@
 """What must be true of the divergence detector.
 
-* a loss that is no number breaks training off at once
+* a loss that is not a number stops training at once
 * a loss too far above its mean does after so many updates, and not before;
   the loss of an update is taken out of the mean of the epoch
-* losses are read every so many updates, which changes nothing that is found
-* another detector goes on from its state
-* the rate is lowered for good
+* losses are read every so many updates, which does not change the results
+* another detector continues from its state
+* the rate is lowered permanently
 """
 
 import math

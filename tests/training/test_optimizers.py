@@ -2,8 +2,8 @@
 
 * the factor multiplies the rate of any schedule, and of a number
 * it is saved, and acts in the compiled step, on two devices and on JAX
-* Nesterov walks the classic path, with a look ahead by the momentum
-* AdamW's decay spares vectors
+* Nesterov makes the updates of the classic form, one momentum ahead
+* AdamW does not decay vectors
 * Muon makes the updates of kernels orthogonal, and Adam's of other weights,
   those of embedding layers and weight-normalized ones among them
 """

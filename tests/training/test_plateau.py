@@ -1,10 +1,10 @@
 """What must be true of DivideOnPlateau.
 
 * the rate is divided at each increase, or at each epoch after the first one
-* training stops when the rate falls under the minimum, not while it warms up
-* a restart at any epoch, with its history, goes on exactly, also in a run that
-  goes on after a shorter last epoch
-* without a history it goes on from the factor the optimizer has
+* training stops when the rate falls below the minimum, not while it warms up
+* a restart at any epoch, with its history, continues exactly, also in a run
+  that continues after a shorter last epoch
+* without a history it continues from the optimizer's factor
 * it composes with a schedule, and refuses an optimizer without a factor
 """
 
@@ -77,7 +77,7 @@ def test_a_restart_goes_on_exactly(model, stop, keep_dividing):
 
     whole = rates(model, callback([]), LOSSES)
     history = [(e, {"val_loss": loss}) for e, loss in enumerate(LOSSES)]
-    # Whatever is left of an epoch that was broken off.
+    # Any factor that an interrupted epoch has left.
     model.optimizer.rate_factor.assign(0.75)
     rest = rates(model, callback(history[:stop]), LOSSES[stop:], stop)
     assert whole[stop:] == rest

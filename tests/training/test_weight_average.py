@@ -2,8 +2,8 @@
 
 * it is the moving average of the weights after each update, on two devices and
   on JAX, and training is that of an optimizer without one, bit by bit
-* `fit` validates the average and goes on with the raw weights, also when it
-  was broken off, even amid an assignment, and a checkpoint holds both
+* `fit` validates the average and continues with the raw weights, also when it
+  was interrupted, even amid an assignment, and a checkpoint holds both
 * before the first update, and without averages, nothing changes
 * they are read from the file of a checkpoint without the model that trained
 """

@@ -2,7 +2,7 @@
 
 * translations, scores and samples are the same, also by many threads
 * no program is compiled twice
-* progress is told by the caller's thread, in the order of the batches
+* the caller's thread reports progress, in the order of the batches
 * only a compiled model on a processor of several cores computes some at once
 * a single batch of a small model is divided among the cores
 """

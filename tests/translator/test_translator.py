@@ -4,9 +4,9 @@
   the translations are the same
 * few compilations serve all lengths
 * the score of a translation is the score that the search reported
-* the offset of the length penalty is the run's, 5 where it says nothing
-* weights that change later are seen
-* too long sources are cut, and this is said
+* the offset of the length penalty is the run's, or 5 if the run has none
+* weights that change later are used
+* sources that are too long are truncated, with a warning
 * options that are given replace those of a run
 * a translator with some arguments replaced keeps the others
 * a run folder whose files do not belong together is refused in one line
@@ -346,7 +346,7 @@ def test_loads_a_run_folder(run_dir, trained, tokenizer):
     pair = ["a dog runs"], ["two men"]
     assert loaded.score(*pair)[0].total == made.score(*pair)[0].total
     assert Translator.load(str(run_dir), num_beams=2).num_beams == 2
-    # Runs of old say nothing of an offset.
+    # Earlier runs have no offset.
     assert loaded.length_offset == 5.0
 
 
@@ -382,7 +382,7 @@ def spoil_tokenizer(run_dir):
     [
         (
             lambda run_dir: (run_dir / "run.json").unlink(),
-            r"run\.json: missing, so this is no finished run",
+            r"run\.json: missing, so this is not a finished run",
         ),
         (
             lambda run_dir: (run_dir / "run.json").write_text("{"),

@@ -1,4 +1,4 @@
-"""What must be true of a translator's batches and of what it is given.
+"""What must be true of a translator's batches and of requirements on them.
 
 * a string is one sentence: one in, one out
 * a model of NaN is an error that names the weight, not an empty translation
@@ -6,10 +6,10 @@
 * one sentence is computed alone; few shapes are compiled
 * few sentences are compiled in the shape of longer ones, with the same result
 * another length penalty or offset compiles nothing
-* translations and sources that are cut are marked
+* translations and sources that are truncated are marked
 * more hypotheses than beams fill the groups of beams
-* what is asked of an empty sentence is not met, and this is said
-* what is asked must have room, and counts in the size of a batch
+* requirements on an empty sentence are not met, and this is marked
+* requirements must have room, and count in the size of a batch
 """
 
 import numpy as np

@@ -1,11 +1,11 @@
 """The cache of compilations that all commands share, in the user's folder.
 
 * the environment says where it is, or that there is none
-* a folder that cannot be written is no error
+* a folder that cannot be written is not an error
 * processes that use it at once do not delete each other's files
-* what the environment says stays, and is put back
-* the folder stays below its limit; what this machine cannot use goes first,
-  then what was not used for longest
+* settings of the environment stay, and are restored
+* the folder stays below its limit; entries that this machine cannot use are
+  deleted first, then those that were not used for longest
 """
 
 import os

@@ -1,7 +1,7 @@
 """What must be true of the event that XLA is about to compile a program.
 
-* every listener of the model hears of each program once, before it is made,
-  with its purpose and shape; those of other models do not
+* every listener of the model is called once for each program, before it is
+  made, with its purpose and shape; those of other models are not
 * a listener replaces the one of the same name
 * where XLA does not compile, there is no event
 """

@@ -1,6 +1,6 @@
 """What must be true of the zoo: a preset's name is its function's name, names
-are unique, a wrong name is answered with the right one, and presets have the
-dimensions that the papers print, which stand beside the presets."""
+are unique, a wrong name gets the right one as a suggestion, and presets have
+the dimensions that the papers print, which stand beside the presets."""
 
 import re
 

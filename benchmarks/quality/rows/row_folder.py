@@ -55,7 +55,7 @@ class RowFolder:
         directory: the folder of this row, in the work folder.
         run: its run folder.
         preset_folder: the trained model as a preset, with a model card.
-        recipe_sha256: hash of what the recipe says, or `None` without one. A
+        recipe_sha256: hash of the recipe's values, or `None` without one. A
             recipe that changes gets new folders.
     """
 
@@ -83,7 +83,7 @@ class RowFolder:
             return "no recipe"
         owner = claim_owner(self._claim)
         if owner is not None:
-            return f"in work: {owner}"
+            return f"in progress: {owner}"
         if (self.run / "run.json").is_file():
             return "trained"
         return "begun" if self.run.is_dir() else "missing"
@@ -110,7 +110,7 @@ class RowFolder:
         return data
 
     def measure(self, run_command: Callable[[list[str]], None]) -> dict:
-        """Trains, scores and exports the row, or does what is left of it.
+        """Trains, scores and exports the row, or makes the remaining steps.
 
         `run_command` runs `deepnmt` with a list of arguments. The caller has
         claimed the row.
@@ -154,7 +154,7 @@ class RowFolder:
         return self._columns(scores, data)
 
     def sentence_counts(self) -> np.ndarray:
-        """Counts what BLEU adds up, once the row is measured."""
+        """Returns the counts that BLEU sums, once the row is measured."""
         evaluation = self._scores()["evaluation"]
         return count_sentences(
             *_read_texts(self.directory),

@@ -37,7 +37,7 @@ def _iwslt14(split):
 
 
 _PAPERS_NOTE = (
-    "The papers' data, model sizes and tokenization are others: only the "
+    "The papers' data, model sizes and tokenization differ: only the "
     "differences from their plain models can be compared with those here. "
     "Their ± is the standard deviation over several runs."
 )
@@ -168,11 +168,11 @@ def table_rows(
 
 
 def recipe_sha256(name: str, changes: Mapping[str, Any]) -> str | None:
-    """Returns a hash of what a bundled recipe says, besides its seed.
+    """Returns a hash of the values of a bundled recipe, without its seed.
 
     `changes` are values that replace the recipe's, by dotted key. Values that
     are their defaults do not count, so that a new key with a default changes no
-    hash. There is no hash, but `None`, if there is no such recipe.
+    hash. If there is no such recipe, it is `None`.
     """
     from keras_deepnmt.recipes import list_recipes, load_recipe
 

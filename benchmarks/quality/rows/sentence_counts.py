@@ -1,4 +1,4 @@
-"""What BLEU adds up for each sentence of a row, kept beside the CSV file.
+"""The counts that BLEU sums over the sentences of a row, beside the CSV file.
 
 The counts are enough for paired tests with rows that are added later, on
 machines that do not have the translations. They contain no text.
@@ -27,7 +27,7 @@ def count_sentences(
     tokenize: str,
     lowercase: bool,
 ) -> np.ndarray:
-    """Returns what `MetricCounts` counts: int array `(sentences, counts)`."""
+    """Returns the counts of `MetricCounts`: int array `(sentences, counts)`."""
     counts = MetricCounts("bleu", tokenize, lowercase)
     rows = [
         counts.of_texts([text], reference)[0]
@@ -46,7 +46,7 @@ def counts_file(table: Path, row: dict[str, str]) -> Path:
 
 
 def write_counts(file: Path, counts: np.ndarray) -> None:
-    """Writes counts, without the numbers of n-grams, which lengths tell."""
+    """Writes counts without the numbers of n-grams, which lengths determine."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(file) as temporary:
         with open(temporary, "w", encoding="utf-8", newline="") as stream:

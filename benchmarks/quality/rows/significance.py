@@ -16,7 +16,8 @@ def paired_randomization(
 
     Each trial swaps the translations of about half of the sentences (Riezler
     and Maxwell, 2005). It draws the same trials as sacreBLEU's test and counts
-    the same differences, but needs only what BLEU adds up, not the texts.
+    the same differences, but needs only the counts that BLEU sums, not the
+    texts.
 
     Args:
         counts: int array `(sentences, counts)`, of `MetricCounts("bleu")`, of
@@ -35,9 +36,9 @@ def paired_randomization(
         bleu(found.sum(axis=0, keepdims=True)).item()
         for found in (plain_counts, counts)
     )
-    # A trial with a larger difference than the one seen counts. If that is 0
-    # and all translations agree there is none, and so the smallest possible
-    # p-value.
+    # Trials with a larger difference than the one seen count. If that is 0 and
+    # all translations agree, there are none, and the p-value is the smallest
+    # possible one.
     if plain == other:
         return 0.0, 1.0
     is_swapped = np.random.default_rng(_SEED).integers(

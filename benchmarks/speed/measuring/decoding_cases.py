@@ -1,4 +1,4 @@
-"""What all engines translate: random sources, or the sentences of a text."""
+"""The sources for all engines: random ones, or the sentences of a text."""
 
 import random
 

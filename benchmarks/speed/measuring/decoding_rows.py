@@ -15,7 +15,7 @@ NUM_SCORED = 8
 
 
 def some_numbers(number):
-    """Returns the numbers of a few of so many sentences, evenly spread.
+    """Returns the numbers of a few of `number` sentences, evenly spread.
 
     >>> list(some_numbers(20))
     [0, 2, 4, 6, 8, 10, 12, 14]
@@ -30,7 +30,7 @@ def check_same_model(engine, ours, theirs):
     our search and by the engine. Raises a `RuntimeError` if they differ.
     """
     difference = abs(sum(theirs) / sum(ours) - 1)
-    # Also if it is no number.
+    # Also if it is not a number.
     if not difference <= TOLERANCE:
         raise RuntimeError(
             f"{engine} computes another model: the log-probabilities of our "
@@ -114,7 +114,7 @@ def time_columns(ours, theirs, sentences, tokens):
 def spread(name, values, digits):
     """Returns columns for median, minimum and maximum.
 
-    They are rounded to so many significant digits.
+    They are rounded to `digits` significant digits.
 
     >>> spread("seconds", [3.14159, 1.0, 2.0], 3)
     {'seconds_median': 2.0, 'seconds_min': 1.0, 'seconds_max': 3.14}
@@ -178,7 +178,7 @@ def _equality(name, ours, engine, steps):
 
 
 def summary(row):
-    """Returns the line that is printed of a row."""
+    """Returns the line that is printed for a row."""
     case = row["size"] or row["workload"]
     if "num_beams" in row:
         case += f", batch {row['batch_size']}, beams {row['num_beams']}"

@@ -132,7 +132,7 @@ class Search:
                 "max_extra_tokens": case["steps"],
             }
         else:
-            # What the other engines do: see `decoding_engines.py`.
+            # As in the other engines: see `decoding_engines.py`.
             options |= {"length_offset": 0.0, "patience": 1.0}
         for name, value in options.items():
             setattr(self.translator, name, value)

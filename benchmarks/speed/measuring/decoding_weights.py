@@ -46,7 +46,7 @@ def plain_sizes(config):
     Raises a `ValueError` if another engine could not compute the model.
     """
     for name, value in PLAIN.items():
-        # A model without these arguments is no Transformer.
+        # A model without these arguments is not a Transformer.
         received = config.get(name, "none: not a Transformer")
         if received != value:
             raise ValueError(

@@ -16,8 +16,8 @@ class Distillation(ObjectiveTerm):
 
     Differs from the paper: the entropy of q is subtracted from the
     cross-entropy, which changes no gradient and makes the term 0 if p equals
-    q. The teacher reads the student's inputs, tokens replaced by scheduled
-    sampling included.
+    q. The teacher reads the student's inputs, including tokens that scheduled
+    sampling replaced.
 
     The teacher is not a sublayer of the student: it is not trained, not among
     the student's weights, not in its optimizer, and not saved. After loading a

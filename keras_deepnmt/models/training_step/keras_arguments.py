@@ -1,4 +1,4 @@
-"""What arguments of Keras' methods mean here; the others are refused."""
+"""Interprets arguments of Keras' methods; refuses unsupported ones."""
 
 import contextlib
 import warnings
@@ -73,7 +73,7 @@ def make_token_loss(loss, vocabulary_size):
         token_loss = _cross_entropy(token_loss)
     elif not isinstance(token_loss, keras.losses.Loss):
         token_loss = _function_loss(token_loss)
-    # Other losses of Keras would read log-probabilities as something else.
+    # Keras' other losses do not expect log-probabilities.
     if type(token_loss).__module__.startswith("keras."):
         raise _not_per_token(loss)
     ids = ops.ones((2, 3), "int32")
@@ -95,7 +95,7 @@ def _loss_by_name(name):
 
 
 def _cross_entropy(loss):
-    """Makes the cross-entropy that Keras' own would be of probabilities."""
+    """Makes this package's equivalent of Keras' cross-entropy."""
     if loss.ignore_class not in (None, 0):
         raise ValueError(
             "`ignore_class` of the loss must be None or 0, the id of padding, "

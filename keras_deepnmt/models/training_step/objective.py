@@ -32,13 +32,13 @@ class Objective:
     The loss is summed over the real positions and divided by their number in
     the global batch, like the plain loss. The losses that layers add are
     averaged over the two forwards of a term that needs a second one; a forward
-    whose scores only give new inputs adds none.
+    that only provides new inputs adds none.
 
     Args:
         terms: tuple of `models.ObjectiveTerm` objects.
 
     Raises:
-        ValueError: if one of them is no `models.ObjectiveTerm`.
+        ValueError: if one of them is not a `models.ObjectiveTerm`.
 
     Example:
     >>> Objective((RDrop(5.0),)).is_plain
@@ -125,7 +125,7 @@ class Objective:
 def take_earlier_arguments(arguments):
     """Removes `r_drop`, `scheduled_sampling` and `distillation`.
 
-    These were arguments of `Seq2Seq.compile`, and are so in saved models.
+    These were arguments of `Seq2Seq.compile`, and still are in saved models.
     Returns the terms that they stand for.
 
     Example:

@@ -10,7 +10,7 @@ _TERMS = {}
 
 
 class ObjectiveTerm:
-    """Base class of what changes the training objective.
+    """Base class of terms that change the training objective.
 
     The loss of a batch is computed in five steps. A term overrides the methods
     of the steps that it changes; every method of this class leaves its step

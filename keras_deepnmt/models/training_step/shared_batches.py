@@ -21,7 +21,7 @@ def num_devices():
 
 
 def fill_rows(batch, multiple):
-    """Adds rows of padding until the number of rows divides by `multiple`.
+    """Adds rows of padding up to a number of rows divisible by `multiple`.
 
     `batch` is a nest of arrays with equal leading axes; the result is the same
     nest of NumPy arrays.
@@ -40,7 +40,7 @@ def fill_rows(batch, multiple):
 
 
 def listed_batches(batches):
-    """Makes a dataset of a list of batches, which Keras takes for arrays.
+    """Makes a dataset of a list of batches, which Keras would read as arrays.
 
     Another iterable of known length is wrapped too; a dataset or a generator is
     returned unchanged.
@@ -51,7 +51,7 @@ def listed_batches(batches):
     3
     """
     is_dataset = isinstance(batches, keras.utils.PyDataset)
-    # As `tf.data.Dataset` and a Grain dataset have.
+    # `tf.data.Dataset` and Grain datasets have the method `map`.
     if is_dataset or hasattr(batches, "map") or not hasattr(batches, "__len__"):
         return batches
     return _ListedDataset(batches)

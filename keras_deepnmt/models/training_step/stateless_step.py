@@ -55,7 +55,7 @@ class StatelessStep:
         return self.step_jit_compile
 
     def _row_multiple(self):
-        """Returns what the rows of a batch must divide by."""
+        """Returns the number that must divide the rows of a batch."""
         with self._devices():
             return num_devices() * self.gradient_accumulation_steps
 
@@ -86,7 +86,7 @@ class StatelessStep:
     def train_step(self, state, data):
         """Runs one update on the global batch; called by `fit`.
 
-        Takes and returns the arrays of all variables as Keras' own method.
+        Takes and returns the arrays of all variables, like Keras' own method.
         """
         # `compute_loss` does not get the optimizer's variables.
         paths = [id(variable) for variable in self.optimizer.variables]
@@ -192,7 +192,8 @@ def accumulated_step(model, state, data, parts):
 
     The parts are computed one after another, so that only one of them needs
     memory at a time. Row i is in part `i % parts`, as on TensorFlow; `parts`
-    must divide the number of rows. Takes and returns what `train_step` does.
+    must divide the number of rows. Arguments and result are those of
+    `train_step`.
     """
     import jax
 

@@ -70,7 +70,7 @@ def _without_autotuning(dataset):
 
 
 def pad_rows(dataset, multiple):
-    """Adds padding rows until the rows of each batch divide by `multiple`.
+    """Adds padding rows until `multiple` divides the rows of each batch.
 
     Otherwise the replicas would get batches of different shapes, and each
     shape is compiled. Padding does not change the loss.

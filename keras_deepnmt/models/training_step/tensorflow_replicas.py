@@ -120,8 +120,8 @@ def apply_sum_of_gradients(optimizer, gradients, variables):
     if context.num_replicas_in_sync > 1:
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
     for gradient, variable in zip(gradients, variables, strict=True):
-        # A compiled function of batches of any shape leaves it open, and Muon
-        # decides by it which side of a matrix is longer.
+        # A function compiled for batches of any shape leaves the shape open,
+        # and Muon needs it to know which side of a matrix is longer.
         gradient.set_shape(variable.shape)
     with _adding_up_nothing(optimizer):
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
@@ -142,5 +142,5 @@ def _adding_up_nothing(optimizer):
     try:
         yield
     finally:
-        # Replicas are traced in turns: another one may have been here.
+        # Replicas are traced in turns: another one may have removed it.
         vars(inner).pop("_all_reduce_sum_gradients", None)

@@ -86,7 +86,7 @@ class TensorFlowStep:
         return False
 
     def _row_multiple(self):
-        """Returns what the rows of a batch must divide by."""
+        """Returns the number that must divide the rows of a batch."""
         return (
             self.distribute_strategy.num_replicas_in_sync
             * self.gradient_accumulation_steps
@@ -101,7 +101,7 @@ class TensorFlowStep:
     def _batches(
         self, x, y, batch_size, steps, shuffle=False, is_training=False
     ):
-        """Makes a dataset whose batches divide by replicas and parts."""
+        """Makes a dataset of batches that replicas and parts divide evenly."""
         if x is None:
             return x, y
         multiple = self._row_multiple()
@@ -125,7 +125,7 @@ class TensorFlowStep:
 
     def _function(self, python_function):
         if self.run_eagerly:
-            # Asked for to see the values of tensors, also of those in here.
+            # Requested in order to see the values of tensors, these included.
             return python_function
         if self.step_jit_compile:
             return CompiledProgram(python_function)
@@ -243,7 +243,7 @@ class TensorFlowStep:
         )
         context = tf.distribute.get_replica_context()
         if context.num_replicas_in_sync > 1:
-            # TensorFlow keeps every graph with such a sum for good.
+            # TensorFlow never frees a graph with such a sum.
             counts = context.all_reduce(tf.distribute.ReduceOp.SUM, counts)
         source, target = tf.unstack(counts)
         return {

@@ -12,8 +12,8 @@ from keras_deepnmt.xla.events import Compilation, announce
 class NotedShapes(collections.abc.MutableSet):
     """The batch shapes that a step has met: rows of a replica and lengths.
 
-    A step notes a shape before it is compiled for it; what listens to the
-    compilations of the model is then told.
+    A step adds a shape here before it is compiled for it; listeners to the
+    model's compilations are then called.
 
     Args:
         model: the compiled model.
@@ -28,10 +28,10 @@ class NotedShapes(collections.abc.MutableSet):
     """
 
     def __init__(self, model, purpose):
-        # Weak, since TensorFlow keeps the function that notes a shape for good.
+        # Weak, since TensorFlow never frees the function that adds a shape.
         self._model = weakref.ref(model)
         self._purpose = purpose
-        # Not a `set` itself, of which Keras would keep a copy.
+        # Not a subclass of `set`, of which Keras would keep a copy.
         self._shapes = set()
         self._lock = threading.Lock()
 
@@ -79,7 +79,7 @@ def write_back_weights(model):
     """Gives a model the values of its weights in the middle of `fit`.
 
     On JAX `fit` keeps them outside the model during an epoch. On other backends
-    nothing is to do.
+    this does nothing.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -105,8 +105,8 @@ def has_values(model):
         for variable in [*model.variables, *model.optimizer.variables]:
             keras.ops.convert_to_numpy(variable)
     except (TypeError, RuntimeError):
-        # Keras left the variable without a value, or JAX has used its memory
-        # for that of the next update.
+        # Keras left the variable without a value, or JAX has reused its memory
+        # for the value after the next update.
         return False
     return True
 

@@ -125,7 +125,7 @@ class HuggingFace:
                 attention_mask=source_ids.ne(PADDING_ID).long(),
                 decoder_input_ids=torch.cat([begin, labels[:, :-1]], 1),
             ).logits
-        # The bias, which only excludes tokens, is no part of the model.
+        # The bias only excludes tokens, and is not a part of the model.
         logits = logits - self.model.final_logits_bias
         values = torch.log_softmax(logits, -1).gather(2, labels[..., None])
         return (values[..., 0] * labels.ne(PADDING_ID)).sum(1).tolist()

@@ -1,4 +1,4 @@
-"""What the engines need to know of our models and of rows of ids."""
+"""The sizes of our models, and batches of rows of ids, for all engines."""
 
 import json
 import os
