@@ -29,8 +29,23 @@ def code_cells(path):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+# What the kernel runs first: updates without XLA need no graph for four steps.
+STARTUP = f"""import sys
+
+sys.path.append({str(Path(__file__).parent)!r})
+from uncompiled_models import eager_updates
+
+eager_updates().__enter__()
+del eager_updates, sys
+"""
+
+
 @pytest.mark.parametrize("path", FILES)
 def test_runs_in_smoke_scale(path, tmp_path, monkeypatch):
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "eager_updates.py").write_text(STARTUP, encoding="utf-8")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("DEEPNMT_SCALE", "smoke")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     notebook = nbformat.read(path, as_version=4)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +30,12 @@ from benchmarks.shared.result_rows import (
     replace_row,
 )
 from benchmarks.shared.worker_process import WorkerProcess
-from benchmarks.speed import export_speed, preset_cost, training_throughput
+from benchmarks.speed import (
+    export_speed,
+    preset_cost,
+    quickstart,
+    training_throughput,
+)
 from benchmarks.speed.measuring import training_steps
 from benchmarks.speed.quickstart import bleu_of, stage_seconds
 from keras_deepnmt.decoding import beam_search
@@ -172,6 +178,7 @@ class StepInThisProcess:
         pass
 
 
+@pytest.mark.thorough
 def test_training_steps_are_timed_in_turns(monkeypatch):
     sizes = dict(hidden_dim=8, intermediate_dim=16, num_heads=2, num_layers=1)
     sizes |= dict(vocabulary_size=11, batch_size=2, length=3)
@@ -375,7 +382,24 @@ def test_a_stage_of_the_quickstart_ends_where_the_next_begins():
     assert set(seconds) | set(bleu) < set(columns)
 
 
-@pytest.mark.thorough
+def test_a_quickstart_has_a_row(tmp_path, monkeypatch):
+    ended = SimpleNamespace(
+        stderr="".join(
+            f"\n[ {second:4} s] {beginning} ...\n"
+            for second, beginning in enumerate(quickstart.STAGES.values())
+        ),
+        stdout="test bleu 88.97 (nrefs:1|tok:13a)\n",
+    )
+    process = SimpleNamespace(run=lambda *_, **__: ended)
+    monkeypatch.setattr(quickstart, "subprocess", process)
+    file = tmp_path / "quickstart.csv"
+    quickstart.main(["--rounds", "1", "--output", str(file)])
+    (row,) = read_rows(file)
+    assert list(row) == columns_of("speed", "results", "quickstart.csv")
+
+
+# Slow: the command itself is run by tests/system/test_quickstart.py.
+@pytest.mark.slow
 def test_the_quickstart_is_timed(tmp_path):
     file = tmp_path / "quickstart.csv"
     run_script(
@@ -500,7 +524,9 @@ def test_rows_that_follow_the_formula_are_met():
     assert is_fitted == [True, True, *(False,) * 4]
 
 
-@pytest.mark.thorough
+# Slow: rows and fit are tested above, training of two workers and its result by
+# tests/runs/test_replica_runs.py.
+@pytest.mark.slow
 def test_two_workers_are_measured(tmp_path):
     run_script(
         "scaling/scaling.py",

@@ -59,6 +59,7 @@ def test_interrupted_training_continues(digits, tmp_path, number, code):
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),
         *("--run-dir", "run", "--quiet", "--set", "training.steps=40"),
         *("training.checkpoint_every=10", "training.validate_every=40"),
+        *("training.jit_compile=false", "decoding.num_beams=1"),
     ]
     process = start(*words, folder=tmp_path, stdout=subprocess.DEVNULL)
     checkpoints = tmp_path / "run" / "checkpoints"
@@ -86,10 +87,12 @@ def test_full_disk_while_preparing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.thorough
 def test_full_disk_while_training(digits, tmp_path):
     words = [
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),
         *("--run-dir", "run", "--quiet", "--set", "training.steps=2"),
+        "training.jit_compile=false",
     ]
     process = start(*words, folder=tmp_path, file_size_limit=400_000)
     error = process.communicate()[1]

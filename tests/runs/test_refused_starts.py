@@ -200,6 +200,7 @@ def test_a_finished_run_without_checkpoints_is_not_begun_again(
     assert contents(run_dir) == before
 
 
+@pytest.mark.thorough
 def test_restart_begins_again_and_replaces_the_model_at_the_end(
     run_dir, recipe_file, prepared_dir, monkeypatch
 ):

@@ -51,6 +51,7 @@ def test_a_run_has_a_copy(run_dir, with_shortlists):
     assert run.recipe().data.shortlist_targets == 3
 
 
+@pytest.mark.thorough
 def test_averaged_runs_and_preset_folders_have_a_copy(run_dir, tmp_path):
     expected = RunFolder(run_dir).shortlist_file.read_bytes()
     average(run_dir, tmp_path / "mean", last=2)
