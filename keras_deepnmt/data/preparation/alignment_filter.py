@@ -24,7 +24,7 @@ class AlignmentFilter:
     memory.
 
     Args:
-        spool: The normalized training pairs.
+        spool: The training pairs that filters kept.
         tokenizers: Those of both sides.
         min_score: The smallest score of a pair that fits.
         max_links: Maximum number of word links to learn from.

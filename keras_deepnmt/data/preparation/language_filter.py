@@ -45,7 +45,7 @@ class LanguageFilter:
         self._languages = [_known_code(code, known) for code in languages]
 
     def keeps(self, pairs: Iterable[tuple[str, str]]) -> list[bool]:
-        """Returns for each normalized pair whether both scores are enough."""
+        """Returns for each pair whether both scores are enough."""
         return [
             all(
                 self.score(text, language) >= self._min_score
