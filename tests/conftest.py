@@ -13,12 +13,13 @@ REPOSITORY = Path(__file__).parents[1]
 # Begun first, in this order: a long one at the end would run alone. Whole files
 # alone are ordered: tests of one file, and all other files, stay shuffled.
 LONG_FILES = (
+    # Trains the run of tests/cli/, for which two processes would wait there.
+    "tests/system/",
     "tests/conformance/test_second_backend.py",
     "tests/conformance/test_replicas.py",
     "tests/cli/",
     "tests/test_notebooks.py",
     "tests/runs/",
-    "tests/system/",
     "tests/rules/test_readme.py",
     "tests/rules/test_docstrings.py",
 )

@@ -99,19 +99,16 @@ def test_words_are_those_of_the_line_as_it_is_given(
     assert found == [[(n, n) for n in visible]]
 
 
-def test_letters_are_words_in_scripts_without_spaces(
-    translator, monkeypatch, tmp_path
-):
+def test_letters_are_words_in_scripts_without_spaces(monkeypatch, tmp_path):
     pieces = ["我用", "iO", "S书", "，"]
     tokenizer = train_tokenizer(
         ["我 O b c d e f"] * 9, tmp_path / "m", 18, user_defined_symbols=pieces
     )
-    line = "我用 iOS书，"
+    line = "我用\u3000 iOS书，"
     (ids,) = tokenizer.encode([line])
     assert tokenizer.pieces(ids) == ["▁", "我用", "▁", "iO", "S书", "，"]
-    translator = Translator(
-        translator.model, Pieces(), tokenizer, compiled=False
-    )
+    model = create_model("transformer_tiny", 40, 18)
+    translator = Translator(model, Pieces(), tokenizer, compiled=False)
     attend(monkeypatch, lambda t: [0, 1, 2, 2, 0, 1][t] if t < 6 else 0)
     # Source words: a | bc. Target words: 我 | 用 | iOS | 书 | ，
     found = align_words(translator, ["▁a ▁b c"], [line])

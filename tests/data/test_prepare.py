@@ -232,8 +232,9 @@ def test_a_filter_that_takes_over_a_third_warns_with_examples(tmp_path, caplog):
     assert counts["ratio"] == 500
     (warning,) = caplog.messages
     assert warning.startswith(
-        f"{tmp_path / 'train.en'}: `ratio` leaves out 500 of 1,400 pairs, such "
-        f"as line 1: {pairs[0][0]} | {pairs[0][1]} (10 and 1 words); line 2: "
+        f"{tmp_path / 'out'}: {tmp_path / 'train.en'}: `ratio` leaves out 500 "
+        f"of 1,400 pairs, such as line 1: {pairs[0][0]} | {pairs[0][1]} (10 "
+        "and 1 words); line 2: "
     )
     assert "; line 3: " in warning and "line 4" not in warning
     assert "Loosen it by `max_ratio` (--max-ratio), now 9." in warning
@@ -275,6 +276,17 @@ def test_what_took_all_pairs_is_shown(tmp_path, caplog):
     with pytest.raises(UserError, match="No train pair is left of 5"):
         prepare(PrepareOptions(train=[train]), tmp_path / "out")
     assert "line 1: a | b b b" in caplog.text and "line 3" in caplog.text
+
+
+def test_filters_are_named_where_too_few_pairs_are_left_to_hold_out(
+    tmp_path, caplog
+):
+    pairs = [*toy_pairs(2), *[("a", "b " * 12)] * 5]
+    train = write_pairs(tmp_path, "train", pairs)
+    options = PrepareOptions(train=[train], valid_pairs=2)
+    with pytest.raises(UserError, match="must hold more pairs"):
+        prepare(options, tmp_path / "out")
+    assert "`ratio` leaves out 5 of 7 pairs" in caplog.text
 
 
 def test_sides_longer_in_pieces_than_allowed_are_left_out(tmp_path, options):
@@ -360,9 +372,9 @@ def test_several_corpora_keep_their_rows_and_weights(tmp_path, options):
     manifest = prepare(options, tmp_path / "out")
     train = [c for c in manifest["corpora"] if c["split"] == "train"]
     assert [c["name"] for c in train] == ["train", "extra", "third"]
-    assert [c["rows"] for c in train] == [[0, 300], [300, 350], [350, 350]]
+    assert [c["rows"] for c in train] == [[0, 295], [295, 350], [350, 350]]
     assert [c["lines"] for c in train] == [300, 55, 5]
-    expected = np.repeat([1.0, 2.5], [300, 50])
+    expected = np.repeat([1.0, 2.5], [295, 55])
     np.testing.assert_array_equal(row_weights(manifest), expected)
     assert manifest["filters"]["train"]["duplicate"] == 10
 

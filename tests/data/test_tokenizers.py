@@ -18,6 +18,7 @@ from keras_deepnmt.data.preparation.tokenizer_training import (
     training_sentences,
 )
 from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import UNKNOWN_ID
 
@@ -380,3 +381,20 @@ def test_other_files_are_refused(tmp_path, content):
         Tokenizer(tmp_path / "m")
     with pytest.raises(UserError, match="nowhere: no tokenizer"):
         Tokenizer(tmp_path / "nowhere")
+
+
+def test_letters_are_words_of_the_line_as_it_is_given(tmp_path):
+    # NFKC makes two letters of № and three points of …
+    texts = ["No No ... 我 用 书 , "] * 9
+    tokenizer = train_tokenizer(texts, tmp_path / "m", 18)
+    text = "我\u200b№用…\u3000书，"
+    (row,) = tokenizer.encode([text])
+    assert tokenizer.decode([row]) == ["我No用... 书,"]
+    words = [text[slice(*span)] for span in word_spans(text)]
+    assert words == ["我", "№", "用", "…", "书", "，"]
+    for span, of_token in zip(
+        tokenizer.token_spans(text), tokenizer.token_words(text), strict=True
+    ):
+        visible = text[slice(*span)].strip(" \u200b\u3000")
+        assert visible in "".join(words[number] for number in of_token)
+    assert {n for of in tokenizer.token_words(text) for n in of} == {*range(6)}

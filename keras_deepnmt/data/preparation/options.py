@@ -7,13 +7,18 @@ from typing import Literal
 from pydantic import field_validator
 
 from keras_deepnmt.data.corpora import CorpusOptions, LineReader, decode_line
-from keras_deepnmt.data.preparation.text_filters import PairFilter
+from keras_deepnmt.data.preparation.text_filters import (
+    FILTERS,
+    OPTIONAL_FILTERS,
+    PairFilter,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.validation import (
     Count,
     Flag,
     Natural,
     Seed,
+    Share,
     checked_dataclass,
     integer,
     number,
@@ -30,7 +35,8 @@ class PrepareOptions:
 
     Args:
         train: Training corpora, at least one. A pair that occurs in several of
-            them counts for the first one.
+            them counts for the one with the largest weight, and for the first
+            of those with the same weight.
         valid: Corpus for validation. Defaults to none; see `valid_pairs`.
         test: Corpus for testing. Defaults to none; see `test_pairs`.
         valid_pairs: Number of pairs to draw at random from the training text
@@ -39,7 +45,7 @@ class PrepareOptions:
         source_language: Code of the source language, such as `de` or `zh`,
             stored in the manifest. In a language with spaces between words,
             words are counted by them alone. Defaults to counting by the script
-            of the text.
+            of the text. See also `min_language_score`.
         target_language: Code of the target language, which also decides how
             translations are scored. Otherwise as for `source_language`.
         vocabulary_size: Number of pieces of each trained tokenizer, including
@@ -80,6 +86,19 @@ class PrepareOptions:
         drop_duplicates: Whether to keep only the first of equal pairs.
         drop_identical: Whether to leave out pairs whose sides are equal.
         seed: Seed of all random draws.
+        errors: What to do about lines that are not UTF-8: `strict` refuses
+            them, naming them all at once, `replace` puts U+FFFD in place of
+            what cannot be read, `skip` leaves their pairs out of every split.
+        min_language_score: Leave out pairs a side of which is in another
+            language: the probability of its language (`source_language` or
+            `target_language`), divided by that of the most probable one, is
+            lower; such as 0.1. It needs `pip install keras_deepnmt[language]`.
+            Defaults to 0, no such filter.
+        min_alignment_score: Leave out pairs whose sides do not belong together:
+            those with a lower score. The score is how much more probable a
+            token is given the other side than on its own, as mean logarithm,
+            by IBM Model 1, which is learned from the training text; such as 0.
+            It needs up to 2 GB of memory. Defaults to no such filter.
         shortlist_targets: Number of target tokens that the shortlist of a
             source token holds, such as 50. It is learned from the training
             text and needs up to 2 GB of memory. Defaults to no shortlists.
@@ -124,6 +143,9 @@ class PrepareOptions:
     drop_duplicates: Flag = True
     drop_identical: Flag = True
     seed: Seed = 0
+    errors: Literal["strict", "replace", "skip"] = "strict"
+    min_language_score: Share = 0.0
+    min_alignment_score: number() | None = None
     shortlist_targets: integer(0, 1000) = 0
 
     @field_validator("train")
@@ -167,6 +189,15 @@ class PrepareOptions:
                 f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
             )
 
+        languages = self.source_language, self.target_language
+        if self.min_language_score and None in languages:
+            raise UserError(
+                "`min_language_score` needs `source_language` and "
+                "`target_language`. Received: "
+                f"source_language={languages[0]}, "
+                f"target_language={languages[1]}"
+            )
+
     def all_user_defined_symbols(self) -> list[str]:
         """Returns the symbols that are given by themselves and in the file.
 
@@ -198,3 +229,16 @@ class PrepareOptions:
             source_language=self.source_language,
             target_language=self.target_language,
         )
+
+    def filters(self) -> tuple[str, ...]:
+        """Names the reasons for which pairs may be left out.
+
+        Returns:
+            Those that are always counted, then those that options ask for.
+        """
+        asked = {
+            "encoding": self.errors == "skip",
+            "language": self.min_language_score > 0,
+            "misaligned": self.min_alignment_score is not None,
+        }
+        return (*FILTERS, *(n for n in OPTIONAL_FILTERS if asked.get(n)))

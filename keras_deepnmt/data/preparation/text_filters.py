@@ -9,7 +9,9 @@ import numpy as np
 
 from keras_deepnmt.data.word_units import word_counter
 
+# The reasons for which a pair may be left out, always or if asked for.
 FILTERS = ("empty", "identical", "length", "ratio", "duplicate")
+OPTIONAL_FILTERS = ("encoding", "language", "misaligned")
 
 
 def hash_text(*texts: str) -> int:

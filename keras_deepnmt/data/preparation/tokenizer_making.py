@@ -42,6 +42,12 @@ class TokenizerMaker:
             for side, tokenizer in zip(SIDES, self._given, strict=True)
         )
 
+    @property
+    def given(self) -> dict[str, Tokenizer]:
+        """The tokenizers that are not trained, by side."""
+        pairs = zip(SIDES, self._given, strict=True)
+        return {side: one for side, one in pairs if one is not None}
+
     def make(
         self,
         folder: Path,
