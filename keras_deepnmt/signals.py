@@ -15,16 +15,17 @@ _DELAY = 0.01
 def raised_on(number: int, exception: type[BaseException]) -> Iterator[None]:
     """Raises `exception` in its body when the process gets a signal.
 
-    Python prints and drops what is raised in a callback of its garbage
-    collection or in a `__del__`, and JAX, which TensorFlow imports too, has
-    such a callback. There the signal is put off until the callback has ended.
+    Python prints and drops an exception that is raised in a callback of its
+    garbage collection or in a `__del__`, and JAX, which TensorFlow imports too,
+    has such a callback. There the signal is postponed until the callback has
+    ended.
 
     Outside the main thread, where Python allows no signal handlers, it does
     nothing.
 
     Args:
         number: the signal, such as `signal.SIGTERM`.
-        exception: what is raised.
+        exception: the exception to raise.
 
     Example:
     >>> with raised_on(signal.SIGTERM, KeyboardInterrupt):

@@ -17,14 +17,14 @@ data:
   train: [{{source: {folder}/train.de, target: {folder}/train.en}}]
   valid: {{source: {folder}/valid.de, target: {folder}/valid.en}}
   test: {{source: {folder}/test.de, target: {folder}/test.en}}
-  vocabulary_size: 250
+  vocabulary_size: 400
 training:
-  steps: 4
+  steps: 2
   batch_tokens: 400
   max_shapes: 1
   jit_compile: false
-  validate_every: 2
-  checkpoint_every: 4
+  validate_every: 1
+  checkpoint_every: 2
 decoding:
   num_beams: 2
 """
@@ -45,22 +45,30 @@ def cheap_updates():
         yield
 
 
-@pytest.fixture(scope="module")
-def run_dirs(tmp_path_factory):
-    """The folder of a run by its preset."""
-    root = tmp_path_factory.mktemp("figures")
-    write_demo_corpus(root, num_train=300, num_valid=10, num_test=30)
-    folders = {}
-    for preset, overrides in PRESETS.items():
-        file = root / f"{preset}.yaml"
+class Runs(dict):
+    """The folder of a run by its preset, trained when it is first used."""
+
+    def __init__(self, root):
+        super().__init__()
+        self.root = root
+        write_demo_corpus(root, num_train=300, num_valid=3, num_test=30)
+
+    def __missing__(self, preset):
+        file = self.root / f"{preset}.yaml"
+        overrides = PRESETS[preset]
         file.write_text(
-            RECIPE.format(preset=preset, overrides=overrides, folder=root)
+            RECIPE.format(preset=preset, overrides=overrides, folder=self.root)
         )
-        folders[preset] = root / preset
+        self[preset] = self.root / preset
         with pytest.MonkeyPatch.context() as patch:
             # Validations of untrained models would take long.
             patch.setattr(
                 Translator, "translate", lambda self, texts, **_: list(texts)
             )
-            train(load_recipe(file), folders[preset], quiet=True)
-    return folders
+            train(load_recipe(file), self[preset], quiet=True)
+        return self[preset]
+
+
+@pytest.fixture(scope="module")
+def run_dirs(tmp_path_factory):
+    return Runs(tmp_path_factory.mktemp("figures"))

@@ -17,6 +17,7 @@ from keras_deepnmt.analysis import (
 )
 from keras_deepnmt.commands.analyze import NAMES
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.translator import Translator
 
 OF_ANY_TRANSFORMER = {
     *("attention_entropy", "cross_attention_1", "attention_alignment"),
@@ -43,7 +44,12 @@ def open_run(run_dirs, preset, **options):
 @pytest.fixture(scope="module")
 def everything(run_dirs):
     run = open_run(run_dirs, "everything_tiny")
-    return run, {figure.name: figure for figure in analyze(run)}
+    with pytest.MonkeyPatch.context() as patch:
+        # A search by each changed model would take long; notebooks have them.
+        patch.setattr(
+            Translator, "translate", lambda self, texts, **_: list(texts)
+        )
+        return run, {figure.name: figure for figure in analyze(run)}
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +58,12 @@ def dense(run_dirs):
     return run, {figure.name: figure for figure in analyze(run)}
 
 
+@pytest.mark.thorough
 def test_a_model_of_all_papers_has_all_their_figures(everything):
     _, figures = everything
     assert OF_EVERYTHING <= set(figures)
-    assert not OF_DENSE_MODELS & set(figures)
+    # Its roles are not probabilities.
+    assert not (OF_DENSE_MODELS | {"role_entropy"}) & set(figures)
 
 
 def test_a_dense_model_has_its_own(dense):
@@ -65,6 +73,7 @@ def test_a_dense_model_has_its_own(dense):
     assert not {"gate_shares", "layer_attention", "role_uses"} & set(figures)
 
 
+@pytest.mark.thorough
 def test_shares_and_weights_add_up(everything):
     run, figures = everything
     gates = figures["gate_shares"]
@@ -80,6 +89,7 @@ def test_shares_and_weights_add_up(everything):
     assert sum(tokens) == run.source_mask.sum()
 
 
+@pytest.mark.thorough
 def test_every_figure_has_a_title_a_caption_and_values(everything, dense):
     for _, figures in (everything, dense):
         for name, figure in figures.items():
@@ -89,6 +99,7 @@ def test_every_figure_has_a_title_a_caption_and_values(everything, dense):
             assert rows or name == "role_uses_of_token"
 
 
+@pytest.mark.thorough
 def test_roles_of_the_token_are_those_of_its_occurrences(everything):
     run, figures = everything
     counted = sum(row[1] for row in figures["role_uses_of_token"].rows)
@@ -100,17 +111,15 @@ def test_roles_of_the_token_are_those_of_its_occurrences(everything):
     assert counted == pieces.count("der") > 0
 
 
-def test_probabilities_of_roles_have_an_entropy(run_dirs, everything):
+def test_probabilities_of_roles_have_an_entropy(run_dirs):
     run = open_run(run_dirs, "role_interaction_softmax_tiny")
     figures = {figure.name: figure for figure in analyze(run, ["roles"])}
     (_, token), (_, use) = figures["role_entropy"].rows
     assert 0 <= token <= use <= np.log(128)
-    # Those of the model of all papers are not probabilities.
-    assert "role_entropy" not in everything[1]
 
 
 def test_roles_are_compared_with_gold_labels(run_dirs, tmp_path):
-    folder = run_dirs["everything_tiny"].parent
+    folder = run_dirs.root
     options = {"num_sentences": 99, "label_file": folder / "test.roles.jsonl"}
     run = open_run(run_dirs, "role_interaction_softmax_tiny", **options)
     figures = {figure.name: figure for figure in analyze(run, ["roles"])}
@@ -166,14 +175,17 @@ def test_the_command_line_knows_all_analyses():
 
 
 def test_curves_of_runs_are_their_logs(run_dirs):
-    names = list(run_dirs.values())[:2]
+    names = [
+        run_dirs[preset]
+        for preset in ("dense_nmt_1_tiny", "role_interaction_softmax_tiny")
+    ]
     named = training_figures({"one": names[0], "other": names[1]})
     assert list(named[0].series) == ["one", "other"]
     figures = {figure.name: figure for figure in training_figures(names)}
     curve = figures["validation_loss"].series
     assert list(curve) == [str(name) for name in names]
     for updates, losses in curve.values():
-        assert updates == [2, 4] and min(losses) > 0
+        assert updates == [1, 2] and min(losses) > 0
     table = figures["updates_to_loss"]
     best = {name: min(losses) for name, (_, losses) in curve.items()}
     worst = max(best.values())

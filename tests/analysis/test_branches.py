@@ -58,8 +58,25 @@ def ids():
     }
 
 
-@pytest.mark.parametrize("fusion", ["sum", "concat", "gated_sum"])
-@pytest.mark.parametrize("branch", ["backward", "local_3", "global"])
+FUSIONS, BRANCHES = (
+    ("sum", "concat", "gated_sum"),
+    ("backward", "local_3", "global"),
+)
+
+
+@pytest.mark.parametrize(
+    ("fusion", "branch"),
+    [
+        # Each fusion and each branch in every run.
+        pytest.param(
+            fusion,
+            branch,
+            marks=() if place == other else pytest.mark.thorough,
+        )
+        for place, fusion in enumerate(FUSIONS)
+        for other, branch in enumerate(BRANCHES)
+    ],
+)
 def test_the_fusion_leaves_the_branch_out(fusion, branch):
     model = make(fusion)
     other = without_branch(model, branch)

@@ -28,7 +28,9 @@ def translator(tmp_path_factory):
     file = tmp_path_factory.mktemp("tokenizer") / "joint.model"
     tokenizer = train_tokenizer(texts, file, 200)
     keras.utils.set_random_seed(1)
-    model = create_model("transformer_tiny", 200, 200, num_decoder_layers=1)
+    model = create_model(
+        "transformer_tiny", 200, 200, num_encoder_layers=1, num_decoder_layers=1
+    )
     # Nearly all translations of an untrained model are as long as they may be.
     return Translator(
         model, tokenizer, tokenizer, max_length_ratio=0.0, max_extra_tokens=7

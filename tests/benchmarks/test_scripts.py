@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +30,12 @@ from benchmarks.shared.result_rows import (
     replace_row,
 )
 from benchmarks.shared.worker_process import WorkerProcess
-from benchmarks.speed import export_speed, preset_cost, training_throughput
+from benchmarks.speed import (
+    export_speed,
+    preset_cost,
+    quickstart,
+    training_throughput,
+)
 from benchmarks.speed.measuring import training_steps
 from benchmarks.speed.quickstart import bleu_of, stage_seconds
 from keras_deepnmt.decoding import beam_search
@@ -153,7 +159,8 @@ def test_a_worker_answers_in_order_and_tells_why_it_died(tmp_path):
 class StepInThisProcess:
     """Answers as a worker process does; our step stands in for PyTorch's."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, PYTHONPATH):
+        assert arguments[0].is_relative_to(PYTHONPATH)
         sizes = training_throughput.CONFIGURATIONS["tiny"]
         functions = training_steps.keras_steps(sizes)
         self._functions = functions
@@ -172,6 +179,7 @@ class StepInThisProcess:
         pass
 
 
+@pytest.mark.thorough
 def test_training_steps_are_timed_in_turns(monkeypatch):
     sizes = dict(hidden_dim=8, intermediate_dim=16, num_heads=2, num_layers=1)
     sizes |= dict(vocabulary_size=11, batch_size=2, length=3)
@@ -189,6 +197,11 @@ def test_training_steps_are_timed_in_turns(monkeypatch):
     assert set(row) == set(columns)
     assert row["ratio_to_plain_median"] == 1.0
     assert row["keras_tokens_per_second"] > 0 and row["ratio_min"] > 0
+    rows = training_throughput.measure_checkouts("tiny", REPOSITORY, 3)
+    assert [row["variant"] for row in rows] == ["plain", "plain before"]
+    for row in rows:
+        assert set(row) == set(columns)
+        assert row["torch_tokens_per_second"] == row["ratio_median"] == ""
 
 
 def preset_row(preset, seconds):
@@ -375,7 +388,24 @@ def test_a_stage_of_the_quickstart_ends_where_the_next_begins():
     assert set(seconds) | set(bleu) < set(columns)
 
 
-@pytest.mark.thorough
+def test_a_quickstart_has_a_row(tmp_path, monkeypatch):
+    ended = SimpleNamespace(
+        stderr="".join(
+            f"\n[ {second:4} s] {beginning} ...\n"
+            for second, beginning in enumerate(quickstart.STAGES.values())
+        ),
+        stdout="test bleu 88.97 (nrefs:1|tok:13a)\n",
+    )
+    process = SimpleNamespace(run=lambda *_, **__: ended)
+    monkeypatch.setattr(quickstart, "subprocess", process)
+    file = tmp_path / "quickstart.csv"
+    quickstart.main(["--rounds", "1", "--output", str(file)])
+    (row,) = read_rows(file)
+    assert list(row) == columns_of("speed", "results", "quickstart.csv")
+
+
+# Slow: the command itself is run by tests/system/test_quickstart.py.
+@pytest.mark.slow
 def test_the_quickstart_is_timed(tmp_path):
     file = tmp_path / "quickstart.csv"
     run_script(
@@ -500,7 +530,9 @@ def test_rows_that_follow_the_formula_are_met():
     assert is_fitted == [True, True, *(False,) * 4]
 
 
-@pytest.mark.thorough
+# Slow: rows and fit are tested above, training of two workers and its result by
+# tests/runs/test_replica_runs.py.
+@pytest.mark.slow
 def test_two_workers_are_measured(tmp_path):
     run_script(
         "scaling/scaling.py",

@@ -101,6 +101,7 @@ def test_a_missing_package_is_told_before_the_work(
     assert 'pip install "keras_deepnmt[analysis]"' in error
 
 
+@pytest.mark.thorough
 def test_a_report_is_one_page_with_everything(deepnmt, runs):
     words = ["--sentences", "20", "--resamples", "100"]
     done = deepnmt("report", "first", "second", *words)

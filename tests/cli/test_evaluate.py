@@ -318,6 +318,7 @@ def test_a_run_corrects_the_sentences_of_the_gold_file(
     assert row[6] == "1"
 
 
+@pytest.mark.thorough
 def test_corrections_are_those_of_translate_with_the_same_options(
     deepnmt, digits, tmp_path, monkeypatch
 ):

@@ -50,15 +50,21 @@ def test_interrupted_prepare_leaves_nothing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough),
+        # Slow: Ctrl-C ends other real processes below, and training in
+        # tests/runs/test_replica_runs.py.
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+    ],
 )
 def test_interrupted_training_continues(digits, tmp_path, number, code):
     words = [
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),
         *("--run-dir", "run", "--quiet", "--set", "training.steps=40"),
         *("training.checkpoint_every=10", "training.validate_every=40"),
+        *("training.jit_compile=false", "decoding.num_beams=1"),
     ]
     process = start(*words, folder=tmp_path, stdout=subprocess.DEVNULL)
     checkpoints = tmp_path / "run" / "checkpoints"
@@ -86,10 +92,12 @@ def test_full_disk_while_preparing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.thorough
 def test_full_disk_while_training(digits, tmp_path):
     words = [
         *("train", digits / "digits.yaml", "--prepared", digits / "prepared"),
         *("--run-dir", "run", "--quiet", "--set", "training.steps=2"),
+        "training.jit_compile=false",
     ]
     process = start(*words, folder=tmp_path, file_size_limit=400_000)
     error = process.communicate()[1]
@@ -175,7 +183,7 @@ def test_an_interrupted_stream_keeps_what_was_printed(
     verb, *more = words
     with open(tmp_path / "printed", "w") as printed:
         process = start(
-            *(verb, digits / "run", *more),
+            *(verb, digits / "run", "--no-compile", *more),
             folder=tmp_path,
             stdin=subprocess.PIPE,
             stdout=printed,

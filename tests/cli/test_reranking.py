@@ -52,6 +52,7 @@ def test_the_order_is_that_of_the_function(deepnmt, digits, words):
     assert done.out.split("\n")[:-1] == texts
 
 
+@pytest.mark.thorough
 def test_tuned_weights_are_read_back(deepnmt, digits, words, tmp_path):
     run, weights = digits / "run", tmp_path / "weights.json"
     text = [

@@ -130,6 +130,7 @@ def test_options_of_a_search_reach_it(deepnmt, monkeypatch):
     assert seen == [expected] * 3
 
 
+@pytest.mark.thorough
 def test_no_library_adds_its_own_lines_where_jax_is_missing():
     script = (
         "import sys; sys.modules['jax'] = None;"

@@ -168,7 +168,18 @@ def folder_with_a_run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("path", pages_with("pycon"), ids=relative)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=relative(path),
+            # README's examples run in every test run.
+            marks=() if path.name == "README.md" else pytest.mark.thorough,
+        )
+        for path in pages_with("pycon")
+    ],
+)
 def test_console_examples_run(path, folder_with_a_run, monkeypatch):
     monkeypatch.chdir(folder_with_a_run)
     namespace = {}

@@ -70,7 +70,10 @@ def test_the_command_line_answers_without_loading_a_backend():
 
 @pytest.mark.parametrize(
     "backend, blocked",
-    [("tensorflow", OPTIONAL), ("jax", OPTIONAL | {"tensorflow"})],
+    [
+        pytest.param("tensorflow", OPTIONAL, marks=pytest.mark.thorough),
+        ("jax", OPTIONAL | {"tensorflow"}),
+    ],
 )
 def test_layers_work_with_keras_and_a_backend_alone(backend, blocked):
     run_fresh(USE_LAYERS, blocked, KERAS_BACKEND=backend)

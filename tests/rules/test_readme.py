@@ -23,6 +23,8 @@ PAGES = sorted(
         *(REPOSITORY / "benchmarks").rglob("*.md"),
     ]
 )
+# Their blocks take longer than those of all other pages together.
+THOROUGH = {"docs/devices.md", "docs/training.md"}
 
 
 def blocks(path, language):
@@ -52,7 +54,11 @@ def column(path, title):
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=relative(path))
+        pytest.param(
+            path,
+            id=relative(path),
+            marks=pytest.mark.thorough if relative(path) in THOROUGH else (),
+        )
         for path in PAGES
         if any(blocks(path, "python"))
     ],

@@ -53,7 +53,7 @@ evaluation:
 def cheap_updates():
     """Each run is compared with others of the same process.
 
-    Graphs are in test_best_checkpoint.py and in thorough tests of processes.
+    Graphs are in test_killed_runs.py and in other tests of processes.
     """
     with eager_updates():
         yield
@@ -92,8 +92,9 @@ def prepared_dir(recipe_file):
 def finished_run(recipe_file, prepared_dir, tmp_path_factory):
     """A run of six updates that nothing disturbed; tests change copies."""
     run_dir = tmp_path_factory.mktemp("runs") / "finished"
-    # As all runs that are compared with it.
-    with eager_updates():
+    with eager_updates(), pytest.MonkeyPatch.context() as patch:
+        # As all runs that are compared with it.
+        patch.setattr(Translator, "translate", translate_by_weights)
         train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
 

@@ -1,9 +1,10 @@
 """Trains a recipe and kills its own process at a chosen moment.
 
-    killed_process.py RECIPE RUN_DIR PREPARED_DIR MOMENT NUMBER
+    killed_process.py RECIPE RUN_DIR PREPARED_DIR MOMENT NUMBER [SEARCH]
 
 At the moment `"update"` update NUMBER has just been made; at `"checkpoint"`
-the weights of the NUMBERth checkpoint are half written.
+the weights of the NUMBERth checkpoint are half written. With `"spared"` as
+SEARCH, BLEU costs no search, but depends on the weights.
 """
 
 import os
@@ -12,9 +13,11 @@ import sys
 from pathlib import Path
 
 import keras
+from broken_runs import translate_by_weights
 
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.training.progress import ThroughputProgress
+from keras_deepnmt.translator import Translator
 
 
 def kill():
@@ -46,7 +49,9 @@ def kill_in_checkpoint(number):
 
 
 if __name__ == "__main__":
-    recipe_file, run_dir, prepared_dir, moment, number = sys.argv[1:]
+    recipe_file, run_dir, prepared_dir, moment, number, *search = sys.argv[1:]
+    if search == ["spared"]:
+        Translator.translate = translate_by_weights
     {"update": kill_after_update, "checkpoint": kill_in_checkpoint}[moment](
         int(number)
     )

@@ -69,6 +69,7 @@ def test_the_average_is_validated_and_raw_weights_train(averaged, finished_run):
         assert one["val_loss"] != other["val_loss"]
 
 
+@pytest.mark.thorough
 def test_a_run_broken_off_goes_on_with_its_average(
     averaged, train_in, without_search, tmp_path, monkeypatch
 ):

@@ -26,11 +26,6 @@ SCORES = {2: 5.0, 4: 9.25, 6: 7.0, 8: 9.25}
 BEST = {"step": 4, "metric": "val_bleu", "value": 9.25}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cheap_updates():
-    """None: one file of every test run goes on bit by bit with graphs."""
-
-
 @pytest.fixture(scope="module")
 def scored(given_scores):
     with given_scores(SCORES):
@@ -62,6 +57,7 @@ def test_with_early_stopping_the_best_checkpoint_is_the_final_model(whole):
     assert any(np.any(final[name] != last[name]) for name in final)
 
 
+@pytest.mark.thorough
 def test_a_run_broken_off_keeps_the_same_best_checkpoint(
     whole, train_in, tmp_path, monkeypatch, capsys
 ):
@@ -92,6 +88,7 @@ def test_a_run_broken_off_keeps_the_same_best_checkpoint(
         np.testing.assert_array_equal(value, received[name], err_msg=name)
 
 
+@pytest.mark.thorough
 def test_a_best_checkpoint_broken_off_is_made_up_for(
     whole, train_in, tmp_path, monkeypatch
 ):

@@ -51,22 +51,36 @@ GREEDY = ["--num-beams", "1", *PLAIN]
 TEXTS = ["--source", "{folder}/test.source", "--target", "{folder}/test.target"]
 
 
-@pytest.mark.parametrize("checkpoint", [[], LATEST], ids=["final", "latest"])
+COMMANDS = {
+    "translate": ["--input", "{folder}/test.source", *GREEDY],
+    "score": [*TEXTS, *PLAIN],
+    "evaluate": GREEDY,
+}
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("verb", "checkpoint"),
     [
-        ["translate", "{run}", "--input", "{folder}/test.source", *GREEDY],
-        ["score", "{run}", *TEXTS, *PLAIN],
-        ["evaluate", "{run}", *GREEDY],
+        # Each verb and each kind of checkpoint in every run.
+        pytest.param("translate", [], id="translate-final"),
+        pytest.param("score", LATEST, id="score-latest"),
+        *(
+            pytest.param(*pair, id=name, marks=pytest.mark.thorough)
+            for name, pair in {
+                "translate-latest": ("translate", LATEST),
+                "score-final": ("score", []),
+                "evaluate-latest": ("evaluate", LATEST),
+            }.items()
+        ),
+        pytest.param("evaluate", [], id="evaluate-final"),
     ],
-    ids=lambda command: command[0],
 )
 def test_a_command_builds_the_model_once(
-    command, checkpoint, averaged, recipe_file, built
+    verb, checkpoint, averaged, recipe_file, built
 ):
-    names = {"run": averaged, "folder": recipe_file.parent}
-    words = [word.format(**names) for word in command]
-    assert cli.main([*words, *checkpoint]) == 0
+    folder = recipe_file.parent
+    words = [word.format(folder=folder) for word in COMMANDS[verb]]
+    assert cli.main([verb, str(averaged), *words, *checkpoint]) == 0
     assert len(built) == 1
 
 

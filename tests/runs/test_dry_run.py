@@ -84,6 +84,7 @@ def test_it_tells_times_and_how_they_were_measured(told):
         assert part in text, part
 
 
+@pytest.mark.thorough
 def test_it_plans_the_batch_shapes_of_the_run(
     recipe_file, prepared_dir, tmp_path
 ):
@@ -97,6 +98,7 @@ def test_it_plans_the_batch_shapes_of_the_run(
     assert result.steps == 400
 
 
+@pytest.mark.thorough
 def test_it_leaves_a_run_that_was_begun_as_it_is(
     recipe_file, prepared_dir, tmp_path, monkeypatch
 ):
@@ -133,6 +135,7 @@ def test_it_refuses_what_the_run_would_refuse(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_the_command_prints_it_and_prepares_elsewhere(
     recipe_file, tmp_path, capfd
 ):

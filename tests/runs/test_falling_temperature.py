@@ -51,7 +51,20 @@ def temperature(run_dir, step):
     return saved["layers/softened_embedding/vars/0"].item()
 
 
-def test_the_temperature_falls_with_the_updates_also_over_a_restart(
+def assert_it_falls(run_dir):
+    found = [temperature(run_dir, step) for step in range(1, 7)]
+    np.testing.assert_allclose(found, [4.0, 2.0, 1.0, 0.5, 0.3, 0.3])
+
+
+def test_the_temperature_falls_with_the_updates(
+    with_temperature, train_in, without_search, tmp_path
+):
+    train_in({**FALLING, "training.average_checkpoints": 5})
+    assert_it_falls(tmp_path / "run")
+
+
+@pytest.mark.thorough
+def test_the_temperature_falls_over_a_restart_as_without_one(
     with_temperature, train_in, without_search, tmp_path, monkeypatch
 ):
     folder = tmp_path / "run"
@@ -62,8 +75,7 @@ def test_the_temperature_falls_with_the_updates_also_over_a_restart(
         with pytest.raises(error):
             train_in(changes)
     train_in(changes)
-    found = [temperature(folder, step) for step in range(1, 7)]
-    np.testing.assert_allclose(found, [4.0, 2.0, 1.0, 0.5, 0.3, 0.3])
+    assert_it_falls(folder)
     broken = checkpoint(folder, 6)
     folder.rename(tmp_path / "broken")
     train_in(changes)
@@ -77,6 +89,7 @@ def test_a_model_without_a_temperature_is_refused(train_in, tmp_path):
     assert "\n" not in str(info.value)
 
 
+@pytest.mark.thorough
 def test_a_temperature_that_does_not_fall_is_warned_of_once(
     with_temperature, train_in, without_search, tmp_path, caplog
 ):

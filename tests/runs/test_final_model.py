@@ -110,6 +110,7 @@ def test_early_stopping_ends_with_the_mean_of_the_best(stopped):
         np.testing.assert_allclose(final[name], value, rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_run_killed_and_resumed_ends_with_the_same_mean(
     stopped, train_in, tmp_path, monkeypatch
 ):

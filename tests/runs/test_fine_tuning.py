@@ -85,6 +85,7 @@ def test_the_first_validation_loss_is_that_of_the_preset(
     assert Translator.load(tmp_path / "run").num_beams == 2
 
 
+@pytest.mark.thorough
 def test_it_is_resumed_without_the_option(
     preset_dir, new_recipe, without_search, tmp_path, monkeypatch, capsys
 ):
@@ -112,6 +113,7 @@ def test_it_is_resumed_without_the_option(
     assert "this run is finished" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_the_recipe_may_name_the_same_model_with_other_dropout(
     preset_dir, new_recipe, recipe_file, prepared_dir, without_search, tmp_path
 ):

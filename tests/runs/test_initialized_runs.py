@@ -31,13 +31,31 @@ def changes(finished_run):
 
 
 def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
-    finished_run,
-    changes,
-    train_in,
-    without_search,
-    tmp_path,
-    monkeypatch,
-    capsys,
+    finished_run, changes, train_in, without_search, tmp_path, capsys
+):
+    folder = tmp_path / "run"
+    train_in(changes, quiet=False)
+    said = capsys.readouterr().err
+    assert "Initialized: shared 40 weights" in said
+    assert "16 weights are frozen: " in said
+    theirs = arrays(finished_run / "model" / "model.weights.h5")
+    ours = arrays(folder / "model" / "model.weights.h5")
+    equal = {n for n in theirs if np.array_equal(theirs[n], ours[n])}
+    moved = theirs.keys() - equal
+    assert len(equal) == 16 and len(moved) == 24
+    # Two updates at a small rate: near the source, far from a fresh start.
+    for name in moved:
+        np.testing.assert_allclose(ours[name], theirs[name], atol=0.03)
+    resolved = RunFolder(folder).recipe().resolved["initialize_from"]
+    assert (
+        resolved["weights_sha256"]
+        == (RunFolder(finished_run).read_summary()["weights_sha256"])
+    )
+
+
+@pytest.mark.thorough
+def test_broken_off_before_and_after_a_checkpoint_it_ends_bit_identical(
+    changes, train_in, without_search, tmp_path, monkeypatch, capsys
 ):
     folder = tmp_path / "run"
     fails_at(monkeypatch, 1, RuntimeError("killed before any checkpoint"))
@@ -56,19 +74,6 @@ def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
     train_in(changes)
     for name, value in checkpoint(folder, 2).items():
         np.testing.assert_array_equal(value, broken[name], err_msg=name)
-    theirs = arrays(finished_run / "model" / "model.weights.h5")
-    ours = arrays(folder / "model" / "model.weights.h5")
-    equal = {n for n in theirs if np.array_equal(theirs[n], ours[n])}
-    moved = theirs.keys() - equal
-    assert len(equal) == 16 and len(moved) == 24
-    # Two updates at a small rate: near the source, far from a fresh start.
-    for name in moved:
-        np.testing.assert_allclose(ours[name], theirs[name], atol=0.03)
-    resolved = RunFolder(folder).recipe().resolved["initialize_from"]
-    assert (
-        resolved["weights_sha256"]
-        == (RunFolder(finished_run).read_summary()["weights_sha256"])
-    )
 
 
 def test_an_unfinished_run_gives_its_newest_checkpoint(

@@ -8,6 +8,7 @@
 """
 
 import shutil
+from pathlib import Path
 
 import pytest
 from broken_runs import interrupt_after, interrupt_validation
@@ -50,6 +51,7 @@ def test_interrupts_cost_no_checkpoint_of_the_average(
     assert train_in(THREE)["averaged_steps"] == [6, 9]
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_is_due_is_none_of_an_interrupt(
     train_in, run, monkeypatch
 ):
@@ -60,12 +62,14 @@ def test_a_checkpoint_that_is_due_is_none_of_an_interrupt(
     assert train_in(THREE)["averaged_steps"] == [6, 9]
 
 
+@pytest.mark.thorough
 def test_an_extended_run_keeps_the_checkpoints_that_it_has(train_in):
     assert train_in(THREE)["averaged_steps"] == [6, 9]
     longer = train_in({**THREE, "training.steps": 10})
     assert longer["averaged_steps"] == [9, 10]
 
 
+@pytest.mark.thorough
 def test_the_validation_of_a_short_last_epoch_is_made_up_for(
     train_in, run, monkeypatch
 ):
@@ -86,6 +90,7 @@ def test_the_validation_of_a_short_last_epoch_is_made_up_for(
     assert validated_steps(run) == [3, 4, 6]
 
 
+@pytest.mark.thorough
 def test_a_validation_that_begins_leaves_the_trained_weights(
     train_in, run, tmp_path, monkeypatch
 ):
@@ -109,6 +114,7 @@ def test_a_validation_that_begins_leaves_the_trained_weights(
     assert interrupted["weights_sha256"] == train_in(changes)["weights_sha256"]
 
 
+@pytest.mark.thorough
 def test_what_a_killed_process_left_goes_when_training_goes_on(train_in, run):
     train_in({"training.steps": 3})
     folder = run.directory / "checkpoints"
@@ -172,5 +178,5 @@ def test_an_interrupt_of_the_first_update_on_jax_is_told_as_elsewhere(
         assert process.returncode == 130, process.stderr
         assert saved in process.stderr
         assert "bug" not in process.stderr
-        process = train(steps, "-m", "keras_deepnmt")
+        process = train(steps, Path(__file__).with_name("without_search.py"))
         assert process.returncode == 0, process.stderr

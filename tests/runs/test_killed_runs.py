@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from broken_runs import checkpoint
+from broken_runs import checkpoint, translate_by_weights
 from digit_run import environment
 from forked_processes import run_forked
 
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
+from keras_deepnmt.translator import Translator
 
 pytestmark = pytest.mark.thorough
 
@@ -30,19 +31,21 @@ FIRST, SECOND = sorted(random.SystemRandom().sample(range(1, 6), 2))
 @pytest.fixture(scope="module")
 def whole(recipe_file, prepared_dir, tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("runs") / "whole"
-    train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "translate", translate_by_weights)
+        train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
 
 
 def killed(recipe_file, run_dir, prepared_dir, moment, number):
     program = Path(__file__).with_name("killed_process.py")
-    words = (recipe_file, run_dir, prepared_dir, moment, number)
+    words = (recipe_file, run_dir, prepared_dir, moment, number, "spared")
     done = run_forked([program, *words], env=environment(), timeout=200)
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
 
 def test_killed_wherever_it_was_a_run_ends_as_if_it_had_not_been(
-    whole, recipe_file, prepared_dir, tmp_path
+    whole, recipe_file, prepared_dir, without_search, tmp_path
 ):
     run_dir = tmp_path / "run"
     store = RunFolder(run_dir).checkpoints()

@@ -73,6 +73,7 @@ def test_a_run_recorded_with_eight_shapes_keeps_them(recipe_of, tmp_path):
         start(run, recipe_of(60, max_shapes=2))
 
 
+@pytest.mark.thorough
 def test_a_trained_run_records_its_number(train_in, without_search, tmp_path):
     train_in({"training.steps": 1, "training.max_shapes": None})
     assert RunFolder(tmp_path / "run").recipe().training.max_shapes == 1

@@ -125,6 +125,7 @@ def test_the_card_leads_to_the_terms_of_every_known_corpus():
     assert terms_of_use("mine") == "own text: those of its owner"
 
 
+@pytest.mark.thorough
 def test_the_snippets_of_the_card_run(preset_dir, monkeypatch, capsys):
     monkeypatch.chdir(preset_dir.parent)
     text = (preset_dir / "README.md").read_text(encoding="utf-8")

@@ -144,6 +144,7 @@ def test_the_rate_follows_the_validations(undisturbed):
     np.testing.assert_allclose(rates, 20.0 / 2.0 ** divisions[:-1])
 
 
+@pytest.mark.thorough
 def test_a_run_broken_off_goes_on_with_its_rate(
     undisturbed, train_without_bleu, tmp_path, monkeypatch
 ):

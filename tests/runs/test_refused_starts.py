@@ -137,6 +137,7 @@ def test_a_mistyped_override_is_refused_before_the_data_are_prepared(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.thorough
 def test_the_corrected_command_works_in_the_same_folder(train_in, tmp_path):
     with pytest.raises(UserError, match="encoder_self_atention"):
         train_in({**SHORT, **MISTYPED})
@@ -200,6 +201,7 @@ def test_a_finished_run_without_checkpoints_is_not_begun_again(
     assert contents(run_dir) == before
 
 
+@pytest.mark.thorough
 def test_restart_begins_again_and_replaces_the_model_at_the_end(
     run_dir, recipe_file, prepared_dir, monkeypatch
 ):

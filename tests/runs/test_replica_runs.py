@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,13 +26,24 @@ STATEFUL = (
     "training.learning_rate.divide_by=2",
     "training.validate_every=2",
     "training.freeze=[encoder_block_1/attention/*]",
+    "decoding.num_beams=1",
 )
 
 
-def start(recipe_file, run_dir, *changes, **variables):
+# Compares BLEU by the weights, where no other run's weights differ a little.
+WITHOUT_SEARCH = (Path(__file__).with_name("without_search.py"),)
+
+
+def start(
+    recipe_file,
+    run_dir,
+    *changes,
+    program=("-m", "keras_deepnmt"),
+    **variables,
+):
     return ForkedProcess(
         [
-            *("-m", "keras_deepnmt", "train", recipe_file),
+            *(*program, "train", recipe_file),
             *("--run-dir", run_dir, "--quiet", "--set"),
             *("training.batch_tokens=70", "training.max_shapes=1"),
             "training.checkpoint_every=2",
@@ -104,7 +116,9 @@ def test_two_replicas_end_where_one_device_ends(recipe_file, tmp_path):
     ways = {"one": ("training.gradient_accumulation_steps=2",), "two": TWO}
     for name, changes in ways.items():
         more = (*changes, "model.overrides.dropout=0.0")
-        finish(start(recipe_file, tmp_path / name, *more))
+        finish(
+            start(recipe_file, tmp_path / name, *more, program=WITHOUT_SEARCH)
+        )
     one, two = (checkpoint(tmp_path / name, 6) for name in ways)
     assert one.keys() == two.keys()
     for name in one:
@@ -137,7 +151,7 @@ def test_a_run_killed_on_two_replicas_ends_bit_identical(
 def test_a_run_on_jax_interrupted_on_two_devices_ends_bit_identical(
     recipe_file, tmp_path
 ):
-    jax = {"KERAS_BACKEND": "jax"}
+    jax = {"KERAS_BACKEND": "jax", "program": WITHOUT_SEARCH}
     whole = start(recipe_file, tmp_path / "whole", *TWO, *STATEFUL, **jax)
     assert "warning" not in finish(whole)
     run_dir = tmp_path / "interrupted"

@@ -51,6 +51,7 @@ def test_a_run_has_a_copy(run_dir, with_shortlists):
     assert run.recipe().data.shortlist_targets == 3
 
 
+@pytest.mark.thorough
 def test_averaged_runs_and_preset_folders_have_a_copy(run_dir, tmp_path):
     expected = RunFolder(run_dir).shortlist_file.read_bytes()
     average(run_dir, tmp_path / "mean", last=2)
@@ -88,6 +89,7 @@ def test_a_new_run_has_them_from_its_beginning(
         assert run.shortlist_file.is_file() is (folder == with_shortlists)
 
 
+@pytest.mark.thorough
 def test_a_finished_run_keeps_its_own_until_it_is_replaced(
     recipe_file, run_dir, prepared_dir, tmp_path, without_search
 ):

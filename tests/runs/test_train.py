@@ -219,6 +219,7 @@ def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
     assert_same_run(finished, run_dir)
 
 
+@pytest.mark.thorough
 def test_a_validation_broken_off_is_made_up_for(
     finished, train_in, tmp_path, monkeypatch
 ):
@@ -248,6 +249,7 @@ def test_a_folder_of_another_recipe_is_refused(finished, recipe_file):
     assert "\n" not in message
 
 
+@pytest.mark.thorough
 def test_a_finished_run_goes_on_with_more_updates(
     finished, train_in, tmp_path, without_search
 ):
@@ -339,6 +341,7 @@ def test_early_stopping_without_a_validation_set_is_refused(
         train(recipe, tmp_path / "run", quiet=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_trains_and_keeps_float32_weights(
     dtype, train_in, tmp_path
@@ -361,6 +364,7 @@ def test_mixed_precision_trains_and_keeps_float32_weights(
     assert all(weight.dtype == "float32" for weight in model.trainable_weights)
 
 
+@pytest.mark.thorough
 def test_a_batch_of_another_shape_ends_the_run_and_keeps_its_checkpoints(
     train_in, without_search, tmp_path, monkeypatch
 ):

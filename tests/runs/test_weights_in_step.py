@@ -5,6 +5,9 @@ model within an epoch, and takes them out again for the next update.
 """
 
 import backend_program
+import pytest
+
+pytestmark = pytest.mark.thorough
 
 
 def test_callbacks_ask_for_the_weights_as_often_in_few_updates_as_in_many(

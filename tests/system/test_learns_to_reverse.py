@@ -51,6 +51,7 @@ def test_it_learned(folder):
     assert run("translate", "run", folder=folder, stdin=sources) == outputs
 
 
+@pytest.mark.thorough
 def test_score_of_a_translation_is_the_score_of_the_search(folder):
     lines = (folder / "test.source").read_text().splitlines()[:20]
     nbest = run(
@@ -87,6 +88,7 @@ def test_score_of_a_translation_is_the_score_of_the_search(folder):
     assert compared >= 20
 
 
+@pytest.mark.thorough
 def test_an_average_is_a_run(folder):
     words = ["average", "run", "--last", "2", "--output", "mean"]
     assert run(*words, folder=folder) == "mean\n"
@@ -94,6 +96,7 @@ def test_an_average_is_a_run(folder):
     assert float(out.split("\t")[1]) >= 95
 
 
+@pytest.mark.thorough
 def test_the_export_translates_without_this_package(folder):
     out = run("export", "run", "served", folder=folder)
     assert out == "served/1\n"

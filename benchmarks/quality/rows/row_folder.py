@@ -29,6 +29,8 @@ SMOKE = {
         "train": [SMOKE_CORPUS["train"]],
         "vocabulary_size": 300,
     },
+    "model.overrides.num_encoder_layers": 2,
+    "model.overrides.num_decoder_layers": 2,
     "training.steps": 4,
     "training.batch_tokens": 400,
     "training.max_shapes": 1,
