@@ -66,6 +66,18 @@ def frozen_garbage():
     gc.freeze()
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--cases",
+        type=int,
+        metavar="N",
+        help="run at most N cases of each test; the seed of the order says "
+        "which",
+    )
+
+
+# Last: of the cases that `-k` leaves.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     items.sort(key=_place)
     asked = config.option.markexpr
@@ -83,6 +95,24 @@ def pytest_collection_modifyitems(config, items):
             # the tests that it left out, with the option that runs them.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))
+    number = config.getoption("--cases", None)
+    if number is not None:
+        _keep_cases(config, items, number)
+
+
+def _keep_cases(config, items, number):
+    numbers, kept, others = Counter(), [], []
+    for item in items:
+        test = item.nodeid.split("[")[0]
+        # Skipped ones are none of them.
+        if item.get_closest_marker("skip"):
+            others.append(item)
+            continue
+        numbers[test] += 1
+        is_kept = numbers[test] <= number
+        (kept if is_kept else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -4,19 +4,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from forked_processes import run_forked
 from nbclient import NotebookClient
 
-# Of any checkout; the others run in the thorough stage.
-IN_EVERY_RUN = {"01_transformer_from_layers", "07_many_devices"}
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-FILES = [
-    pytest.param(
-        path,
-        id=path.stem,
-        marks=() if path.stem in IN_EVERY_RUN else pytest.mark.thorough,
-    )
-    for path in NOTEBOOKS
-]
+# In every test run, as Jupyter runs it.
+IN_A_KERNEL = "01_transformer_from_layers"
+IN_A_FORK = [path for path in NOTEBOOKS if path.stem != IN_A_KERNEL]
 INSTALL = """import importlib.util
 
 if importlib.util.find_spec("keras_deepnmt") is None:
@@ -29,29 +23,27 @@ def code_cells(path):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-# What the kernel runs first: updates without XLA need no graph for four steps.
-STARTUP = f"""import sys
-
-sys.path.append({str(Path(__file__).parent)!r})
-from uncompiled_models import eager_updates
-
-eager_updates().__enter__()
-del eager_updates, sys
-"""
-
-
-@pytest.mark.parametrize("path", FILES)
-def test_runs_in_smoke_scale(path, tmp_path, monkeypatch):
-    startup = tmp_path / "ipython" / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    (startup / "eager_updates.py").write_text(STARTUP, encoding="utf-8")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+@pytest.fixture
+def smoke_scale(tmp_path, monkeypatch):
     monkeypatch.setenv("DEEPNMT_SCALE", "smoke")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
+def test_one_runs_in_a_kernel(tmp_path, smoke_scale):
+    (path,) = (path for path in NOTEBOOKS if path.stem == IN_A_KERNEL)
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=300, kernel_name="python3").execute(
         cwd=str(tmp_path)
     )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", IN_A_FORK, ids=lambda path: path.stem)
+def test_runs_in_smoke_scale(path, tmp_path, smoke_scale):
+    # A kernel would first import for as long as many of its cells take.
+    program = Path(__file__).with_name("notebook_program.py")
+    done = run_forked([program, path], cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
 
 
 def test_there_is_one_for_each_paper():

@@ -2,6 +2,7 @@
 
     python benchmarks/speed/training_throughput.py
     python benchmarks/speed/training_throughput.py --only conv
+    python benchmarks/speed/training_throughput.py --only 4+4x128 --old PATH
 
 Worker processes alternate on the same random batch: one runs
 `torch.nn.Transformer`, the others run our `Transformer` of the same dimensions
@@ -18,6 +19,9 @@ The convolutional configurations have no counterpart in PyTorch: the residual
 baseline and the dense models of its size alternate, with the optimizer of Shen
 et al. (2018), and the "ratio to plain" compares them with the baseline.
 
+With `--old`, the plain step of a Transformer alternates with that of another
+checkout of this repository instead, without PyTorch.
+
 Warm-up steps are excluded. Medians and ranges are appended to
 `results/training_throughput.csv`, one row for each configuration and way.
 """
@@ -32,9 +36,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_rows, provenance
+from benchmarks.shared.result_rows import append_rows, git_commit, provenance
 from benchmarks.shared.step_flops import step_flops
-from benchmarks.shared.worker_process import WorkerProcess, answer_questions
+from benchmarks.shared.worker_process import (
+    REPOSITORY,
+    WorkerProcess,
+    answer_questions,
+)
 from benchmarks.speed.measuring.training_steps import (
     CONFIGURATIONS,
     GROUPS,
@@ -49,6 +57,8 @@ from keras_deepnmt.training import keep_freed_memory
 
 WARM_UP = 2  # the first one compiles
 TORCH = "torch"
+BEFORE = "plain before"
+SCRIPT = Path(__file__).resolve().relative_to(REPOSITORY)
 LEAST_RATIO = 0.85  # target: a dense model's tokens/s over the baseline's
 
 
@@ -72,9 +82,8 @@ def run_worker(name, variant):
 
 def measure(name, variants, rounds):
     """Measures one configuration; returns one row for each variant."""
-    steps, products = _measure_alternately(
-        name, [*variants, TORCH], variants, rounds
-    )
+    sides = dict.fromkeys([*variants, TORCH], REPOSITORY)
+    steps, products = _measure_alternately(name, sides, variants, rounds)
     return [
         _row(name, variant, steps, products[variant], rounds)
         for variant in variants
@@ -84,19 +93,42 @@ def measure(name, variants, rounds):
 def measure_presets(name, rounds):
     """Measures presets alternately; returns their rows, baseline first."""
     presets = PRESET_CONFIGURATIONS[name]["presets"]
-    steps, _ = _measure_alternately(name, presets, [], rounds)
+    sides = dict.fromkeys(presets, REPOSITORY)
+    steps, _ = _measure_alternately(name, sides, [], rounds)
     return [make_preset_row(name, preset, steps, rounds) for preset in presets]
 
 
+def measure_checkouts(name, old, rounds):
+    """Measures the plain step of this checkout and of another one.
+
+    Returns a row for each; the other one's `ratio_to_plain` is its speed
+    divided by ours.
+    """
+    sides = {"plain": REPOSITORY, BEFORE: old}
+    steps, products = _measure_alternately(name, sides, ["plain"], rounds)
+    rows = [
+        _row(name, side, steps, products["plain"], rounds) for side in sides
+    ]
+    rows[1] |= {"commit": git_commit(old), "variant": BEFORE}
+    return rows
+
+
 def _measure_alternately(name, sides, with_products, rounds):
-    """Times steps and products alternately; returns seconds by side."""
+    """Times steps and products alternately; returns seconds by side.
+
+    `sides` has the checkout of each side.
+    """
     steps, products = {}, {}
     with contextlib.ExitStack() as stack:
         workers = {
             side: stack.enter_context(
-                WorkerProcess(__file__, "--only", name, "--worker", side)
+                WorkerProcess(
+                    *(checkout / SCRIPT, "--only", name, "--worker"),
+                    "plain" if side == BEFORE else side,
+                    PYTHONPATH=str(checkout),
+                )
             )
-            for side in sides
+            for side, checkout in sides.items()
         }
         for _ in range(WARM_UP + rounds):
             for side, worker in workers.items():
@@ -112,22 +144,23 @@ def _measure_alternately(name, sides, with_products, rounds):
 
 
 def _row(name, variant, steps, products, rounds):
-    sizes, way = CONFIGURATIONS[name], VARIANTS[variant]
+    sizes, way = CONFIGURATIONS[name], VARIANTS.get(variant, {})
     tokens = sizes["batch_size"] * sizes["length"]
     flops = step_flops(sizes)
-    ours = steps[variant]
-    ratios = _ratios(steps[TORCH], ours)
+    ours, torch = steps[variant], steps.get(TORCH)
+    ratios = _ratios(torch, ours) if torch else []
     peaks = [2 * PEAK_SIZE**3 / t for t in products]
     shares = [flops / k / p for k, p in zip(ours, peaks, strict=True)]
     return {
-        **provenance("tensorflow", "keras", "torch"),
+        **provenance("tensorflow", "keras", *(["torch"] if torch else [])),
+        **({} if torch else {"torch": ""}),
         "dtype": way.get("dtype", "float32"),
         "model": name,
         **sizes,
         "rounds": rounds,
         "keras_tokens_per_second": round(tokens / statistics.median(ours)),
-        "torch_tokens_per_second": round(
-            tokens / statistics.median(steps[TORCH])
+        "torch_tokens_per_second": (
+            round(tokens / statistics.median(torch)) if torch else ""
         ),
         **_range("ratio", ratios),
         "peak_gflops_median": round(statistics.median(peaks) / 1e9, 1),
@@ -213,6 +246,12 @@ def main():
         default=Path(__file__).parent / "results" / "training_throughput.csv",
         help="CSV file to append rows to",
     )
+    parser.add_argument(
+        "--old",
+        type=Path,
+        metavar="PATH",
+        help="another checkout, whose plain step alternates with ours",
+    )
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -226,6 +265,10 @@ def main():
     for name in names:
         if name in PRESET_CONFIGURATIONS:
             rows = measure_presets(name, options.rounds)
+        elif options.old:
+            rows = measure_checkouts(
+                name, options.old.resolve(), options.rounds
+            )
         else:
             rows = measure(name, variants, options.rounds)
         append_rows(options.output, rows)

@@ -17,14 +17,14 @@ data:
   train: [{{source: {folder}/train.de, target: {folder}/train.en}}]
   valid: {{source: {folder}/valid.de, target: {folder}/valid.en}}
   test: {{source: {folder}/test.de, target: {folder}/test.en}}
-  vocabulary_size: 250
+  vocabulary_size: 400
 training:
-  steps: 4
+  steps: 2
   batch_tokens: 400
   max_shapes: 1
   jit_compile: false
-  validate_every: 2
-  checkpoint_every: 4
+  validate_every: 1
+  checkpoint_every: 2
 decoding:
   num_beams: 2
 """
@@ -51,7 +51,7 @@ class Runs(dict):
     def __init__(self, root):
         super().__init__()
         self.root = root
-        write_demo_corpus(root, num_train=300, num_valid=10, num_test=30)
+        write_demo_corpus(root, num_train=300, num_valid=3, num_test=30)
 
     def __missing__(self, preset):
         file = self.root / f"{preset}.yaml"

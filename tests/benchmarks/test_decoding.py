@@ -286,14 +286,25 @@ def test_options_that_exclude_each_other_are_refused(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.thorough
-def test_our_search_is_measured_by_processes(tmp_path):
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([decoding_rows.OURS], marks=pytest.mark.thorough),
+        # Slow: one process more, started and asked as the first one is.
+        pytest.param(
+            [decoding_rows.OURS, decoding_rows.BEFORE], marks=pytest.mark.slow
+        ),
+    ],
+    ids=["alone", "with an earlier checkout"],
+)
+def test_our_search_is_measured_by_processes(tmp_path, names):
     output = tmp_path / "decoding.csv"
     script = REPOSITORY / "benchmarks" / "speed" / "decoding.py"
     sizes = ("--sizes", "tiny", "--batches", "2", "--beams", "2")
+    old = ("--old", REPOSITORY) if decoding_rows.BEFORE in names else ()
     subprocess.run(
         [
-            *(sys.executable, script, *sizes, "--old", REPOSITORY),
+            *(sys.executable, script, *sizes, *old),
             *("--steps", "2", "3", "--rounds", "1", "--output", output),
         ],
         check=True,
@@ -302,8 +313,8 @@ def test_our_search_is_measured_by_processes(tmp_path):
     rows = read_rows(output)
     results = REPOSITORY / "benchmarks" / "speed" / "results"
     assert list(rows[0]) == list(read_rows(results / "decoding.csv")[0])
-    names = [decoding_rows.OURS, decoding_rows.BEFORE]
     assert [row["engine"] for row in rows] == names * 2
-    assert [row["steps"] for row in rows] == ["2", "2", "3", "3"]
+    steps = [row["steps"] for row in rows]
+    assert steps == ["2"] * len(names) + ["3"] * len(names)
     assert {row["equal_translations"] for row in rows} == {"1.0"}
     assert all(float(row["ms_per_step"]) > 0 for row in rows)

@@ -159,7 +159,8 @@ def test_a_worker_answers_in_order_and_tells_why_it_died(tmp_path):
 class StepInThisProcess:
     """Answers as a worker process does; our step stands in for PyTorch's."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, PYTHONPATH):
+        assert arguments[0].is_relative_to(PYTHONPATH)
         sizes = training_throughput.CONFIGURATIONS["tiny"]
         functions = training_steps.keras_steps(sizes)
         self._functions = functions
@@ -196,6 +197,11 @@ def test_training_steps_are_timed_in_turns(monkeypatch):
     assert set(row) == set(columns)
     assert row["ratio_to_plain_median"] == 1.0
     assert row["keras_tokens_per_second"] > 0 and row["ratio_min"] > 0
+    rows = training_throughput.measure_checkouts("tiny", REPOSITORY, 3)
+    assert [row["variant"] for row in rows] == ["plain", "plain before"]
+    for row in rows:
+        assert set(row) == set(columns)
+        assert row["torch_tokens_per_second"] == row["ratio_median"] == ""
 
 
 def preset_row(preset, seconds):

@@ -50,9 +50,14 @@ def test_interrupted_prepare_leaves_nothing(tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough),
+        # Slow: Ctrl-C ends other real processes below, and training in
+        # tests/runs/test_replica_runs.py.
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+    ],
 )
 def test_interrupted_training_continues(digits, tmp_path, number, code):
     words = [
@@ -178,7 +183,7 @@ def test_an_interrupted_stream_keeps_what_was_printed(
     verb, *more = words
     with open(tmp_path / "printed", "w") as printed:
         process = start(
-            *(verb, digits / "run", *more),
+            *(verb, digits / "run", "--no-compile", *more),
             folder=tmp_path,
             stdin=subprocess.PIPE,
             stdout=printed,

@@ -57,7 +57,12 @@ def model():
 
 @pytest.mark.parametrize(
     "length_penalty, length_offset",
-    [(0.0, 5.0), (0.6, 5.0), (1.5, 5.0), (1.0, 0.0)],
+    [
+        (0.6, 5.0),
+        (1.0, 0.0),
+        pytest.param(0.0, 5.0, marks=pytest.mark.thorough),
+        pytest.param(1.5, 5.0, marks=pytest.mark.thorough),
+    ],
 )
 def test_large_beam_finds_what_brute_force_finds(
     model, length_penalty, length_offset
@@ -134,7 +139,10 @@ def test_greedy_takes_the_likeliest_token():
         assert tokens(ids) == (prefix if 3 in prefix else [*prefix, 3])
 
 
-@pytest.mark.parametrize("function", [beam_search, greedy_search])
+@pytest.mark.parametrize(
+    "function",
+    [beam_search, pytest.param(greedy_search, marks=pytest.mark.thorough)],
+)
 def test_batch_mates_and_padding_change_nothing(function):
     model = ToyModel(vocabulary_size=13, seed=1)
     run = model.compiled(function)
@@ -262,7 +270,10 @@ def test_uncompiled_gives_the_same():
 
 # `test_jax.py` runs this file on JAX, where no such graph is made.
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="Only TensorFlow exports.")
-@pytest.mark.parametrize("function", [beam_search, greedy_search])
+@pytest.mark.parametrize(
+    "function",
+    [beam_search, pytest.param(greedy_search, marks=pytest.mark.thorough)],
+)
 def test_graph_of_open_shapes_gives_the_same_without_xla_ops(function):
     import tensorflow as tf
 

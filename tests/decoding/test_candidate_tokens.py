@@ -68,7 +68,12 @@ def reference_log_prob(model, source, target):
 
 
 # On JAX, whose loops are always compiled, one of them is enough.
-@pytest.mark.parametrize("jit", [True] if ON_JAX else [False, True])
+@pytest.mark.parametrize(
+    "jit",
+    [True]
+    if ON_JAX
+    else [False, pytest.param(True, marks=pytest.mark.thorough)],
+)
 def test_large_beam_finds_what_brute_force_finds(model, jit):
     words = (5, 9)
     targets = [
@@ -98,10 +103,15 @@ def test_large_beam_finds_what_brute_force_finds(model, jit):
     "options",
     [
         {"num_beams": 1},
-        {"num_beams": 4, "num_groups": 2},
         {"num_beams": 3, "sampling": True},
-        {"num_beams": 3, "no_repeat_ngram_size": 1},
-        {"num_beams": 3, "coverage_penalty": 0.5},
+        *(
+            pytest.param(options, marks=pytest.mark.thorough)
+            for options in (
+                {"num_beams": 4, "num_groups": 2},
+                {"num_beams": 3, "no_repeat_ngram_size": 1},
+                {"num_beams": 3, "coverage_penalty": 0.5},
+            )
+        ),
     ],
     ids=str,
 )

@@ -110,7 +110,15 @@ def test_scores_of_every_search_have_it(function, options):
             )
 
 
-@pytest.mark.parametrize("preset", SIZES)
+@pytest.mark.parametrize(
+    "preset",
+    [
+        pytest.param(name, marks=pytest.mark.thorough)
+        if name == "dense_attention_tiny"
+        else name
+        for name in SIZES
+    ],
+)
 def test_it_is_the_attention_of_the_recorded_model(preset):
     keras.utils.set_random_seed(3)
     sizes = {
@@ -141,6 +149,7 @@ def test_it_is_the_attention_of_the_recorded_model(preset):
         )
 
 
+@pytest.mark.thorough
 def test_compiled_is_the_same():
     model = AttentiveToyModel(vocabulary_size=9, seed=1, scale=1.0)
     for function in (greedy_search, beam_search):

@@ -5,6 +5,8 @@
 * groups of one beam begin with different words if the penalty is high
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from given_arrays import given_arrays
@@ -95,20 +97,25 @@ def search_with_loops(
     return sorted((x for group in finished for x in group), reverse=True)
 
 
-@pytest.mark.parametrize("penalty", [0.3, 1.0, 5.0])
-@pytest.mark.parametrize(("groups", "size"), [(2, 1), (3, 1), (2, 2)])
-@pytest.mark.parametrize(
-    "options",
-    [
+def cases():
+    """Each kind of groups with each rule; by default each of them once."""
+    groups = ((2, 2), (3, 1), (2, 1))
+    rules = (
         {},
         {"min_length": 3},
         {"no_repeat_ngram_size": 1},
         {"no_repeat_ngram_size": 2, "min_length": 2},
-    ],
-    ids=str,
-)
-def test_it_finds_what_loops_find(model, penalty, groups, size, options):
-    for seed in range(6):
+    )
+    for number, options in enumerate(rules):
+        for place, kind in enumerate(groups):
+            is_its_turn = number % len(groups) == place
+            marks = () if is_its_turn else pytest.mark.thorough
+            yield pytest.param(*kind, options, marks=marks)
+
+
+@pytest.mark.parametrize(("groups", "size", "options"), list(cases()), ids=str)
+def test_it_finds_what_loops_find(model, groups, size, options):
+    for seed, penalty in itertools.product(range(2), (0.3, 1.0, 5.0)):
         model.draw_weights(seed, scale=1.0)
         found = model.compiled(beam_search)(
             SOURCES,
@@ -142,16 +149,21 @@ def test_it_finds_what_loops_find(model, penalty, groups, size, options):
     ("given", "options"),
     [
         ((), {}),
-        ((), {"no_repeat_ngram_size": 1}),
-        ((), {"min_length": 3}),
-        ((), {"patience": 0.5}),
-        ((), {"patience": 1.0}),
-        (("prefixes",), {}),
-        (("prefixes",), {"min_length": 3}),
-        (("phrases",), {}),
-        (("phrases",), {"no_repeat_ngram_size": 2}),
-        (("limits",), {}),
         (("prefixes", "phrases", "limits"), {"patience": 1.0}),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in (
+                ((), {"no_repeat_ngram_size": 1}),
+                ((), {"min_length": 3}),
+                ((), {"patience": 0.5}),
+                ((), {"patience": 1.0}),
+                (("prefixes",), {}),
+                (("prefixes",), {"min_length": 3}),
+                (("phrases",), {}),
+                (("phrases",), {"no_repeat_ngram_size": 2}),
+                (("limits",), {}),
+            )
+        ),
     ],
     ids=str,
 )

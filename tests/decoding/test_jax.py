@@ -27,6 +27,11 @@ FILES = (
     "test_scoring_memory",
     "test_staged_search",
 )
+# What a search is, in a few tests; the others are thorough.
+CENTRE = (
+    "(test_beam_search and (brute_force or teacher_forcing or change_later)) "
+    "or (test_staged_search and little_room)"
+)
 CORE = (
     "brute_force or greedy or teacher_forcing or change_later or marked "
     "or all_positions or loops or at_once_are "
@@ -48,7 +53,7 @@ def run_on_jax(pytestconfig):
 
 def run(*arguments):
     finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *arguments],
+        [sys.executable, "-m", "pytest", "-q", *map(str, arguments)],
         env={**os.environ, "KERAS_BACKEND": "jax"},
         capture_output=True,
         text=True,
@@ -57,11 +62,19 @@ def run(*arguments):
     assert " passed" in finished.stdout
 
 
-def test_core_of_the_searches_on_jax(run_on_jax):
-    files = (str(FOLDER / f"{name}.py") for name in FILES)
-    run_on_jax("-k", CORE, *files)
+def test_centre_of_the_searches_on_jax(run_on_jax):
+    files = (FOLDER / "test_beam_search.py", FOLDER / "test_staged_search.py")
+    run_on_jax("--cases=1", "-k", CENTRE, *files)
 
 
 @pytest.mark.thorough
+def test_core_of_the_searches_on_jax(run_on_jax):
+    # Each case is a program, and TensorFlow has all of them: one of each test.
+    files = (FOLDER / f"{name}.py" for name in FILES)
+    run_on_jax("-m", "not slow", "--cases=1", "-k", CORE, *files)
+
+
+# Slow, since the tests above have brute force, too, for fewer models.
+@pytest.mark.slow
 def test_exact_searches_on_jax(run_on_jax):
-    run_on_jax("-m", "thorough", str(FOLDER / "test_exact_search.py"))
+    run_on_jax("-m", "thorough", FOLDER / "test_exact_search.py")

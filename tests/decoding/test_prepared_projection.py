@@ -32,8 +32,9 @@ def conv_seq2seq():
     return ConvSeq2Seq(9, 11, 8, 1, 1, max_length=32)
 
 
-def run(model, options=OPTIONS):
-    return StagedSearch(model)(SOURCES, options=options, max_length=MAX_LENGTH)
+def run(model, **how):
+    search = StagedSearch(model, **how)
+    return search(SOURCES, options=OPTIONS, max_length=MAX_LENGTH)
 
 
 def refuse(states):
@@ -48,8 +49,11 @@ def members(model):
     "make",
     [
         transformer,
-        conv_seq2seq,
-        lambda: Ensemble([transformer(), conv_seq2seq()]),
+        pytest.param(conv_seq2seq, marks=pytest.mark.thorough),
+        pytest.param(
+            lambda: Ensemble([transformer(), conv_seq2seq()]),
+            marks=pytest.mark.thorough,
+        ),
     ],
     ids=["transformer", "conv_seq2seq", "ensemble"],
 )
@@ -84,4 +88,4 @@ def test_weights_of_8_bits_have_a_projection_of_their_own():
         warnings.simplefilter("ignore")
         model.quantize("int8")
     assert model.repeated_projection(4) is None
-    assert np.isfinite(run(model)["scores"]).all()
+    assert np.isfinite(run(model, compiled=False)["scores"]).all()

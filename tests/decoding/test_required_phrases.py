@@ -162,7 +162,14 @@ def check_against_brute_force(
 
 @pytest.mark.parametrize(
     "sentences",
-    [ONE_TOKEN, LONGER, ALIKE, OVERLAPPING, EQUAL, TOO_LONG],
+    [
+        pytest.param(ONE_TOKEN, marks=pytest.mark.thorough),
+        pytest.param(LONGER, marks=pytest.mark.thorough),
+        ALIKE,
+        OVERLAPPING,
+        EQUAL,
+        TOO_LONG,
+    ],
     ids=["one_token", "longer", "alike", "overlapping", "equal", "too_long"],
 )
 def test_large_beam_finds_what_brute_force_finds(sentences):
@@ -172,8 +179,8 @@ def test_large_beam_finds_what_brute_force_finds(sentences):
 @pytest.mark.parametrize(
     "options",
     [
-        {"no_repeat_ngram_size": 1},
-        {"min_length": 2},
+        pytest.param({"no_repeat_ngram_size": 1}, marks=pytest.mark.thorough),
+        pytest.param({"min_length": 2}, marks=pytest.mark.thorough),
         {"min_length": 3, "no_repeat_ngram_size": 2},
     ],
     ids=str,
@@ -189,10 +196,12 @@ def test_prefixes_and_phrases_find_what_brute_force_finds():
         check_against_brute_force(sentences, prefixes)
 
 
+@pytest.mark.thorough
 def test_compiled_finds_what_brute_force_finds():
     check_against_brute_force(OVERLAPPING, jit_compile=True)
 
 
+@pytest.mark.thorough
 def test_groups_search_by_themselves_without_a_penalty():
     alone = run(ALIKE, 9, max_length=7, num_beams=3)
     options = {"num_beams": 6, "num_groups": 2, "diversity_penalty": 0.0}
@@ -206,6 +215,7 @@ def test_groups_search_by_themselves_without_a_penalty():
             np.testing.assert_array_equal(grouped[name], twice)
 
 
+@pytest.mark.thorough
 def test_every_group_contains_the_phrases():
     options = {"num_beams": 6, "num_groups": 3, "diversity_penalty": 3.0}
     found = run(ALIKE, 9, max_length=9, **options)
@@ -261,6 +271,7 @@ def test_phrases_without_room_change_nothing_but_the_mark():
         np.testing.assert_array_equal(found[name], free[name])
 
 
+@pytest.mark.thorough
 def test_patience_counts_translations_with_all_phrases():
     for seed in range(5):
         options = SearchOptions(patience=0.25)

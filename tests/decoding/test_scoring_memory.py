@@ -9,7 +9,7 @@ import numpy as np
 import paper_slots
 import pytest
 from tensor_sizes import largest_tensor
-from toy_model import ToyModel
+from toy_model import ToyModel, eagerly
 
 from keras_deepnmt.decoding import compile_for, score_targets
 from keras_deepnmt.models import ConvSeq2Seq, Transformer
@@ -86,8 +86,10 @@ def test_a_graph_of_open_shapes_gives_the_same(model):
 @pytest.mark.parametrize(
     "backbone, choice",
     [
-        (Transformer, paper_slots.one_choice),
-        (Transformer, paper_slots.another_choice),
+        *(
+            pytest.param(Transformer, choice, marks=pytest.mark.thorough)
+            for choice in (paper_slots.one_choice, paper_slots.another_choice)
+        ),
         (ConvSeq2Seq, paper_slots.of_convolutions),
     ],
 )
@@ -107,7 +109,7 @@ def test_parts_of_every_model_have_the_scores_of_the_whole(
         **choice(),
     )
     arrays = batch(5, 6)
-    whole = compile_for(model, score_targets, False)(*arrays)
+    whole = eagerly(score_targets, model, *arrays)
     monkeypatch.setattr(tuned, "SCORED_POSITIONS", 12)
     parts = compile_for(model, score_targets, False)(*arrays)
     np.testing.assert_allclose(parts, whole, 1e-5, 1e-5)

@@ -38,6 +38,12 @@ def model():
 
 
 @pytest.fixture(scope="module")
+def staged_model(model):
+    """A search by `OPTIONS` whose programs more than one test uses."""
+    return StagedSearch(model)
+
+
+@pytest.fixture(scope="module")
 def toy():
     """Without histories in its cache; its programs are compiled sooner."""
     return AttentiveToyModel(7, 9, max_length=64, seed=3)
@@ -64,54 +70,55 @@ def assert_same(found, expected):
     ("kind", "changes"),
     [
         ("model", {}),
-        ("model", {"num_beams": 1}),
-        ("toy", {"sampling": True, "num_beams": 3}),
-        ("toy", {"num_groups": 2, "min_length": 0}),
+        pytest.param("model", {"num_beams": 1}, marks=pytest.mark.thorough),
+        pytest.param(
+            "toy",
+            {"sampling": True, "num_beams": 3},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            "toy",
+            {"num_groups": 2, "min_length": 0},
+            marks=pytest.mark.thorough,
+        ),
     ],
     ids=str,
 )
 def test_result_is_that_of_one_stage(request, kind, changes):
     model = request.getfixturevalue(kind)
     options = OPTIONS.updated(**changes)
-    staged = StagedSearch(model)
+    if changes:
+        staged = StagedSearch(model)
+    else:
+        staged = request.getfixturevalue("staged_model")
     found = staged(sources(), options=options, max_length=MAX_LENGTH)
     # XLA and TensorFlow draw other random numbers.
     whole = compile_for(model, search, ON_JAX or options.sampling)
     assert_same(found, whole(sources(), options=options, max_length=MAX_LENGTH))
 
 
-def test_given_beginnings_stay(toy):
+def test_given_beginnings_phrases_and_coverage_stay(toy):
     prefixes = np.zeros((len(LENGTHS), 3), "int32")
     prefixes[1, :2] = 5
     prefixes[6] = 6
-    found = StagedSearch(toy)(
-        sources(), prefixes, options=OPTIONS, max_length=MAX_LENGTH
-    )
-    expected = compile_for(toy, search, ON_JAX)(
-        sources(), prefixes, options=OPTIONS, max_length=MAX_LENGTH
-    )
-    assert_same(found, expected)
-    assert (found["ids"][6, :, :3] == 6).all()
-
-
-def test_phrases_and_coverage_stay(toy):
     phrases = np.zeros((len(LENGTHS), 2, 2), "int32")
     phrases[1, 0, 0] = 5
     phrases[5:7] = [[6, 4], [5, 0]]
     options = OPTIONS.updated(num_beams=3, coverage_penalty=0.5)
-    found = StagedSearch(toy)(
-        sources(), None, phrases, options=options, max_length=MAX_LENGTH
-    )
-    expected = compile_for(toy, search, ON_JAX)(
-        sources(),
-        np.zeros((len(LENGTHS), 1), "int32"),
-        phrases,
-        options=options,
-        max_length=MAX_LENGTH,
+    found, expected = (
+        searched(
+            sources(),
+            prefixes,
+            phrases,
+            options=options,
+            max_length=MAX_LENGTH,
+        )
+        for searched in (StagedSearch(toy), compile_for(toy, search, ON_JAX))
     )
     met = expected.pop("constraints_met")
     np.testing.assert_array_equal(found.pop("constraints_met"), met)
     assert_same(found, expected)
+    assert (found["ids"][6, :, :3] == 6).all()
     # The source of one token has a limit of 5 tokens.
     assert met[:, 0].all()
 
@@ -133,6 +140,7 @@ def test_only_sentences_that_go_on_are_computed(toy):
     assert staged.num_compilations == number == len(shapes)
 
 
+@pytest.mark.thorough
 def test_another_length_penalty_uses_the_rows_that_are_compiled(toy):
     staged, compilations = StagedSearch(toy), []
     # More than half of the sentences go on.
@@ -146,6 +154,7 @@ def test_another_length_penalty_uses_the_rows_that_are_compiled(toy):
     assert compilations == [2, 2]
 
 
+@pytest.mark.thorough
 def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(toy):
     """Other programs could round otherwise."""
     many, few = (sources([12] * n + [2] * (16 - n)) for n in (9, 1))
@@ -161,8 +170,16 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(toy):
         np.testing.assert_array_equal(values, found[name])
 
 
+# By several threads beams do so by default, in `test_batches_at_once.py`.
 @pytest.mark.parametrize(
-    "changes", [{}, {"num_beams": 1}, {"num_groups": 2}], ids=str
+    "changes",
+    [
+        {"num_beams": 1},
+        pytest.param({}, marks=pytest.mark.thorough),
+        # Slow, since groups are beams to a stage.
+        pytest.param({"num_groups": 2}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
     toy, changes, monkeypatch
@@ -186,7 +203,10 @@ def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
     assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
 
 
-@pytest.mark.parametrize(("kind", "num_beams"), [("toy", 1), ("model", 4)])
+@pytest.mark.parametrize(
+    ("kind", "num_beams"),
+    [("toy", 1), pytest.param("model", 4, marks=pytest.mark.thorough)],
+)
 def test_after_many_sentences_there_is_little_room_at_first(
     request, kind, num_beams, monkeypatch
 ):
@@ -214,9 +234,11 @@ def test_after_many_sentences_there_is_little_room_at_first(
 
 def test_without_compilation_there_is_one_stage(toy):
     staged = StagedSearch(toy, compiled=False)
-    found = staged(sources(), options=OPTIONS, max_length=MAX_LENGTH)
+    # Compiled, the first stage would have 21 steps.
+    options, ids = OPTIONS.updated(min_length=22), sources([1, 3, 9])
+    found = staged(ids, options=options, max_length=24)
     assert staged.num_compilations == 1
-    expected = search(toy, sources(), options=OPTIONS, max_length=MAX_LENGTH)
+    expected = search(toy, ids, options=options, max_length=24)
     assert_same(
         found, {name: np.asarray(values) for name, values in expected.items()}
     )
@@ -251,7 +273,7 @@ def test_sentences_are_taken_from_arrays_without_elements(model):
     assert taken["state"]["none"].shape == (4, 0, 2)
 
 
-def test_only_results_leave_the_device(toy, monkeypatch):
+def test_only_results_leave_the_device(staged_model, monkeypatch):
     sizes, convert = [], keras.ops.convert_to_numpy
 
     def record(x):
@@ -259,9 +281,8 @@ def test_only_results_leave_the_device(toy, monkeypatch):
         return convert(x)
 
     monkeypatch.setattr(keras.ops, "convert_to_numpy", record)
-    staged = StagedSearch(toy)
-    found = staged(sources(), options=OPTIONS, max_length=MAX_LENGTH)
-    assert staged.num_compilations == 2
+    found = staged_model(sources(), options=OPTIONS, max_length=MAX_LENGTH)
+    assert staged_model.num_compilations == 2
     # Not the caches, which are many times as large.
     assert max(sizes) <= found["ids"].size
 

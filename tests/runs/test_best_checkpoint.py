@@ -88,6 +88,7 @@ def test_a_run_broken_off_keeps_the_same_best_checkpoint(
         np.testing.assert_array_equal(value, received[name], err_msg=name)
 
 
+@pytest.mark.thorough
 def test_a_best_checkpoint_broken_off_is_made_up_for(
     whole, train_in, tmp_path, monkeypatch
 ):

@@ -67,10 +67,8 @@ def test_the_latest_and_that_of_a_step(run):
         assert choose_step(run, "latest") == 5
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [pytest.param("val_bleu", marks=pytest.mark.thorough), "val_loss"],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("metric", ["val_bleu", "val_loss"])
 def test_the_best_is_that_of_the_best_validation(
     recipe_file, prepared_dir, tmp_path, metric
 ):

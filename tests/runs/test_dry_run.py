@@ -135,6 +135,7 @@ def test_it_refuses_what_the_run_would_refuse(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_the_command_prints_it_and_prepares_elsewhere(
     recipe_file, tmp_path, capfd
 ):

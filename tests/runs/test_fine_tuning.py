@@ -113,6 +113,7 @@ def test_it_is_resumed_without_the_option(
     assert "this run is finished" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_the_recipe_may_name_the_same_model_with_other_dropout(
     preset_dir, new_recipe, recipe_file, prepared_dir, without_search, tmp_path
 ):

@@ -137,6 +137,7 @@ def test_a_mistyped_override_is_refused_before_the_data_are_prepared(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.thorough
 def test_the_corrected_command_works_in_the_same_folder(train_in, tmp_path):
     with pytest.raises(UserError, match="encoder_self_atention"):
         train_in({**SHORT, **MISTYPED})

@@ -26,6 +26,7 @@ STATEFUL = (
     "training.learning_rate.divide_by=2",
     "training.validate_every=2",
     "training.freeze=[encoder_block_1/attention/*]",
+    "decoding.num_beams=1",
 )
 
 

@@ -89,6 +89,7 @@ def test_a_new_run_has_them_from_its_beginning(
         assert run.shortlist_file.is_file() is (folder == with_shortlists)
 
 
+@pytest.mark.thorough
 def test_a_finished_run_keeps_its_own_until_it_is_replaced(
     recipe_file, run_dir, prepared_dir, tmp_path, without_search
 ):

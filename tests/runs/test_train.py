@@ -341,13 +341,8 @@ def test_early_stopping_without_a_validation_set_is_refused(
         train(recipe, tmp_path / "run", quiet=True)
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        pytest.param("mixed_bfloat16", marks=pytest.mark.thorough),
-        "mixed_float16",
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_trains_and_keeps_float32_weights(
     dtype, train_in, tmp_path
 ):

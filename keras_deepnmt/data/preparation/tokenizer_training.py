@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from sentencepiece import sentencepiece_model_pb2 as model_pb2
+
 from keras_deepnmt.data.model_files import with_normalization
 from keras_deepnmt.data.normalization import Normalization, load_normalization
 from keras_deepnmt.data.tokenizers import Tokenizer
@@ -152,7 +154,23 @@ def train_model(
         if sentences.failure is not None:
             raise sentences.failure from None
         raise _training_error(str(error), vocabulary_size) from error
+    if model_type == "unigram":
+        return _with_exact_sums(model.getvalue())
     return model.getvalue()
+
+
+def _with_exact_sums(model: bytes) -> bytes:
+    """Rounds the scores of a unigram model to multiples of 1/256.
+
+    Sums of so many of them as a sentence has pieces are exact in float32. So
+    "..." is cut alike by every version of SentencePiece, also by the older one
+    in tensorflow-text: the sums of ".", ".." and "..", "." are equal, whatever
+    comes before them, and do not depend on how each version rounds.
+    """
+    proto = model_pb2.ModelProto.FromString(model)
+    for piece in proto.pieces:
+        piece.score = round(piece.score * 256) / 256
+    return proto.SerializeToString(deterministic=True)
 
 
 def training_sentences(
