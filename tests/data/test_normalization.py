@@ -27,6 +27,7 @@ from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID, UNKNOWN_ID
 from keras_deepnmt.recipes import load_recipe
@@ -252,7 +253,7 @@ def test_every_token_belongs_to_words_of_the_line(tokenizer, lines):
         assert len(spans) == len(words) == len(ids)
         assert all(0 <= a <= b <= len(line) for a, b in spans)
         assert spans == sorted(spans)
-        number = len(line.split())
+        number = len(word_spans(line))
         for of_token in words:
             # With `identity` a line may be white space alone, and no word.
             assert of_token and max(of_token) < max(number, 1)
