@@ -470,6 +470,7 @@ MODELS = [
             tie_output_embedding=False,
             num_decoder_layers=2,
         ),
+        mark="thorough",
     ),
     ModelEntry(
         "toys in every slot",
@@ -545,16 +546,6 @@ MODELS += [
     )
     for names, slots in paper_slots.pairs()
 ]
-
-
-def models_proven(slow=False):
-    """The models of the whole check, or those of `-m slow`."""
-    return [entry for entry in MODELS if (entry.mark == "slow") == slow]
-
-
-def fills_slots(entry):
-    """Whether a model has layers of papers in its slots."""
-    return "every slot" in entry.name
 
 
 def public_layers():

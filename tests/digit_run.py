@@ -34,7 +34,7 @@ data:
   drop_identical: false
 training:
   steps: 400
-  batch_tokens: 512
+  batch_tokens: 1024
   max_shapes: 1
   learning_rate:
     peak: 0.003

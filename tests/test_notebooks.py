@@ -10,7 +10,17 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 # In every test run, as Jupyter runs it.
 IN_A_KERNEL = "01_transformer_from_layers"
-IN_A_FORK = [path for path in NOTEBOOKS if path.stem != IN_A_KERNEL]
+# Slow: tests/system/test_quickstart.py goes the same way, 08 exports too.
+IN_SLOW_TESTS = "00_quickstart"
+IN_A_FORK = [
+    pytest.param(
+        path,
+        id=path.stem,
+        marks=pytest.mark.slow if path.stem == IN_SLOW_TESTS else (),
+    )
+    for path in NOTEBOOKS
+    if path.stem != IN_A_KERNEL
+]
 INSTALL = """import importlib.util
 
 if importlib.util.find_spec("keras_deepnmt") is None:
@@ -38,7 +48,7 @@ def test_one_runs_in_a_kernel(tmp_path, smoke_scale):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("path", IN_A_FORK, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", IN_A_FORK)
 def test_runs_in_smoke_scale(path, tmp_path, smoke_scale):
     # A kernel would first import for as long as many of its cells take.
     program = Path(__file__).with_name("notebook_program.py")

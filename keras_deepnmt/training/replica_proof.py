@@ -86,7 +86,7 @@ def proof_rows(strategy: Any, folder: Path) -> Iterator[ProofRow]:
         f"{name}, accumulation": {"gradient_accumulation_steps": 2},
         f"{name}, mixed_bfloat16": {"dtype": "mixed_bfloat16"},
     }
-    for optimizer in _RATES:
+    for optimizer in ("SGD", "Adam"):
         reference = _weights_after(one, optimizer)
         for way, options in ways.items():
             start = time.monotonic()

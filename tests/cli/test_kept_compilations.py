@@ -38,7 +38,13 @@ def test_the_next_command_compiles_less(digits, tmp_path):
     assert translate() == first
     shutil.rmtree(tmp_path / "cache")
     # A folder that was deleted meanwhile is made again.
-    assert len(translate()) == 1
+    deepnmt_process(
+        *("translate", digits / "run", "--compile"),
+        folder=tmp_path,
+        stdin="1 2 3\n",
+        **{USER_VARIABLE: str(tmp_path / "cache")},
+    )
+    assert len(list(folder.iterdir())) == 1
 
 
 def test_without_a_home_nothing_is_kept(digits, tmp_path, monkeypatch):

@@ -54,8 +54,8 @@ def test_interrupted_prepare_leaves_nothing(tmp_path):
     ("number", "code"),
     [
         pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough),
-        # Slow: Ctrl-C ends other real processes below, and training in
-        # tests/runs/test_replica_runs.py.
+        # Slow: Ctrl-C ends other real processes in this file, and training in
+        # the process of the tests in tests/runs/test_interrupted_runs.py.
         pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
     ],
 )

@@ -81,6 +81,7 @@ def test_a_finished_run_is_evaluated_with_its_own_options(saved):
     assert row["test_set"]["sentences"] == 7
 
 
+@pytest.mark.thorough
 def test_checkpoints_of_a_finished_run_are_averaged(saved, tmp_path):
     average(saved / "run", tmp_path / "mean", last=2)
     expected, received = (
@@ -98,6 +99,7 @@ def test_a_finished_run_is_not_trained_again(saved, monkeypatch):
     assert after == before
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_resumes(saved, monkeypatch):
     monkeypatch.chdir(saved)
     recipe = load_recipe("letters.yaml")
@@ -112,6 +114,7 @@ def test_an_interrupted_run_resumes(saved, monkeypatch):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_an_export_is_verified(saved):
     golden = saved / "export" / "1" / "assets.extra" / "golden.jsonl"
     number = len(golden.read_text().splitlines())

@@ -1,6 +1,20 @@
 """Checks that more than one property needs."""
 
+import catalog
 import numpy as np
+import pytest
+
+
+def layers_in_turn(place):
+    """All layers, by default the first or the second of each two."""
+    return [
+        pytest.param(
+            entry,
+            id=catalog.identify(entry),
+            marks=() if number % 2 == place else pytest.mark.thorough,
+        )
+        for number, entry in enumerate(catalog.LAYERS)
+    ]
 
 
 def assert_every_weight_moved(before, model):

@@ -32,7 +32,19 @@ from keras_deepnmt.training import (  # noqa: E402
 from keras_deepnmt.xla.compiled import compile_for  # noqa: E402
 
 T = 5
-WITH_OPTIONS = "every slot"  # what is trained with every option
+# Slow here: its layers are proven one by one, and its backbone by
+# `conv_seq2seq_tiny`.
+SLOW = "dense, summaries, other widths, every slot"
+WITH_OPTIONS = "toys in every slot"  # what is trained with every option
+
+
+def models_of(part):
+    """The entries of `models` or of `slow`."""
+    return [
+        entry
+        for entry in catalog.MODELS
+        if (entry.mark == "slow" or entry.name == SLOW) == (part == "slow")
+    ]
 
 
 def difference(one, other):
@@ -97,7 +109,7 @@ class Scaled(ObjectiveTerm):
         return 0.9 * losses
 
 
-def train_with_options(entry, weights):
+def train_with_options(entry, weights, **options):
     """Two updates with all terms and the layers' losses, nothing random."""
     model, teacher = entry.make(dropout=0.0), entry.make()
     model.set_weights(weights)
@@ -111,6 +123,7 @@ def train_with_options(entry, weights):
             RDrop(3.0),
             Scaled(),
         ],
+        **options,
     )
     inputs, labels = entry.example()
     history = model.fit(inputs, labels, batch_size=4, epochs=2, verbose=0)
@@ -118,9 +131,7 @@ def train_with_options(entry, weights):
 
 
 def check_options(folder):
-    entry = next(
-        entry for entry in catalog.models_proven() if entry.name == WITH_OPTIONS
-    )
+    entry = next(e for e in catalog.MODELS if e.name == WITH_OPTIONS)
     with np.load(folder / "options.npz") as arrays:
         losses, *weights = arrays.values()
     middle = len(weights) // 2
@@ -143,7 +154,9 @@ def train_on(num_replicas, folder, dropout=0.3, parts=1):
     keras.utils.set_random_seed(7)
     kind = "mirrored" if num_replicas > 1 else "one_device"
     with make_strategy(kind, num_replicas).scope():
-        model = entry.make(dropout=dropout)
+        model = entry.make(
+            dropout=dropout, num_encoder_layers=1, num_decoder_layers=1
+        )
         model.compile(
             keras.optimizers.Adam(1e-3, global_clipnorm=0.5),
             gradient_accumulation_steps=parts,
@@ -209,7 +222,7 @@ def run_part(folder, part):
         found["data parallel"] = check_devices(folder)
         layers = catalog.LAYERS
     else:
-        models = catalog.models_proven(part == "slow")
+        models = models_of(part)
     if part == "models":
         found["options"] = check_options(folder)
     found["backend"] = keras.config.backend()

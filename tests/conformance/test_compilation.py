@@ -1,13 +1,17 @@
 """XLA, graph and eager give the same numbers.
 
-Of layers the graph is that of `test_saved_model.py`.
+Of layers the graph is that of `test_saved_model.py`, which by default has those
+layers that are not compiled here.
 """
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
+from conformance_checks import layers_in_turn
 
 
+@pytest.mark.parametrize("layer_entry", layers_in_turn(0))
 def test_a_layer_gives_the_same_compiled(layer_entry):
     layer = layer_entry.make()
     inputs = layer_entry.example()

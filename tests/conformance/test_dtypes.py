@@ -12,20 +12,26 @@ DTYPES = ["float32", *HALF]
 
 
 def ways():
-    """Every layer in every dtype, by XLA in one of them, which changes.
+    """Every layer in every dtype, operation by operation and by XLA.
 
-    With `-m thorough` each layer is compiled in the other dtypes, too.
+    By default each layer has its turn in one half precision. With `-m thorough`
+    it has all dtypes, and XLA compiles it in one, which changes; `-m slow` has
+    the others, by the same compiler.
     """
     for number, entry in enumerate(catalog.LAYERS):
         for place, dtype in enumerate(DTYPES):
             name = f"{catalog.identify(entry)}-{dtype}"
-            is_its_turn = number % len(DTYPES) == place
-            if not is_its_turn:
-                yield pytest.param(entry, dtype, False, id=name)
+            is_its_turn = dtype == HALF[number % len(HALF)]
+            yield pytest.param(
+                *(entry, dtype, False),
+                id=name,
+                marks=() if is_its_turn else pytest.mark.thorough,
+            )
+            is_compiled = number % len(DTYPES) == place
             yield pytest.param(
                 *(entry, dtype, True),
                 id=f"{name}-compiled",
-                marks=() if is_its_turn else pytest.mark.thorough,
+                marks=pytest.mark.thorough if is_compiled else pytest.mark.slow,
             )
 
 

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import catalog
 import pytest
+from catalog import identify
+from shared_models import entry_named
+from two_replicas import MODELS
 
-PROVEN = catalog.models_proven()
-PLAIN = [entry for entry in PROVEN if not catalog.fills_slots(entry)]
-SLOTS = [entry for entry in PROVEN if catalog.fills_slots(entry)]
+pytestmark = pytest.mark.thorough
 
 
 def run_on_two_replicas(which):
@@ -33,12 +33,12 @@ def run_on_two_replicas(which):
 
 @pytest.fixture(scope="module")
 def measured():
-    return run_on_two_replicas("plain")
+    return run_on_two_replicas("thorough")
 
 
 @pytest.fixture(scope="module")
-def measured_slots():
-    return run_on_two_replicas("slots")
+def measured_slowly():
+    return run_on_two_replicas("slow")
 
 
 def check(found):
@@ -47,15 +47,20 @@ def check(found):
     assert found["loss"] < 1e-5
 
 
-@pytest.mark.parametrize("entry", PLAIN, ids=catalog.identify)
+def named(names):
+    return [entry_named(name) for name in names]
+
+
+@pytest.mark.parametrize("entry", named(MODELS["thorough"]), ids=identify)
 def test_two_replicas_update_as_one_device(measured, entry):
     check(measured["models"][entry.name])
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("entry", SLOTS, ids=catalog.identify)
-def test_two_replicas_update_filled_slots_as_one_device(measured_slots, entry):
-    check(measured_slots["models"][entry.name])
+# Slow: the toys above fill the same slots.
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", named(MODELS["slow"]), ids=identify)
+def test_two_replicas_update_filled_slots_as_one_device(measured_slowly, entry):
+    check(measured_slowly["models"][entry.name])
 
 
 def test_an_overflow_on_one_replica_skips_the_update_on_all(measured):

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from conformance_checks import layers_in_turn
 from tensorflow.core.protobuf import saved_model_pb2
 
 
@@ -58,8 +59,10 @@ def graph_to_export(model):
     return function
 
 
+@pytest.mark.parametrize("layer_entry", layers_in_turn(1))
+# Slow, since models of these layers are written below.
 @pytest.mark.parametrize(
-    "is_written", [False, pytest.param(True, marks=pytest.mark.thorough)]
+    "is_written", [False, pytest.param(True, marks=pytest.mark.slow)]
 )
 def test_a_layer_is_exported(layer_entry, tmp_path, is_written):
     model = layer_entry.functional()

@@ -11,7 +11,7 @@ from pathlib import Path
 import catalog
 import numpy as np
 import pytest
-from second_backend import WITH_OPTIONS, train_with_options
+from second_backend import WITH_OPTIONS, models_of, train_with_options
 from shared_models import entry_named, shared_graph, shared_model
 
 # The first test waits for a whole program.
@@ -33,14 +33,14 @@ def results(tmp_path_factory):
             pytest.skip("JAX is not installed; install the extra `jax`.")
         if part == "slow":
             folder = tmp_path_factory.mktemp("slow")
-            save_models(folder, slow=True)
+            save_models(folder, "slow")
             programs["slow"] = start(folder, "slow")
         elif part not in programs:
             folder = tmp_path_factory.mktemp("second_backend")
             save_layers(folder)
             programs["layers"] = start(folder, "layers")
             # While the layers are checked.
-            save_models(folder)
+            save_models(folder, "models")
             save_options(folder)
             programs["models"] = start(folder, "models")
         return finish(*programs[part])
@@ -58,8 +58,8 @@ def save_layers(folder):
         np.save(folder / f"layer_{number}.npy", model(entry.example()))
 
 
-def save_models(folder, slow=False):
-    for number, entry in enumerate(catalog.models_proven(slow)):
+def save_models(folder, part):
+    for number, entry in enumerate(models_of(part)):
         shared_model(entry.name).save(folder / f"model_{number}.keras")
         inputs, _ = entry.example()
         scores = shared_graph(entry.name)(inputs)
@@ -69,7 +69,8 @@ def save_models(folder, slow=False):
 def save_options(folder):
     entry = entry_named(WITH_OPTIONS)
     weights = shared_model(entry.name).get_weights()
-    losses, trained = train_with_options(entry, weights)
+    # Operation by operation, so that nothing needs to be traced.
+    losses, trained = train_with_options(entry, weights, run_eagerly=True)
     np.savez(folder / "options.npz", losses, *weights, *trained)
 
 
@@ -114,9 +115,20 @@ def test_a_layer_gives_the_same(results, layer_entry):
     assert found["compiled"] < 1e-5
 
 
-def test_a_model_gives_the_same_and_trains(results, model_entry):
-    part = "slow" if model_entry.mark == "slow" else "models"
-    found = results(part)[model_entry.name]
+@pytest.mark.parametrize(
+    ("part", "entry"),
+    [
+        pytest.param(
+            *(part, entry),
+            id=catalog.identify(entry),
+            marks=pytest.mark.slow if part == "slow" else (),
+        )
+        for part in ("models", "slow")
+        for entry in models_of(part)
+    ],
+)
+def test_a_model_gives_the_same_and_trains(results, part, entry):
+    found = results(part)[entry.name]
     assert "failed" not in found, found["failed"]
     assert found["other backend"] < 1e-4
     assert found["compiled"] < 1e-5

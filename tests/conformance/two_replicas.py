@@ -1,10 +1,10 @@
 """Makes one update on one device and the same on two; prints how far apart.
 
 Run as a program, since TensorFlow fixes its devices when it starts, with
-`plain` or `slots`, which of the catalogue's models. Prints a JSON object:
-`"models"`, entry name to the largest difference of any weight, one of them with
-R-Drop and scheduled sampling, one with distillation, one clipped; and with the
-plain ones `"masks"`, what dropout kept on each replica before and after a
+`thorough` or `slow`, which of `MODELS`. Prints a JSON object: `"models"`, entry
+name to the largest difference of any weight, one of them with R-Drop and
+scheduled sampling, one with distillation, one clipped; and with the thorough
+ones `"masks"`, what dropout kept on each replica before and after a
 checkpoint, `"float16"`, what an overflow on one replica did, and `"searches"`,
 whether replicas found the same translations.
 """
@@ -20,6 +20,7 @@ import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
+from shared_models import entry_named  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
@@ -38,7 +39,23 @@ OPTIONS = [
     {"jit_compile": True},
     {"gradient_accumulation_steps": 2},
     {"jit_compile": True, "gradient_accumulation_steps": 3},
+    {},
+    {},
 ]
+# Names of models and the numbers of their options. The toys use each slot as
+# the papers' layers do, which have no replicas of their own to deal with.
+MODELS = {
+    "thorough": {
+        "transformer_tiny": 0,
+        "pre-norm, untied, two blocks a side": 1,
+        "toys in every slot": 2,
+        "conv_seq2seq_tiny": 3,
+    },
+    "slow": {
+        "every slot": 2,
+        "dense, summaries, other widths, every slot": 4,
+    },
+}
 
 
 def terms(number, entry, teacher_weights):
@@ -51,6 +68,9 @@ def terms(number, entry, teacher_weights):
         teacher.set_weights(teacher_weights)
         return [Distillation(teacher, 0.5)]
     return []
+
+
+ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1}
 
 
 def updated_weights(entry, weights, strategy, number, **options):
@@ -109,7 +129,7 @@ def kept_activations(model, two):
 def masks(two):
     entry = catalog.MODELS[1]
     with two.scope():
-        model = entry.make(dropout=0.5)
+        model = entry.make(dropout=0.5, **ONE_LAYER)
         model.compile("sgd", run_eagerly=True)
     model.fit(tf.data.Dataset.from_tensors(entry.example()), verbose=0)
     store = CheckpointStore(tempfile.mkdtemp())
@@ -123,7 +143,7 @@ def float16(two):
     """One update that overflows on the second replica alone, then others."""
     entry = catalog.MODELS[1]
     with two.scope():
-        model = entry.make(dropout=0.0, dtype="mixed_float16")
+        model = entry.make(dropout=0.0, dtype="mixed_float16", **ONE_LAYER)
         optimizer = keras.optimizers.SGD(0.1, momentum=0.9)
         scaled = keras.optimizers.LossScaleOptimizer(
             optimizer, initial_scale=2.0**22
@@ -155,9 +175,9 @@ def float16(two):
 def searches(two):
     """Translates on two devices, compiled and not, and eagerly on one."""
     entry = catalog.MODELS[1]
-    one = entry.make()
+    one = entry.make(**ONE_LAYER)
     with two.scope():
-        model = entry.make()
+        model = entry.make(**ONE_LAYER)
     model.set_weights(one.get_weights())
     # Seven rows are four and three, and one of padding.
     source_ids = entry.example(rows=7)[0]["source_ids"]
@@ -179,18 +199,15 @@ if __name__ == "__main__":
     )
     # Once: a second strategy would take the first one's collective keys.
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    entries = catalog.models_proven()
-    options = OPTIONS + [{}] * (len(entries) - len(OPTIONS))
     models = {}
-    for number, (entry, chosen) in enumerate(
-        zip(entries, options, strict=True)
-    ):
-        if catalog.fills_slots(entry) == (sys.argv[1] == "slots"):
-            # Without a seed a start may lie where a ReLU has its kink.
-            keras.utils.set_random_seed(number)
-            models[entry.name] = largest_difference(number, entry, two, chosen)
+    for name, number in MODELS[sys.argv[1]].items():
+        # Without a seed a start may lie where a ReLU has its kink.
+        keras.utils.set_random_seed(number)
+        models[name] = largest_difference(
+            number, entry_named(name), two, OPTIONS[number]
+        )
     found = {"models": models}
-    if sys.argv[1] == "plain":
+    if sys.argv[1] == "thorough":
         found["masks"] = masks(two)
         found["float16"] = float16(two)
         found["searches"] = searches(two)

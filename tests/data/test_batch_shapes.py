@@ -185,10 +185,10 @@ def test_never_worse_than_a_partition_by_one_length(seed, count):
     [
         (0.2, 1, 4, 312_480),
         (0.2, 3, 1, 190_485),
-        (0.2, 8, 4, 173_000),
+        pytest.param(0.2, 8, 4, 173_000, marks=pytest.mark.thorough),
         (0.6, 1, 4, 1_066_704),
         (0.6, 3, 1, 303_233),
-        (0.6, 8, 4, 223_020),
+        pytest.param(0.6, 8, 4, 223_020, marks=pytest.mark.thorough),
     ],
 )
 def test_never_worse_than_the_search_before_this_one(
@@ -211,6 +211,7 @@ def test_resumed_runs_keep_their_batch_shapes():
     )
 
 
+@pytest.mark.thorough
 def test_more_shapes_never_cost_more_and_padding_gets_small():
     lengths = corpus(50_021, longest=60)
     costs = [
@@ -229,7 +230,9 @@ def test_sixty_four_shapes_are_found_in_seconds():
     assert 1 - lengths.sum() / padded_tokens(lengths, batch_shapes) < 0.04
 
 
-@pytest.mark.parametrize("shapes", [8, 12])
+@pytest.mark.parametrize(
+    "shapes", [pytest.param(8, marks=pytest.mark.thorough), 12]
+)
 def test_long_sentences_take_little_time(shapes):
     lengths = corpus(100_003, spread=0.8, longest=400)
     start = time.process_time()

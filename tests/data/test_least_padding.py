@@ -74,6 +74,7 @@ def test_the_limit_is_just_below_the_optimum(num_shapes, seed):
     assert 0.97 * best <= limit <= best + 1e-6
 
 
+@pytest.mark.thorough
 def test_four_shapes_of_the_demo_corpus_have_hardly_more_than_the_least(demo):
     padding = padding_of(*demo, 4)
     assert 0.239 < least_padding(demo[0], 4, padding) < padding < 0.242
@@ -83,6 +84,7 @@ def test_nine_shapes_of_the_demo_corpus_have_less_than_twelve_percent(demo):
     assert padding_of(*demo, 9) < 0.12
 
 
+@pytest.mark.thorough
 def test_shapes_of_multi30k_have_hardly_more_padding_than_the_least(multi30k):
     start = time.process_time()
     padding = padding_of(*multi30k, 12)
@@ -90,5 +92,6 @@ def test_shapes_of_multi30k_have_hardly_more_padding_than_the_least(multi30k):
     assert 0.095 < least_padding(multi30k[0], 12, padding) < padding < 0.098
 
 
+@pytest.mark.thorough
 def test_27_shapes_of_multi30k_have_less_than_six_percent(multi30k):
     assert padding_of(*multi30k, 27) < 0.06

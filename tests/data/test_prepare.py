@@ -500,7 +500,12 @@ def large(tmp_path, options):
 
 
 @pytest.mark.parametrize(
-    "moment", ["spool/train.source", "tokenizer/*.model", ".train-*.unfinished"]
+    "moment",
+    [
+        pytest.param("spool/train.source", marks=pytest.mark.thorough),
+        pytest.param("tokenizer/*.model", marks=pytest.mark.thorough),
+        ".train-*.unfinished",
+    ],
 )
 def test_a_killed_run_leaves_nothing_that_looks_finished(
     tmp_path, large, moment
@@ -541,7 +546,9 @@ def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
     assert len(PairStore(output, "train")) == 40_000
 
 
-@pytest.mark.parametrize("megabytes", [1, 4])
+@pytest.mark.parametrize(
+    "megabytes", [1, pytest.param(4, marks=pytest.mark.thorough)]
+)
 def test_a_full_disk_gets_one_line_and_is_left_empty(
     tmp_path, large, megabytes
 ):

@@ -160,6 +160,7 @@ def test_compiled_is_the_same():
 
 
 # `test_jax.py` runs this file on JAX, where no such graph is made.
+@pytest.mark.thorough
 @pytest.mark.skipif(ON_JAX, reason="Only TensorFlow exports.")
 def test_graph_of_open_shapes_is_the_same():
     import tensorflow as tf

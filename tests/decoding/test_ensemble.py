@@ -117,9 +117,10 @@ def test_equal_models_are_one_model(mean, number):
 @pytest.mark.parametrize(
     ("given", "options"),
     [
-        (("prefixes",), {"num_beams": 3}),
-        (("phrases",), {"num_beams": 4}),
-        (("limits",), {"num_beams": 1}),
+        *(
+            pytest.param((name,), {"num_beams": n}, marks=pytest.mark.thorough)
+            for name, n in (("prefixes", 3), ("phrases", 4), ("limits", 1))
+        ),
         (("prefixes", "phrases", "limits"), {"num_beams": 4, "min_length": 2}),
         ((), {"num_beams": 4, "num_groups": 2, "diversity_penalty": 0.4}),
         (("prefixes",), {"num_beams": 3, "sampling": True}),

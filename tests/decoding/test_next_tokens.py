@@ -27,6 +27,11 @@ RULES = [
     # Two words that must not be repeated cannot make three tokens.
     {"no_repeat_ngram_size": 1, "allow_unknown": False, "min_length": 3},
 ]
+# By default those of several rules.
+CASES = [
+    *(pytest.param(one, marks=pytest.mark.thorough) for one in RULES[:-2]),
+    *RULES[-2:],
+]
 
 
 def run(model, function, **options):
@@ -63,7 +68,7 @@ def is_permitted(model, target, options):
     )
 
 
-@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("rules", CASES, ids=str)
 def test_large_beam_finds_what_brute_force_finds(rules):
     options = SearchOptions(num_beams=41, **rules)
     model = ToyModel()
@@ -93,14 +98,7 @@ def test_large_beam_finds_what_brute_force_finds(rules):
             assert not outputs["ids"][row, number:].any()
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        *(pytest.param(one, marks=pytest.mark.thorough) for one in RULES[:-2]),
-        *RULES[-2:],
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("rules", CASES, ids=str)
 def test_greedy_search_is_a_search_with_one_beam(rules):
     model = ToyModel(vocabulary_size=7)
     for seed in range(5):

@@ -74,11 +74,16 @@ def all_outputs(model, source, options, prefix=()):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
         {"sampling_temperature": 0.5},
-        {"sampling_temperature": 2.0, "sampling_top_k": 2},
-        {"sampling_top_p": 0.7},
         {"sampling_top_k": 3, "sampling_top_p": 0.8},
+        *(
+            pytest.param(options, marks=pytest.mark.thorough)
+            for options in (
+                {},
+                {"sampling_temperature": 2.0, "sampling_top_k": 2},
+                {"sampling_top_p": 0.7},
+            )
+        ),
     ],
     ids=str,
 )

@@ -33,8 +33,15 @@ def kernels(model):
 
 @pytest.mark.parametrize(
     "slots",
-    [dict, paper_slots.one_choice, paper_slots.another_choice],
-    ids=["plain", "one choice", "another choice"],
+    [
+        pytest.param(dict, id="plain"),
+        pytest.param(paper_slots.one_choice, id="one choice"),
+        pytest.param(
+            paper_slots.another_choice,
+            id="another choice",
+            marks=pytest.mark.thorough,
+        ),
+    ],
 )
 def test_an_initializer_reaches_every_projection_of_both_stacks(slots):
     model = small(attention_initializer="zeros", **slots())

@@ -57,7 +57,15 @@ WIDTHS = {
 }
 
 
-@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(size, marks=pytest.mark.thorough)
+        if size == "15l"
+        else size
+        for size in WIDTHS
+    ],
+)
 def test_dense_stacks_are_as_wide_as_in_the_paper(size):
     encoder, output, parts, decoder, decoder_output = WIDTHS[size]
     together = counted(f"dense_nmt_1_{size}")
@@ -132,6 +140,7 @@ def test_other_widths_of_embeddings_add_two_projections_a_side():
     assert with_projections == wide - tables - output + 4 * dense(64, 256)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("vocabulary_size", [40_000, 43_000])
 def test_dense_connections_save_a_fifth_of_the_large_model(vocabulary_size):
     dense_model, residual = (

@@ -245,17 +245,22 @@ def num_in_matrices(model):
 @pytest.mark.parametrize(
     ("preset", "squares"),
     [
-        ("layer_aggregation_dense_base", 0),
-        ("layer_aggregation_linear_base", 12),
-        ("layer_aggregation_linear_feed_forward_base", 56),
-        ("layer_aggregation_iterative_base", 120),
         ("layer_aggregation_hierarchical_base", 88),
-        ("layer_aggregation_hierarchical_encoder_base", 44),
-        ("multi_layer_attention_k2_base", 128),
         ("multi_layer_attention_k3_base", 144),
-        ("hybrid_self_attention_sum_base", 0),
-        ("hybrid_self_attention_concat_base", 24),
-        ("hybrid_self_attention_gated_base", 1.5),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in (
+                ("layer_aggregation_dense_base", 0),
+                ("layer_aggregation_linear_base", 12),
+                ("layer_aggregation_linear_feed_forward_base", 56),
+                ("layer_aggregation_iterative_base", 120),
+                ("layer_aggregation_hierarchical_encoder_base", 44),
+                ("multi_layer_attention_k2_base", 128),
+                ("hybrid_self_attention_sum_base", 0),
+                ("hybrid_self_attention_concat_base", 24),
+                ("hybrid_self_attention_gated_base", 1.5),
+            )
+        ),
     ],
 )
 def test_weights_grow_as_published(kernels, preset, squares):

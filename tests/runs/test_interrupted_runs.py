@@ -162,7 +162,8 @@ sys.exit(main())
 """
 
 
-@pytest.mark.thorough
+# Slow: four processes on JAX; interrupts of all other moments are above.
+@pytest.mark.slow
 def test_an_interrupt_of_the_first_update_on_jax_is_told_as_elsewhere(
     recipe_file, tmp_path
 ):

@@ -148,6 +148,8 @@ def test_a_run_killed_on_two_replicas_ends_bit_identical(
     assert bleu_of(run_dir) == bleu_of(whole_run)
 
 
+# Slow: the longest; only the backend differs from the run that is killed above.
+@pytest.mark.slow
 def test_a_run_on_jax_interrupted_on_two_devices_ends_bit_identical(
     recipe_file, tmp_path
 ):

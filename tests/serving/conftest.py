@@ -8,24 +8,50 @@ import sys
 from unittest import mock
 
 import pytest
+from filelock import FileLock
 from tiny_translator import make_translator
 
 
 @pytest.fixture(scope="session")
-def translator(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("translator")
-    return make_translator(folder, steps=150, num_beams=3, compiled=False)
+def shared_folder(tmp_path_factory):
+    """A folder of all processes of a run; whoever comes first fills it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    return folder
 
 
 @pytest.fixture(scope="session")
-def version_dir(translator, tmp_path_factory):
+def translator(shared_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("translator")
+    weights = shared_folder / "translator.weights.h5"
+    options = {"num_beams": 3, "compiled": False}
+    with FileLock(shared_folder / "translator.lock"):
+        if weights.exists():
+            made = make_translator(folder, **options)
+            made.model.load_weights(weights)
+        else:
+            made = make_translator(folder, steps=150, **options)
+            made.model.save_weights(weights)
+    return made
+
+
+@pytest.fixture(scope="session")
+def version_dir(translator, shared_folder):
+    folder = shared_folder / "served" / "tiny"
+    with FileLock(shared_folder / "served.lock"):
+        if not (folder / "1").exists():
+            export(translator, folder)
+    return folder / "1"
+
+
+def export(translator, folder):
     from keras_deepnmt.serving import exporting
 
-    folder = tmp_path_factory.mktemp("served") / "tiny"
     with pytest.MonkeyPatch.context() as patch:
         # `test_an_untouched_export_is_verified_by_its_model_folder` does it.
         patch.setattr(exporting, "verify", lambda folder: None)
-        return exporting.export(translator, folder)
+        exporting.export(translator, folder)
 
 
 @pytest.fixture

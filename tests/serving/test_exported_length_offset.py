@@ -12,6 +12,10 @@ from keras_deepnmt.serving import exporting
 from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.translator import Translator
 
+# By default `test_exported_signatures.py` compares the scores of a graph with
+# this offset with a translator's.
+pytestmark = pytest.mark.thorough
+
 SOURCES = [source for source, _ in all_pairs()][:5]
 
 

@@ -7,13 +7,12 @@ what a server has; it appears under its number complete or not at all.
 import json
 import shutil
 import signal
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from forked_processes import run_forked
 from tiny_translator import all_pairs, make_translator
 
 from keras_deepnmt.errors import UserError
@@ -237,6 +236,7 @@ def test_greedy_export_equals_the_greedy_translator(translator):
     )
 
 
+@pytest.mark.thorough
 def test_two_exports_in_one_process_keep_their_tokenizers(signatures, tmp_path):
     # Its tokenizers are other ones: the texts are in capitals.
     other = ServingGraph(make_translator(tmp_path, uppercase=True, num_beams=1))
@@ -379,7 +379,7 @@ exporting.export(SimpleNamespace(), sys.argv[1], golden_sources=["a"])
 def test_a_killed_export_leaves_no_number_and_is_swept_up(
     translator, tmp_path, monkeypatch
 ):
-    process = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)])
+    process = run_forked(["-c", KILLED, str(tmp_path)])
     assert process.returncode == -signal.SIGKILL
     left = [folder.name for folder in tmp_path.iterdir()]
     assert len(left) == 1 and left[0].startswith("1.partial-")

@@ -34,6 +34,7 @@ def test_an_untouched_export_is_verified_by_its_model_folder(version_dir):
     assert "17 golden sentences" in str(found)
 
 
+@pytest.mark.thorough
 def test_a_fresh_process_translates(version_dir):
     source, target = all_pairs()[0]
     texts = translate_in_fresh_process(version_dir, [source, ""])
@@ -57,6 +58,7 @@ def test_a_weight_that_changed_is_found(copy, in_this_process):
         verify(copy)
 
 
+@pytest.mark.thorough
 def test_a_golden_sentence_that_changed_is_named(copy, in_this_process):
     file = copy / GOLDEN_FILE
     records = [json.loads(line) for line in file.read_text().splitlines()]
@@ -102,6 +104,7 @@ def test_a_missing_golden_file_is_refused(copy):
         verify(copy)
 
 
+@pytest.mark.thorough
 def test_a_damaged_graph_is_refused_in_one_line(copy):
     (copy / "saved_model.pb").write_bytes(b"\xff\xff")
     with pytest.raises(UserError, match="could not be run in a fresh process"):

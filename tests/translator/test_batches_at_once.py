@@ -60,7 +60,16 @@ def make(tokenizer):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"sampling": True, "sampling_seed": 5}, {"num_groups": 3}],
+    [
+        {},
+        *(
+            pytest.param(options, marks=pytest.mark.thorough)
+            for options in (
+                {"sampling": True, "sampling_seed": 5},
+                {"num_groups": 3},
+            )
+        ),
+    ],
     ids=str,
 )
 def test_results_at_once_are_those_one_after_another(
@@ -143,7 +152,14 @@ def on_cores(tokenizer):
     return make
 
 
-@pytest.mark.parametrize("number", [1, 2, 9, 31, 32])
+@pytest.mark.parametrize(
+    "number",
+    [
+        1,
+        9,
+        *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, 31, 32)),
+    ],
+)
 def test_a_single_batch_is_divided_among_the_cores(on_cores, number):
     def batches(cores, is_large=False):
         told = []
@@ -167,6 +183,7 @@ def test_a_single_batch_is_divided_among_the_cores(on_cores, number):
     assert max(told) <= 16
 
 
+@pytest.mark.thorough
 def test_sentences_of_two_batches_are_not_divided_further(on_cores):
     told = []
     on_cores(8).translate(SHORT_TEXTS[:40], on_progress=told.append)

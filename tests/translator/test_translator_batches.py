@@ -208,10 +208,13 @@ def test_shapes_do_not_depend_on_what_was_translated_before(make, shapes):
     assert shapes == expected == [(1, 16), (1, 16)]
 
 
-def test_the_shape_of_the_first_batch_is_traced_first(make):
+@pytest.mark.parametrize(
+    "times", [1, pytest.param(2, marks=pytest.mark.thorough)]
+)
+def test_the_shape_of_the_first_batch_is_traced_first(make, times):
     texts = ["dog", "a dog " * 5, "a dog " * 10]
     plain = make().translate(texts)
-    for _ in range(3):
+    for _ in range(times):
         events = []
         translator = make(compiled=True, batch_size=1)
         translator.compilation_padding = 0
@@ -222,7 +225,9 @@ def test_the_shape_of_the_first_batch_is_traced_first(make):
         assert list(lengths) == [8, 16, 32]
 
 
-@pytest.mark.parametrize("num_beams", [1, 2])
+@pytest.mark.parametrize(
+    "num_beams", [pytest.param(1, marks=pytest.mark.thorough), 2]
+)
 def test_trying_length_penalties_compiles_nothing(make, num_beams):
     translator = make(compiled=True, num_beams=num_beams)
     first = translator.translate_nbest("a dog runs", 1)
@@ -304,6 +309,7 @@ def test_own_maximum_lengths_count_in_the_size_of_a_batch(make, model, shapes):
     assert found == expected
 
 
+@pytest.mark.thorough
 def test_own_maximum_lengths_keep_rows_from_being_added(make, model, shapes):
     model.max_length = None
     translator = make(

@@ -15,7 +15,7 @@ from keras_deepnmt.training import keep_freed_memory
 
 PROGRAM = """
 import resource, sys, threading
-from keras_deepnmt.training import keep_freed_memory
+from keras_deepnmt.xla.memory import keep_freed_memory
 
 def take_and_free():
     bytes(50_000_000) + b"1"

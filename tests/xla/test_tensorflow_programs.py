@@ -53,6 +53,7 @@ def loop(x):
     return tf.while_loop(lambda i: i < x, lambda i: [i + 1], [x])
 
 
+@pytest.mark.thorough
 def test_programs_do_not_depend_on_what_the_process_did_before():
     keras.utils.set_random_seed(1)
     first = step_programs()
