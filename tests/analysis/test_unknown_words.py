@@ -6,9 +6,12 @@
 * punctuation stays, and so do translations without an unknown token
 """
 
+import io
+
 import keras
 import numpy as np
 import pytest
+import sentencepiece
 
 from keras_deepnmt import Translator, UserError, create_model
 from keras_deepnmt.analysis import (
@@ -17,6 +20,7 @@ from keras_deepnmt.analysis import (
     word_alignments,
 )
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.translator import Hypothesis
 
 TEXTS = ['the dog lives in Berlin, she said: "yes" 東京.'] * 20
@@ -34,6 +38,10 @@ def translator(tmp_path_factory):
 
 @pytest.fixture
 def replaced(translator, monkeypatch):
+    return replacer(translator, monkeypatch)
+
+
+def replacer(translator, monkeypatch):
     """Replaces the unknown tokens of a text, aligned with the words in order.
 
     The words of the translation are aligned with the source words at `order`;
@@ -80,6 +88,50 @@ def test_the_aligned_word_is_copied_without_its_punctuation(replaced):
     assert replaced("dog, «Łódź»,", "ШШ, dog", [1, 0]) == "Łódź, dog"
     # A word that is known in the source.
     assert replaced("Berlin, dog", "dog ШШ.", [1, 0]) == "dog Berlin."
+
+
+@pytest.mark.parametrize("options", [{"treat_whitespace_as_suffix": True}, {}])
+def test_words_may_end_with_the_mark_of_a_space(tmp_path, monkeypatch, options):
+    replaced = replacer(foreign_translator(tmp_path, options), monkeypatch)
+    assert replaced("dog in Łódź", "in ШШШ dog", [1, 2, 0]) == "in Łódź dog"
+    assert replaced("Berlin, dog", "dog ШШ.", [1, 0]) == "dog Berlin."
+    assert replaced("in Łódź, dog", "in Шaa, dog", None, {"Łódź": "Lodz"}) == (
+        "in Lodz, dog"
+    )
+    assert replaced("„dog“ lives", "„dog“ lives") == "„dog“ lives"
+
+
+def test_words_stay_that_share_a_piece_with_an_unknown_one(
+    tmp_path, monkeypatch
+):
+    options = {"split_by_whitespace": False, "vocab_size": 90}
+    translator = foreign_translator(tmp_path, options)
+    assert translator.target_tokenizer.crosses_spaces
+    replaced = replacer(translator, monkeypatch)
+    for text in ("the dog lives Ш Berlin, she", "Ш dog lives in Berlin, she"):
+        found = replaced("Łódź", text, [0] * 6)
+        assert found.split() == text.replace("Ш", "Łódź").split()
+
+
+def foreign_translator(folder, options):
+    """A translator whose tokenizer SentencePiece alone trained."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS),
+        model_writer=model,
+        model_type="bpe",
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+        **{"vocab_size": 64, **options},
+    )
+    (folder / "m").write_bytes(model.getvalue())
+    tokenizer = Tokenizer(folder / "m")
+    size = tokenizer.vocabulary_size
+    made = create_model("transformer_tiny", size, size)
+    return Translator(made, tokenizer, tokenizer, compiled=False)
 
 
 def test_an_entry_of_the_table_replaces_the_word(replaced):
