@@ -36,6 +36,7 @@ class LeftOut:
             which only pairs that cannot be read are left out.
 
     Example:
+    >>> from keras_deepnmt.data import CorpusOptions
     >>> train = [CorpusOptions("train.en", "train.de")]
     >>> left_out = LeftOut("train.en", PrepareOptions(train, max_ratio=2.0))
     >>> left_out.add("ratio", 7, "one two three", "eins")
