@@ -27,7 +27,9 @@ WEIGHTS = np.ones(5)
 
 def compiled(strategy, weights=None):
     with strategy.scope():
-        model = ENTRY.make(dropout=0.0)
+        model = ENTRY.make(
+            dropout=0.0, num_encoder_layers=1, num_decoder_layers=1
+        )
         model.compile(
             keras.optimizers.SGD(0.5),
             loss="sparse_categorical_crossentropy",

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from test_training_step import dataset_of
+from test_training_step import dataset_of, small
 
 from keras_deepnmt.losses import negative_log_likelihood
 
@@ -25,7 +25,7 @@ WEIGHTS = np.ones(len(LABELS))
 
 @pytest.fixture(scope="module")
 def model():
-    return ENTRY.make(dropout=0.0)
+    return small()
 
 
 def compiled(model, **options):

@@ -8,7 +8,7 @@ import catalog
 import keras
 import numpy as np
 import pytest
-from test_training_step import ConstantLoss, dataset_of
+from test_training_step import ONE_LAYER, ConstantLoss, dataset_of, small
 
 from keras_deepnmt.models import (
     Distillation,
@@ -28,17 +28,17 @@ SAMPLING = ScheduledSampling(1.0)
 @pytest.fixture(scope="module")
 def teacher():
     keras.utils.set_random_seed(2)  # not those of the student
-    return ENTRY.make(dropout=0.3)
+    return small(dropout=0.3)
 
 
 @pytest.fixture(scope="module")
 def weights():
     keras.utils.set_random_seed(1)
-    return ENTRY.make().get_weights()
+    return small().get_weights()
 
 
 def compiled(weights, optimizer="sgd", **options):
-    model = ENTRY.make(dropout=0.0)
+    model = small()
     model.set_weights(weights)
     options = {"run_eagerly": True} | options
     model.compile(keras.optimizers.get(optimizer), **options)
@@ -66,16 +66,14 @@ def assert_apart(ones, others):
     assert max(np.abs(one - other).max() for one, other in pairs) > 1e-4
 
 
+@pytest.mark.thorough
 def test_an_update_is_the_same_in_a_graph_and_operation_by_operation():
     """All other updates of this file are made operation by operation.
 
     Those of `test_two_replicas_update_as_one_device` are compiled by XLA, too.
     """
     keras.utils.set_random_seed(3)
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    teacher, *models = (
-        ENTRY.make(dropout=dropout, **sizes) for dropout in (0.3, 0.0, 0.0)
-    )
+    teacher, *models = (small(dropout=rate) for rate in (0.3, 0.0, 0.0))
     before = models[0].get_weights()
     for model, run_eagerly in zip(models, (True, False), strict=True):
         model.set_weights(before)
@@ -106,7 +104,7 @@ def test_options_that_can_change_nothing_do_not(weights, plain, teacher):
 
 
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(weights, plain):
-    itself = ENTRY.make(dropout=0.3)
+    itself = small(dropout=0.3)
     itself.set_weights(weights)
     assert_close(
         updated(weights, objective_terms=[Distillation(itself, 1.0)]), weights
@@ -126,7 +124,7 @@ def test_a_part_of_a_batch_makes_its_part_of_the_update(
 
 
 def test_the_losses_of_layers_count_once():
-    model = ENTRY.make(layer_diversity=ConstantLoss())
+    model = ENTRY.make(layer_diversity=ConstantLoss(), **ONE_LAYER)
     model.compile(
         keras.optimizers.SGD(0.25),
         run_eagerly=True,
@@ -158,7 +156,7 @@ def test_the_teacher_stays_out_of_the_student(weights, teacher, tmp_path):
 
 
 def test_a_teacher_of_other_vocabularies_is_refused(weights):
-    other = catalog.MODELS[0].make()
+    other = catalog.MODELS[0].make(**ONE_LAYER)
     with pytest.raises(ValueError, match="source_vocabulary_size=13 of the"):
         compiled(weights, objective_terms=[Distillation(other)])
 

@@ -15,6 +15,7 @@ from keras_deepnmt.models import Seq2Seq
 from keras_deepnmt.models.training_step.training_state import update_count
 
 ENTRY = catalog.MODELS[1]
+ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1}
 
 
 @keras.saving.register_keras_serializable(package="test_training_step")
@@ -49,7 +50,8 @@ class ConstantSum(ConstantLoss):
 
 
 def small(**options):
-    return ENTRY.make(**{"dropout": 0.0, **options})
+    """A model without dropout, and with a layer a side unless said."""
+    return ENTRY.make(**{"dropout": 0.0, **ONE_LAYER, **options})
 
 
 def compiled(optimizer="sgd", weights=None, run_eagerly=True, **options):
@@ -132,7 +134,7 @@ def num_graphs():
 
 def test_the_graph_of_a_step_is_freed_with_its_model():
     def graphs_with_and_after_a_model():
-        model = small(num_encoder_layers=1, num_decoder_layers=1)
+        model = small()
         model.compile("sgd", jit_compile=False)
         model.fit(dataset_of(ENTRY.example()), verbose=0)
         found = num_graphs()
