@@ -226,18 +226,18 @@ def _agreement(run, chosen):
     """How well the roles of labelled words agree with their labels."""
     if run.labels_of_words is None:
         return []
+    tokenizer = run.translator.source_tokenizer
     labels, roles = [], []
     for row, of_words in enumerate(run.labels_of_words):
-        word = -1
-        for piece, role in zip(
-            run.source_tokens(row), chosen[row], strict=True
-        ):
+        words = tokenizer.token_words(run.sources[row])
+        seen = set()
+        # No word belongs to the end of the sentence.
+        for (word, *_), role in zip(words, chosen[row], strict=False):
             # The first piece of a word plays the word's role.
-            if piece.startswith("▁"):
-                word += 1
-                if word in of_words:
-                    labels.append(of_words[word])
-                    roles.append(role)
+            if word in of_words and word not in seen:
+                labels.append(of_words[word])
+                roles.append(role)
+            seen.add(word)
     if not labels:
         return []
     return [

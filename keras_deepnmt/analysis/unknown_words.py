@@ -6,23 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.analysis.word_alignments import (
-    WORD_START,
-    align_tokens,
-    words_of_tokens,
-)
+from keras_deepnmt.analysis.word_alignments import align_tokens
 from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.data.tokenizers import WORD_MARK
+from keras_deepnmt.data.word_units import lacks_spaces, word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 from keras_deepnmt.translator.results import Hypothesis
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
-
-# Scripts that have no spaces between words, by the beginnings of the names of
-# their letters in Unicode.
-_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER")
-_WITHOUT_SPACES += ("MYANMAR",)
 
 
 def replace_unknown(
@@ -40,8 +33,9 @@ def replace_unknown(
     translation. Otherwise the source word itself replaces it; but if the word
     of the translation has known letters too, and the source word unknown
     characters, only these characters replace the unknown token. Punctuation
-    around a word stays. In scripts without spaces between words the source
-    token is copied, and only the unknown token is replaced.
+    around a word stays. In scripts without spaces between words the source word
+    is the longest one of the table that has the token, or otherwise the token,
+    and only the unknown token is replaced.
 
     Args:
         translator: Translator with a single model.
@@ -94,7 +88,9 @@ def replace_unknown(
         places, rows, align_tokens(translator, rows, layer), strict=True
     ):
         if aligned:
-            source = _Source(translator.source_tokenizer, sources[place])
+            source = _Source(
+                translator.source_tokenizer, sources[place], table or {}
+            )
             text = _replaced_text(
                 source, translator.target_tokenizer, pair[1], aligned, table
             )
@@ -138,11 +134,17 @@ def read_word_table(file: str | Path) -> dict[str, str]:
 class _Source:
     """The words of a source sentence and its unknown tokens."""
 
-    def __init__(self, tokenizer, text):
+    def __init__(self, tokenizer, text, table):
         (ids,) = tokenizer.encode([text])
+        self._normalize = tokenizer.normalization.normalize
+        self._text = text
+        self._table = table
+        self._longest = max(map(len, table), default=0)
         self.surfaces = tokenizer.surfaces(text)
         self.is_unknown = [number == UNKNOWN_ID for number in ids]
-        self._words = words_of_tokens(tokenizer.pieces(ids))
+        self._spans = tokenizer.token_spans(text)
+        self._words = word_spans(text)
+        self._numbers = tokenizer.token_words(text)
 
     def visible(self, token):
         """The token itself, or the next one if it is only a space."""
@@ -150,26 +152,48 @@ class _Source:
         return next((t for t in after if self.surfaces[t]), token)
 
     def word(self, token):
-        """The word with a token; in scripts without spaces only the token."""
-        word = "".join(
-            surface
-            for surface, number in zip(self.surfaces, self._words, strict=True)
-            if number == self._words[token]
+        """The word with a token.
+
+        In scripts without spaces it is the longest word of the table that has
+        the token, or else the token alone.
+        """
+        begin, end = self._words[self._numbers[token][0]]
+        # With the characters beside it, which may be such letters.
+        if not lacks_spaces(self._text[max(begin - 1, 0) : end + 1]):
+            return self._text[begin:end]
+        return self._entry(token) or self.surfaces[token]
+
+    def _entry(self, token):
+        """The longest word of the table that has this token."""
+        surface = self.surfaces[token]
+        start = self._text.index(surface, self._spans[token][0])
+        end = start + len(surface)
+        # A token has the dropped characters after it, such as U+200B.
+        while end > start + 1 and not self._normalize(self._text[end - 1]):
+            end -= 1
+        words = (
+            self._text[first:last]
+            for first in range(max(end - self._longest, 0), start + 1)
+            for last in range(
+                end, min(first + self._longest, len(self._text)) + 1
+            )
         )
-        return self.surfaces[token] if _lacks_spaces(word) else word
+        return max((w for w in words if w in self._table), key=len, default="")
 
 
 def _replaced_text(source, tokenizer, ids, aligned, table):
     pieces = tokenizer.pieces(ids)
-    words = words_of_tokens(pieces)
+    words = tokenizer.word_numbers(ids)
     tokens = {target: token for token, target in aligned}
     for number in sorted({words[t] for t in _unknown(ids)}):
         places = [t for t, word in enumerate(words) if word == number]
-        _replace_in_word(source, ids, pieces, places, tokens, table or {})
+        _replace_in_word(
+            source, tokenizer, ids, pieces, places, tokens, table or {}
+        )
     return tokenizer.decode_pieces([piece for piece in pieces if piece])
 
 
-def _replace_in_word(source, ids, pieces, places, tokens, table):
+def _replace_in_word(source, tokenizer, ids, pieces, places, tokens, table):
     """Changes the pieces at the places of one word of the translation."""
     unknown = [t for t in places if ids[t] == UNKNOWN_ID]
     letters = "".join(pieces[t] for t in places if t not in unknown)
@@ -181,7 +205,8 @@ def _replace_in_word(source, ids, pieces, places, tokens, table):
         is_part = source.is_unknown[token] and (
             _has_letter(letters) or not _has_letter(surface)
         )
-        if _lacks_spaces(letters):
+        # A piece that crosses a space belongs to another word, too.
+        if tokenizer.crosses_spaces or lacks_spaces(letters):
             pieces[place] = entry or bare
         elif entry is None and is_part:
             pieces[place] = surface
@@ -194,10 +219,11 @@ def _replace_word(pieces, places, unknown, word):
     """Replaces a word but for the punctuation around it."""
     core = [t for t in places if t in unknown or _has_letter(pieces[t])]
     first, last = core[0], core[-1]
-    is_start = pieces[first].startswith(WORD_START)
+    begin = WORD_MARK if pieces[first].startswith(WORD_MARK) else ""
+    end = WORD_MARK if pieces[last].endswith(WORD_MARK) else ""
     for place in range(first, last + 1):
         pieces[place] = ""
-    pieces[first] = f"{WORD_START}{word}" if is_start else word
+    pieces[first] = f"{begin}{word}{end}"
 
 
 def _unknown(ids):
@@ -211,13 +237,6 @@ def _without_special(ids):
 
 def _has_letter(text):
     return any(letter.isalnum() for letter in text)
-
-
-def _lacks_spaces(text):
-    return any(
-        unicodedata.name(letter, "").startswith(_WITHOUT_SPACES)
-        for letter in text
-    )
 
 
 def _without_marks(word):

@@ -1,5 +1,6 @@
 """Which source word each word of a translation is aligned with."""
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from keras_deepnmt.translator.batches import (
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
-WORD_START = "▁"
-
 
 def align_words(
     translator: "Translator",
@@ -35,8 +34,10 @@ def align_words(
     The model reads each pair, the translation as given. A token of the
     translation is aligned with the source token that one decoder block attends
     to most when it predicts the token, in the mean of its heads; the end tokens
-    are left out. Two words are aligned if any of their tokens are. A later
-    block need not be better: `evaluation.alignment_error_rate` compares them.
+    are left out. Two words are aligned if any of their tokens are. In scripts
+    without spaces each letter, with its marks, is a word, and so is what stands
+    between the letters (`iPhone`, `，`). A later block need not be better:
+    `evaluation.alignment_error_rate` compares them.
 
     Args:
         translator: Translator with a single model.
@@ -48,7 +49,8 @@ def align_words(
     Returns:
         For each pair of sentences the aligned words, `(source word, target
         word)`, both counted from 0, in order; empty where a text is empty or
-        longer than the model's position range.
+        longer than the model's position range. Words are those of the text as
+        it is given.
 
     Raises:
         ValueError: if the lists differ in length, or the model has no such
@@ -70,14 +72,19 @@ def align_words(
     ]
     rows = list(zip(*sides, strict=True))
     found = []
-    for pair, aligned in zip(
-        rows, align_tokens(translator, rows, layer), strict=True
+    for *pair, aligned in zip(
+        sources, targets, align_tokens(translator, rows, layer), strict=True
     ):
         words = [
-            words_of_tokens(tokenizer.pieces(ids))
-            for tokenizer, ids in zip(tokenizers, pair, strict=True)
+            tokenizer.token_words(text)
+            for tokenizer, text in zip(tokenizers, pair, strict=True)
         ]
-        found.append(sorted({(words[0][s], words[1][t]) for s, t in aligned}))
+        links = {
+            link
+            for source, target in aligned
+            for link in itertools.product(words[0][source], words[1][target])
+        }
+        found.append(sorted(links))
     return found
 
 
@@ -127,18 +134,6 @@ def align_tokens(
         for place, aligned in zip(places, positions, strict=True):
             found[place] = aligned
     return found
-
-
-def words_of_tokens(pieces: Sequence[str]) -> list[int]:
-    """Returns the number of the word that each piece belongs to.
-
-    Example:
-    >>> words_of_tokens(["▁a", "b", "▁c"])
-    [0, 0, 1]
-    """
-    starts = np.array([piece.startswith(WORD_START) for piece in pieces])
-    starts[:1] = True
-    return (np.cumsum(starts) - 1).tolist()
 
 
 def _attention_name(model, layer):

@@ -20,7 +20,7 @@ from keras_deepnmt.commands.options.decoding import (
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
-from keras_deepnmt.commands.terminal.console import progress_bar
+from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
@@ -127,7 +127,9 @@ def _add_scoring_options(parser):
         type=str,
         metavar="NAME",
         help="sacreBLEU tokenizer for BLEU, such as 13a, or none for text that "
-        "is already tokenized. Default: as in the run's recipe, or 13a.",
+        "is already tokenized. Default: as in the run's recipe; with "
+        "--hypotheses that of --language or of the references' script, such "
+        "as zh, and 13a where words have spaces between them.",
     )
     parser.add_argument(
         "--lowercase",
@@ -183,8 +185,9 @@ def _add_tables(parser):
         "--language",
         type=str,
         metavar="CODE",
-        help="Target language for --ladder. Default: as in the run's recipe, "
-        "or en.",
+        help="Code of the target language, for --ladder and, with "
+        "--hypotheses, for --tokenize. Default: as in the run's recipe; for "
+        "--ladder otherwise en.",
     )
     parser.add_argument(
         "--differences",
@@ -214,6 +217,8 @@ def run(options: Namespace) -> None:
             options.source,
             _given_scoring(options),
             options.resamples,
+            options.language,
+            Console(options.quiet).print,
         )
     else:
         text = _translate(options)

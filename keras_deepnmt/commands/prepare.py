@@ -24,6 +24,7 @@ deepnmt prepare --source a.en b.en.gz --target a.de b.de.gz --weight 1 2 \\
     --valid-pairs 1000 --test-pairs 1000 --output prepared
 deepnmt prepare --recipe transformer_tiny.multi30k_en_de --output prepared
 """
+UNKNOWN_TOKENS = ("source_unknown_tokens", "target_unknown_tokens")
 CONTINUE = "Nothing was written; run the same command again."
 
 
@@ -84,6 +85,14 @@ def _add_folders(parser):
         "other text. Other folders are never replaced.",
     )
     parser.add_argument(
+        "--rejected",
+        type=str,
+        metavar="FILE",
+        help="File to write the pairs to that are left out: a table with tabs "
+        "between the split, the corpus, the number of the line, the reason and "
+        "the two texts.",
+    )
+    parser.add_argument(
         "--recipe",
         type=str,
         metavar="RECIPE",
@@ -112,6 +121,7 @@ def run(options: Namespace) -> None:
         options.output,
         data_dir=options.data_dir,
         overwrite=options.overwrite,
+        rejected_file=options.rejected,
         progress=not options.quiet,
     )
     if not options.quiet:
@@ -189,7 +199,9 @@ def _print_counts(manifest):
     for name in reasons:
         counts = (filters[split].get(name, 0) for split in filters)
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
-    for name in ("source_tokens", "target_tokens"):
+    for name in ("source_tokens", "target_tokens", *UNKNOWN_TOKENS):
+        if name not in splits["train"]:
+            continue  # the tokenizer was trained on this text
         counts = (splits[split][name] for split in filters)
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
     rich.console.Console(stderr=True).print(table)

@@ -118,8 +118,9 @@ def _add_alignments(parser):
         type=str,
         metavar="FILE",
         help="File for the aligned words of each sentence and its first "
-        "translation, such as `0-0 1-2`, source word first, from 0. They come "
-        "from the attention of a decoder block. Default: none is written.",
+        "translation, such as `0-0 1-2`, source word first, from 0; each "
+        "letter is a word in scripts without spaces. They come from the "
+        "attention of a decoder block. Default: none is written.",
     )
     parser.add_argument(
         "--alignment-layer",

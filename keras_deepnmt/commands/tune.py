@@ -61,7 +61,7 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         metavar="NAME",
         help="sacreBLEU tokenizer for BLEU. Default: as in the run's recipe, "
-        "or 13a.",
+        "or that of the target's script.",
     )
     parser.add_argument(
         "--lowercase",
@@ -90,7 +90,7 @@ def run(options: Namespace) -> None:
         LineWarnings(options.source) as warnings,
     ):
         sources, references = read_pairs(options.source, options.target)
-        scoring = _scoring(options)
+        scoring = _scoring(options, references)
         translator = load_translator(options)
         if translator.num_beams == 1:
             raise UserError(
@@ -117,9 +117,10 @@ def run(options: Namespace) -> None:
         )
 
 
-def _scoring(options):
+def _scoring(options, references):
     """The metric and its settings; refuses a tokenizer that is unknown."""
     from keras_deepnmt.evaluation.scores import make_metrics
+    from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 
     recipe = scoring_of(options.runs[0])
     given = {"tokenize": options.tokenize, "lowercase": options.lowercase}
@@ -127,6 +128,7 @@ def _scoring(options):
         name: getattr(recipe, name) if value is None else value
         for name, value in given.items()
     }
+    settings["tokenize"] = settings["tokenize"] or default_tokenizer(references)
     # Before the translation, which may take long.
     make_metrics([options.metric], settings["tokenize"])
     return {"metric": options.metric, **settings}

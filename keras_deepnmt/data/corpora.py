@@ -1,5 +1,6 @@
 """Reads two aligned text files, plain or gzipped, as a stream of line pairs."""
 
+import contextlib
 import gzip
 import hashlib
 import itertools
@@ -16,6 +17,8 @@ from keras_deepnmt.validation import Positive, checked_dataclass
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What gzip raises about a file that is cut or changed.
+_DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @checked_dataclass
@@ -112,6 +115,17 @@ class LineReader:
         """SHA-256 of the uncompressed content read so far."""
         return self._hash.hexdigest()
 
+    def head(self, size: int) -> bytes:
+        """Returns up to `size` bytes from the start of the text.
+
+        It is empty if they cannot be read, which the iteration reports.
+        """
+        try:
+            with self._opened() as (_, file):
+                return file.read(size)
+        except _DAMAGES:
+            return b""
+
     def __iter__(self) -> Iterator[bytes]:
         rest = b""
         for chunk in self._chunks():
@@ -133,8 +147,7 @@ class LineReader:
     def _chunks(self):
         first = True
         try:
-            with open(self._file, "rb") as raw:
-                file = gzip.GzipFile(fileobj=raw) if self._gzipped else raw
+            with self._opened() as (raw, file):
                 while chunk := file.read(_CHUNK_BYTES):
                     self._hash.update(chunk)
                     self.position = raw.tell()
@@ -142,11 +155,16 @@ class LineReader:
                         chunk.removeprefix(_BYTE_ORDER_MARK) if first else chunk
                     )
                     first = False
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except _DAMAGES as error:
             raise UserError(
                 f"{self.path}, line {self.lines + 1}: the gzip data is damaged "
                 f"({error})."
             ) from error
+
+    @contextlib.contextmanager
+    def _opened(self):
+        with open(self._file, "rb") as raw:
+            yield raw, gzip.GzipFile(fileobj=raw) if self._gzipped else raw
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:
@@ -158,9 +176,25 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the "
-            f"line is 0x{line[error.start]:02x}). Convert the file to UTF-8."
+            f"{undecodable_line(error, path, number)} "
+            "Convert the file to UTF-8."
         ) from error
+
+
+def undecodable_line(error: UnicodeDecodeError, path: Path, number: int) -> str:
+    r"""Says which byte of a line is not UTF-8, in a sentence.
+
+    Example:
+    >>> try:
+    ...     b"f\xfcr".decode()
+    ... except UnicodeDecodeError as error:
+    ...     undecodable_line(error, "a.de", 7)
+    'a.de, line 7: not UTF-8 (byte 2 of the line is 0xfc).'
+    """
+    return (
+        f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line "
+        f"is 0x{error.object[error.start]:02x})."
+    )
 
 
 def aligned_lines(

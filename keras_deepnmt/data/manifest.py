@@ -148,14 +148,29 @@ def describe_manifest(manifest: dict) -> str:
             f"{split}: {counts['kept']:,} of {counts['read']:,} pairs "
             f"(left out: {', '.join(left_out) or 'none'}), "
             f"{tokens['source_tokens']:,} source and "
-            f"{tokens['target_tokens']:,} target tokens"
+            f"{tokens['target_tokens']:,} target tokens{_unknown(tokens)}"
         )
+    lines += [
+        f"training corpus {corpus['name']}: no pair is left of "
+        f"{corpus['lines']:,}, its weight {corpus['weight']:g} has no effect"
+        for corpus in manifest["corpora"]
+        if corpus["split"] == "train" and not corpus["pairs"]
+    ]
     kind = "joint" if manifest["joint"] else "separate"
     lines.append(
         f"vocabulary ({kind}): {manifest['source_vocabulary_size']:,} source, "
         f"{manifest['target_vocabulary_size']:,} target"
     )
     return "\n".join(lines)
+
+
+def _unknown(tokens: dict) -> str:
+    counts = [
+        f"{tokens[f'{side}_unknown_tokens']:,} {side} tokens"
+        for side in ("source", "target")
+        if tokens.get(f"{side}_unknown_tokens")
+    ]
+    return f" ({' and '.join(counts)} are unknown)" if counts else ""
 
 
 def leakage_warnings(manifest: dict) -> list[str]:

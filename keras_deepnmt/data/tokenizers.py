@@ -1,26 +1,33 @@
 """A SentencePiece tokenizer with fixed special ids.
 
-Ids: 0 padding, 1 unknown, 2 begin, 3 end of sentence. Normalization (NFKC,
-white space) is part of the model, so text is segmented in the same way here, in
-a training graph and in an exported one.
+Ids: 0 padding, 1 unknown, 2 begin, 3 end of sentence.
+
+All that happens to a text before it is cut into pieces stands in the model
+file: first its steps (`text_steps`), then its rule of characters and white
+space (`normalization`). So text is read in the same way here, when data are
+prepared, in a training graph and in an exported one. Pieces are joined by
+SentencePiece, and then the steps are undone, the last one first.
 """
 
+import bisect
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import sentencepiece
+from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
+from keras_deepnmt.data.model_files import reorder_special_ids, steps_of_model
+from keras_deepnmt.data.normalization import Normalization
+from keras_deepnmt.data.text_steps import DropLastSpace
+from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import bytes_sha256, write_bytes
-from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 
-_SPECIAL_IDS = {
-    "pad_id": PADDING_ID,
-    "unk_id": UNKNOWN_ID,
-    "bos_id": BEGIN_ID,
-    "eos_id": END_ID,
-}
+# The first character of the first piece of a word, or the last one of its last.
+WORD_MARK = "▁"
 # For so many, starting a thread takes longer than the work itself.
 _FEW_INPUTS = 100
 
@@ -34,6 +41,14 @@ class Tokenizer:
 
     Args:
         model_file: Path of a SentencePiece model.
+
+    Attributes:
+        vocabulary_size: number of pieces.
+        steps: the `TextStep`s before and after SentencePiece, in order.
+        normalization: what happens to a text before it is cut into pieces;
+            `normalization.normalize(text)` shows it.
+        marks_word_ends: whether `▁` is the last character of a word instead of
+            its first.
 
     Raises:
         UserError: if the file is missing, is not a SentencePiece model, or has
@@ -62,6 +77,29 @@ class Tokenizer:
             model_proto=self.proto
         )
         self.vocabulary_size = self._processor.get_piece_size()
+        model = model_pb2.ModelProto.FromString(self.proto)
+        self.marks_word_ends = model.trainer_spec.treat_whitespace_as_suffix
+        self.steps = steps_of_model(self.proto, self.model_file)
+        if self.marks_word_ends:
+            self.steps += (DropLastSpace(),)
+        self.normalization = Normalization(model.normalizer_spec, self.steps)
+
+    @cached_property
+    def crosses_spaces(self) -> bool:
+        """Whether a piece has parts of two words, as in `Guten▁Tag`."""
+        inner = slice(None, -1) if self.marks_word_ends else slice(1, None)
+        pieces = self.pieces(range(END_ID + 1, self.vocabulary_size))
+        return any(WORD_MARK in piece[inner] for piece in pieces)
+
+    @cached_property
+    def user_defined_symbols(self) -> list[str]:
+        """The texts that always are one piece."""
+        kinds = model_pb2.ModelProto.SentencePiece
+        return [
+            piece.piece
+            for piece in model_pb2.ModelProto.FromString(self.proto).pieces
+            if piece.type == kinds.USER_DEFINED
+        ]
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Segments texts into ids.
@@ -80,7 +118,8 @@ class Tokenizer:
             raise ValueError(
                 f"`texts` must be a list of strings. Received: texts={texts!r}"
             )
-        rows = _together_or_singly(self._processor.encode, list(texts))
+        texts = [self.normalization.before(text) for text in texts]
+        rows = _together_or_singly(self._processor.encode, texts)
         return [np.array(row, "int32") for row in rows]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
@@ -99,7 +138,8 @@ class Tokenizer:
         rows = [
             self._without_special_ids(np.asarray(row, "int64")) for row in ids
         ]
-        return _together_or_singly(self._processor.decode, rows)
+        texts = _together_or_singly(self._processor.decode, rows)
+        return [self._after(text) for text in texts]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Returns the piece of each id, including special ones.
@@ -128,7 +168,27 @@ class Tokenizer:
             The text.
         """
         # SentencePiece would take an empty list for one empty row.
-        return self._processor.decode_pieces(list(pieces)) if pieces else ""
+        joined = self._processor.decode_pieces(list(pieces)) if pieces else ""
+        return self._after(joined)
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Returns which characters of a text each token of `encode` stands for.
+
+        They are those of the text as it is given, before normalization.
+
+        Args:
+            text: One sentence.
+
+        Returns:
+            The first character and the one after the last, for each token. Of
+            several tokens for one character, some have none.
+        """
+        places = list(range(len(text) + 1))
+        for step in self.steps:
+            places = [places[place] for place in step.places(text)]
+            text = step.before(text)
+        mapping = self._processor.encode(text, out_type="offset_mapping")
+        return [(places[a], places[b]) for a, b in mapping["offsets"]]
 
     def surfaces(self, text: str) -> list[str]:
         """Returns the part of a text that each token of `encode` stands for.
@@ -142,22 +202,84 @@ class Tokenizer:
             One string per token, without white space around it; empty for a
             token that is only a space.
         """
-        from sentencepiece import sentencepiece_pb2
+        return [text[a:b].strip() for a, b in self.token_spans(text)]
 
-        proto = self._processor.encode(text, out_type="serialized_proto")
-        parsed = sentencepiece_pb2.SentencePieceText.FromString(proto)
-        return [piece.surface.strip() for piece in parsed.pieces]
+    def token_words(self, text: str) -> list[tuple[int, ...]]:
+        """Returns which words of a text each token of `encode` belongs to.
+
+        Words are those of the text as it is given, between white space; in
+        scripts without spaces they are letters, see `word_units`. A token has
+        several where a piece has several letters or crosses a space; a token
+        that is only a space belongs to the next word.
+
+        Args:
+            text: One sentence.
+
+        Returns:
+            The numbers of the words, from 0, for each token.
+        """
+        words = word_spans(text)
+        ends = [end for _, end in words]
+        found = []
+        for begin, end in self.token_spans(text):
+            first = bisect.bisect_right(ends, begin)
+            numbers = [
+                number
+                for number in range(first, len(words))
+                if words[number][0] < end
+            ]
+            if len(numbers) > 1:  # some may be of dropped characters alone
+                numbers = [
+                    number
+                    for number in numbers
+                    if self.normalization.normalize(text[slice(*words[number])])
+                ]
+            found.append(tuple(numbers or [min(first, len(words) - 1)]))
+        return found
+
+    def word_numbers(self, ids: Sequence[int]) -> list[int]:
+        """Returns the number of the word that each token of a row begins in.
+
+        Args:
+            ids: Ids of one row, without special ones.
+
+        Returns:
+            One number per id, from 0.
+        """
+        pieces = self.pieces(ids)
+        if self.marks_word_ends:
+            ends = [False, *(piece.endswith(WORD_MARK) for piece in pieces)]
+            starts = ends[: len(pieces)]
+        else:
+            starts = [piece.startswith(WORD_MARK) for piece in pieces]
+            starts[:1] = [False] * len(starts[:1])
+        return np.cumsum(starts, dtype="int64").tolist()
 
     def in_graph_tokenizer(self):
         """Builds the same tokenizer from TensorFlow operations.
 
         Returns:
-            A `keras_nlp.tokenizers.SentencePieceTokenizer` with the same model,
-            for `tf.data` and exported graphs.
+            An object with the methods `tokenize` and `detokenize`, for
+            `tf.data` and exported graphs.
         """
-        from keras_nlp.tokenizers import SentencePieceTokenizer
+        from keras_deepnmt.data.graph_tokenizer import GraphTokenizer
 
-        return SentencePieceTokenizer(proto=self.proto)
+        return GraphTokenizer(self.proto, self.steps)
+
+    def has_pieces_of(self, other: "Tokenizer") -> bool:
+        """Returns whether both tokenizers have the same pieces at the same ids.
+
+        They may rewrite a text in different ways, as those of a joint
+        vocabulary do.
+
+        Args:
+            other: Another tokenizer.
+        """
+        everything = range(self.vocabulary_size)
+        return self.sha256 == other.sha256 or (
+            self.vocabulary_size == other.vocabulary_size
+            and self.pieces(everything) == other.pieces(everything)
+        )
 
     def save(self, model_file: str | Path):
         """Writes the model, with its special ids in the order above.
@@ -166,6 +288,11 @@ class Tokenizer:
             model_file: Path to write; an existing file is replaced.
         """
         write_bytes(model_file, self.proto)
+
+    def _after(self, text: str) -> str:
+        for step in reversed(self.steps):
+            text = step.after(text)
+        return text
 
     def _without_special_ids(self, ids: np.ndarray) -> list[int]:
         ends = np.flatnonzero(ids == END_ID)
@@ -191,79 +318,3 @@ def _together_or_singly(function, inputs):
     if len(inputs) > _FEW_INPUTS:
         return function(inputs, num_threads=1)
     return [function(one) for one in inputs]
-
-
-def reorder_special_ids(proto: bytes, origin: str | Path) -> bytes:
-    """Reorders the pieces of a serialized model so that special ids are 0 to 3.
-
-    Segmentation depends on the scores of the pieces, not on their order, so
-    only the ids change. A model that already has these ids is returned
-    unchanged. Raises a `UserError` that names `origin` if the bytes are not a
-    model or a piece that cannot be added is missing.
-
-    Example:
-    >>> reorder_special_ids(b"something else", "notes.txt")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: notes.txt: not a SentencePiece model...
-    """
-    processor = sentencepiece.SentencePieceProcessor()
-    try:
-        processor.LoadFromSerializedProto(proto)
-    except RuntimeError:
-        processor = None
-    if processor is None or not processor.get_piece_size():
-        raise UserError(
-            f"{origin}: not a SentencePiece model ({len(proto)} bytes). "
-            "Give the `.model` file that SentencePiece wrote."
-        )
-    ids = {
-        "pad_id": processor.pad_id(),
-        "unk_id": processor.unk_id(),
-        "bos_id": processor.bos_id(),
-        "eos_id": processor.eos_id(),
-    }
-    if ids == _SPECIAL_IDS:
-        return proto
-    missing = [name for name in ("bos_id", "eos_id", "unk_id") if ids[name] < 0]
-    if missing:
-        raise UserError(
-            f"{origin}: the tokenizer must have an unknown, a begin and an end "
-            f"piece. It lacks: {', '.join(missing)}. Train it with "
-            "pad_id=0 unk_id=1 bos_id=2 eos_id=3, or let `prepare` train one."
-        )
-    return _reorder_pieces(proto, ids)
-
-
-def _reorder_pieces(proto: bytes, ids: dict[str, int]) -> bytes:
-    from sentencepiece import sentencepiece_model_pb2 as model_pb2
-
-    model = model_pb2.ModelProto.FromString(proto)
-    pieces = list(model.pieces)
-    if ids["pad_id"] < 0:
-        names = {piece.piece for piece in pieces}
-        name = next(
-            n for n in ("<pad>", "<padding>", "<pad-0>") if n not in names
-        )
-        padding = model_pb2.ModelProto.SentencePiece(
-            piece=name,
-            score=0.0,
-            type=model_pb2.ModelProto.SentencePiece.CONTROL,
-        )
-    else:
-        padding = pieces[ids["pad_id"]]
-    special = [
-        padding,
-        *(pieces[ids[n]] for n in ("unk_id", "bos_id", "eos_id")),
-    ]
-    special_ids = set(ids.values())
-    rest = [p for number, p in enumerate(pieces) if number not in special_ids]
-    new = model_pb2.ModelProto()
-    new.CopyFrom(model)
-    del new.pieces[:]
-    new.pieces.extend([*special, *rest])
-    for name, value in _SPECIAL_IDS.items():
-        setattr(new.trainer_spec, name, value)
-    new.trainer_spec.pad_piece = padding.piece
-    new.trainer_spec.vocab_size = len(new.pieces)
-    return new.SerializeToString(deterministic=True)

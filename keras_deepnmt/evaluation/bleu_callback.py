@@ -8,6 +8,7 @@ import keras
 
 from keras_deepnmt.evaluation.scores import Score, corpus_scores
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.models.training_step.training_state import write_back_weights
 
 NUM_RESAMPLES = 1000
@@ -27,7 +28,8 @@ class BleuCallback(keras.callbacks.Callback):
         sources: sentences of the development set.
         references: one reference for each source.
         every_epochs: number of epochs from one measurement to the next.
-        tokenize: sacreBLEU tokenizer; `"none"` for tokenized text.
+        tokenize: sacreBLEU tokenizer; `"none"` for tokenized text. Defaults to
+            that of the references' script, as in `corpus_scores`.
         lowercase: whether case is ignored.
         max_sentences: number of sentences to translate, the first ones.
             Defaults to all.
@@ -59,7 +61,7 @@ class BleuCallback(keras.callbacks.Callback):
         sources: Sequence[str],
         references: Sequence[str],
         every_epochs: int = 1,
-        tokenize: str = "13a",
+        tokenize: str | None = None,
         lowercase: bool = False,
         max_sentences: int | None = None,
         verbose: int = 1,
@@ -83,7 +85,7 @@ class BleuCallback(keras.callbacks.Callback):
         self.sources = list(sources)[:limit]
         self.references = list(references)[:limit]
         self.every_epochs = every_epochs
-        self.tokenize = tokenize
+        self.tokenize = tokenize or default_tokenizer(references)
         self.lowercase = lowercase
         self.verbose = verbose
         self.budget = budget

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_deepnmt.data.scripts import KOREAN, detect_script
+
 UTILITIES = ("chrf", "bleu")
 
 
@@ -26,7 +28,8 @@ def minimum_bayes_risk(
         candidates: Translations of one sentence.
         log_probs: Their log-probabilities, for an n-best list. Defaults to
             equal ones, for samples.
-        utility: `"chrf"` or `"bleu"`, sacreBLEU's score of a sentence.
+        utility: `"chrf"` or `"bleu"`, sacreBLEU's score of a sentence. BLEU
+            counts characters in scripts without spaces.
 
     Returns:
         The place of the chosen candidate, the first one of equal candidates.
@@ -51,7 +54,7 @@ def minimum_bayes_risk(
             "`log_probs` must have a number for each candidate. Received: "
             f"{len(log_probs)} numbers for {len(candidates)} candidates"
         )
-    score = _utility(utility)
+    score = _utility(utility, candidates)
     texts = list(dict.fromkeys(candidates))
     probs = _probabilities(candidates, texts, log_probs)
     gains = np.array([[score(c, h) for h in texts] for c in texts])
@@ -73,10 +76,16 @@ def _probabilities(candidates, texts, log_probs):
     return weights / weights.sum()
 
 
-def _utility(name):
+def _utility(name, candidates):
     from sacrebleu.metrics import BLEU, CHRF
 
-    metrics = {"chrf": CHRF(), "bleu": BLEU(effective_order=True, force=True)}
+    tokenize = (
+        "char" if detect_script(candidates) not in (None, KOREAN) else "13a"
+    )
+    metrics = {
+        "chrf": CHRF(),
+        "bleu": BLEU(tokenize=tokenize, effective_order=True, force=True),
+    }
     if name not in metrics:
         raise ValueError(
             f"`utility` must be one of {', '.join(map(repr, UTILITIES))}. "

@@ -1,7 +1,10 @@
 """ROUGE of summaries, computed by the package `rouge-score`."""
 
+import unicodedata
 from collections.abc import Sequence
 
+from keras_deepnmt.data.scripts import KOREAN, detect_script
+from keras_deepnmt.data.word_units import split_words
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import check_lengths
 
@@ -17,7 +20,8 @@ def rouge_scores(
 
     For each summary, the reference with the highest F-score counts; the result
     is the mean over summaries. Words are lower-cased, and everything but
-    letters of the Latin alphabet and digits separates them.
+    letters of the Latin alphabet and digits separates them; in scripts without
+    spaces each letter is a word.
 
     Args:
         hypotheses: Summaries.
@@ -52,7 +56,12 @@ def rouge_scores(
             "ROUGE needs the package `rouge-score`. Install it with "
             "`pip install keras_deepnmt[rouge]`."
         ) from error
-    scorer = RougeScorer(list(ROUGE_TYPES), use_stemmer=stemming)
+    script = detect_script(text for group in references for text in group)
+    scorer = RougeScorer(
+        list(ROUGE_TYPES),
+        use_stemmer=stemming,
+        tokenizer=None if script in (None, KOREAN) else _Letters(),
+    )
     totals = dict.fromkeys(ROUGE_TYPES, 0.0)
     for hypothesis, group in zip(hypotheses, references, strict=True):
         best = scorer.score_multi(list(group), hypothesis)
@@ -61,3 +70,14 @@ def rouge_scores(
     return {
         name: 100 * total / len(hypotheses) for name, total in totals.items()
     }
+
+
+class _Letters:
+    """Splits a text as `RougeScorer` asks its tokenizer to."""
+
+    def tokenize(self, text):
+        words = (
+            "".join(c for c in word if unicodedata.category(c)[0] in "LMN")
+            for word in split_words(text.lower())
+        )
+        return [word for word in words if word]

@@ -4,7 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keras_deepnmt.data.scripts import KOREAN, detect_script
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.word_tokenizers import (
+    tokenizer_of_script,
+    unusable_tokenizer,
+)
 
 METRICS = ("bleu", "chrf", "ter")
 
@@ -35,19 +40,25 @@ def corpus_scores(
     hypotheses: Sequence[str],
     references: Sequence[str],
     metrics: Sequence[str] = METRICS,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
     num_resamples: int = 1,
     more_references: Sequence[Sequence[str]] = (),
 ) -> dict[str, Score]:
     """Scores a corpus of translations against their references.
 
+    Unless `tokenize` is `"none"`, TER splits Chinese and Japanese into
+    characters (`asian_support`), and in other scripts without spaces it counts
+    the words of BLEU's tokenizer.
+
     Args:
         hypotheses: Translations, detokenized unless `tokenize` is `"none"`.
         references: One reference for each hypothesis.
         metrics: Any of `"bleu"`, `"chrf"` (chrF2) and `"ter"`.
         tokenize: sacreBLEU tokenizer for BLEU; `"none"` for text that is
-            already tokenized.
+            already tokenized. Defaults to that of the references' script:
+            `"zh"`, `"ja-mecab"`, `"ko-mecab"`, `"flores200"` for other scripts
+            without spaces, and otherwise `"13a"`.
         lowercase: Whether BLEU and chrF ignore case. TER always does, which is
             sacreBLEU's default.
         num_resamples: Number of bootstrap samples for the confidence interval
@@ -70,7 +81,7 @@ def corpus_scores(
     >>> round(score.value), score.signature.split("|")[0]
     (100, 'nrefs:1')
     """
-    made = make_metrics(metrics, tokenize, lowercase)
+    made = make_metrics(metrics, tokenize, lowercase, references)
     check_lengths(hypotheses=hypotheses, references=references)
     sets = reference_sets(references, more_references)
     scores = {}
@@ -124,7 +135,10 @@ def check_lengths(**lists: Sequence[str]) -> None:
 
 
 def make_metrics(
-    metrics: Sequence[str], tokenize: str = "13a", lowercase: bool = False
+    metrics: Sequence[str],
+    tokenize: str | None = None,
+    lowercase: bool = False,
+    references: Sequence[str] = (),
 ) -> dict[str, object]:
     """Makes sacreBLEU's metrics, by name; see `corpus_scores`.
 
@@ -138,26 +152,45 @@ def make_metrics(
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
+    from keras_deepnmt.evaluation.tokenized_ter import TokenizedTer
+
     if not metrics or not set(metrics) <= set(METRICS):
         raise UserError(
             f"`metrics` must be some of {', '.join(METRICS)}. "
             f"Received: metrics={list(metrics)}"
         )
+    script = None
+    if tokenize is None or "ter" in metrics:
+        script = detect_script(references)
+    if tokenize is None:
+        tokenize = tokenizer_of_script(script)
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={tokenize!r}"
         )
-    makers = {
+
+    def make_bleu():
         # `force` suppresses the warning that the text looks tokenized.
-        "bleu": lambda: BLEU(lowercase, tokenize=tokenize, force=True),
+        return BLEU(lowercase, tokenize=tokenize, force=True)
+
+    def make_ter():
+        if tokenize == "none" or script in (None, KOREAN):
+            return TER()
+        if script in ("Chinese", "Japanese"):
+            # Without `normalized` sacreBLEU ignores `asian_support`.
+            return TER(normalized=True, asian_support=True)
+        return TokenizedTer(make_bleu().tokenizer)
+
+    makers = {
+        "bleu": make_bleu,
         "chrf": lambda: CHRF(lowercase=lowercase),
-        "ter": TER,
+        "ter": make_ter,
     }
     try:
         return {name: makers[name]() for name in metrics}
-    except (ImportError, RuntimeError, OSError, EOFError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(
-            f"sacreBLEU cannot use tokenize={tokenize!r} here: {reason}"
-        ) from error
+    except (
+        *(ImportError, RuntimeError, OSError, EOFError),
+        AssertionError,  # another dictionary of MeCab
+    ) as error:
+        raise unusable_tokenizer(tokenize, error) from error

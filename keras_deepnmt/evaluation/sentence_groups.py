@@ -5,12 +5,14 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from keras_deepnmt.data.word_units import split_words
 from keras_deepnmt.evaluation.scores import (
     Score,
     check_lengths,
     corpus_scores,
 )
 from keras_deepnmt.evaluation.word_statistics import word_splitter
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 
 LENGTH_LIMITS = (11, 21, 31, 41, 51)
 FREQUENCY_LIMITS = (1, 5, 10, 100, 1_000)
@@ -46,20 +48,22 @@ def bleu_by_source_length(
     hypotheses: Sequence[str],
     references: Sequence[str],
     limits: Sequence[int] = LENGTH_LIMITS,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
 ) -> list[SentenceGroup]:
     """Computes BLEU for each range of source lengths.
 
-    The length is the number of words between blanks. BLEU of few sentences is
-    not reliable: see `num_sentences`.
+    The length is the number of words between blanks; in scripts without spaces
+    each letter is a word. BLEU of few sentences is not reliable: see
+    `num_sentences`.
 
     Args:
         sources: Source sentences.
         hypotheses: Their translations.
         references: One reference for each sentence.
         limits: Lowest lengths of all groups but the first, in ascending order.
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the references'
+            script, as in `corpus_scores`.
         lowercase: Whether case is ignored.
 
     Returns:
@@ -80,7 +84,8 @@ def bleu_by_source_length(
     [('0-2', 1), ('>= 3', 1)]
     """
     check_lengths(sources=sources, hypotheses=hypotheses, references=references)
-    lengths = [len(line.split()) for line in sources]
+    tokenize = tokenize or default_tokenizer(references)
+    lengths = [len(split_words(line)) for line in sources]
     return _groups(lengths, limits, hypotheses, references, tokenize, lowercase)
 
 
@@ -89,7 +94,7 @@ def bleu_by_rarest_word(
     references: Sequence[str],
     frequencies: Mapping[str, int],
     limits: Sequence[int] = FREQUENCY_LIMITS,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
 ) -> list[SentenceGroup]:
     """Computes BLEU for sentences with rare and with frequent words.
@@ -103,7 +108,8 @@ def bleu_by_rarest_word(
             data; see `word_frequencies`.
         limits: Lowest frequencies of all groups but the first, in ascending
             order.
-        tokenize: sacreBLEU tokenizer, for BLEU and for the words.
+        tokenize: sacreBLEU tokenizer, for BLEU and for the words. Defaults to
+            that of the references' script, as in `corpus_scores`.
         lowercase: Whether case is ignored.
 
     Returns:
@@ -123,6 +129,7 @@ def bleu_by_rarest_word(
     [('0-1', 1), ('>= 2', 1)]
     """
     check_lengths(hypotheses=hypotheses, references=references)
+    tokenize = tokenize or default_tokenizer(references)
     split = word_splitter(tokenize, lowercase)
     rarest = [
         min((frequencies.get(word, 0) for word in split(line)), default=None)

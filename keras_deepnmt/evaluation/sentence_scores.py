@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from keras_deepnmt.evaluation.scores import check_lengths, make_metrics
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 
 
 def sentence_bleu(
     hypotheses: Sequence[str],
     references: Sequence[str],
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
 ) -> list[float]:
     """Computes the BLEU of each single sentence with sacreBLEU.
@@ -20,7 +21,8 @@ def sentence_bleu(
     Args:
         hypotheses: Translations.
         references: One reference for each sentence.
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the references'
+            script, as in `corpus_scores`.
         lowercase: Whether case is ignored.
 
     Returns:
@@ -37,6 +39,7 @@ def sentence_bleu(
     from sacrebleu.metrics import BLEU
 
     check_lengths(hypotheses=hypotheses, references=references)
+    tokenize = tokenize or default_tokenizer(references)
     # Raises the error for a wrong tokenizer.
     make_metrics(["bleu"], tokenize, lowercase)
     metric = BLEU(

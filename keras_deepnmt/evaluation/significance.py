@@ -10,6 +10,7 @@ from keras_deepnmt.evaluation.scores import (
     make_metrics,
     reference_sets,
 )
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def compare_systems(
     baseline: Sequence[str],
     references: Sequence[str],
     metrics: Sequence[str] = METRICS,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
     num_resamples: int = 1_000,
     num_trials: int = 10_000,
@@ -84,7 +85,8 @@ def compare_systems(
         baseline: Translations of the same sentences by the baseline.
         references: One reference for each sentence.
         metrics: Any of `"bleu"`, `"chrf"` and `"ter"`.
-        tokenize: sacreBLEU tokenizer for BLEU.
+        tokenize: sacreBLEU tokenizer for BLEU. Defaults to that of the
+            references' script, as in `corpus_scores`.
         lowercase: Whether BLEU and chrF ignore case.
         num_resamples: Number of samples of the bootstrap test.
         num_trials: Number of samples of the approximate randomization test.
@@ -110,7 +112,8 @@ def compare_systems(
     check_lengths(system=system, baseline=baseline, references=references)
     sets = reference_sets(references, more_references)
     comparisons = {}
-    for name, metric in make_metrics(metrics, tokenize, lowercase).items():
+    made = make_metrics(metrics, tokenize, lowercase, references)
+    for name, metric in made.items():
         p_values = []
         for test, samples in (("bs", num_resamples), ("ar", num_trials)):
             signatures, results = PairedTest(
@@ -135,7 +138,7 @@ def sign_test(
     system: Sequence[str],
     baseline: Sequence[str],
     references: Sequence[str],
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
     more_references: Sequence[Sequence[str]] = (),
 ) -> SignTest:
@@ -154,7 +157,8 @@ def sign_test(
         system: Translations of the system.
         baseline: Translations of the same sentences by the baseline.
         references: One reference for each sentence.
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the references'
+            script, as in `corpus_scores`.
         lowercase: Whether case is ignored.
         more_references: Further references, as in `corpus_scores`.
 
@@ -173,6 +177,7 @@ def sign_test(
     SignTest(better=2, worse=0, equal=1, p_value=0.5)
     """
     check_lengths(system=system, baseline=baseline, references=references)
+    tokenize = tokenize or default_tokenizer(references)
     # Raises the error for a wrong tokenizer.
     metric = make_metrics(["bleu"], tokenize, lowercase)["bleu"]
     sets = reference_sets(references, more_references)

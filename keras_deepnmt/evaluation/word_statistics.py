@@ -1,9 +1,14 @@
 """Statistics of the words of translations: repetitions, copies, lengths."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from keras_deepnmt.evaluation.scores import check_lengths, make_metrics
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
+
+# The script of these tells the tokenizer of all.
+_FIRST_LINES = 2_000
 
 
 def word_splitter(
@@ -34,13 +39,14 @@ def word_splitter(
 
 
 def word_frequencies(
-    lines: Iterable[str], tokenize: str = "13a", lowercase: bool = False
+    lines: Iterable[str], tokenize: str | None = None, lowercase: bool = False
 ) -> Counter[str]:
     """Counts the words of sentences.
 
     Args:
         lines: Sentences.
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the lines' script, as
+            in `corpus_scores`.
         lowercase: Whether case is ignored.
 
     Returns:
@@ -53,15 +59,18 @@ def word_frequencies(
     >>> word_frequencies(["A dog.", "A cat."])["A"]
     2
     """
+    lines = iter(lines)
+    first = list(itertools.islice(lines, _FIRST_LINES))
+    tokenize = tokenize or default_tokenizer(first)
     split = word_splitter(tokenize, lowercase)
     counts: Counter[str] = Counter()
-    for line in lines:
+    for line in itertools.chain(first, lines):
         counts.update(split(line))
     return counts
 
 
 def repetition_rate(
-    lines: Sequence[str], order: int = 4, tokenize: str = "13a"
+    lines: Sequence[str], order: int = 4, tokenize: str | None = None
 ) -> float:
     """Computes how many n-grams of a sentence repeat an earlier one.
 
@@ -75,7 +84,8 @@ def repetition_rate(
     Args:
         lines: Sentences.
         order: n.
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the lines' script, as
+            in `corpus_scores`.
 
     Returns:
         The rate, in [0, 1].
@@ -93,7 +103,7 @@ def repetition_rate(
             "`order` must be at least 1 and `lines` not be empty. Received: "
             f"order={order}, {len(lines)} lines"
         )
-    split = word_splitter(tokenize)
+    split = word_splitter(tokenize or default_tokenizer(lines))
     rates = []
     for line in lines:
         words = split(line)
@@ -108,7 +118,7 @@ def copy_rate(
     sources: Sequence[str],
     hypotheses: Sequence[str],
     overlap: float = 0.5,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
 ) -> float:
     """Computes how many translations are copies of their source.
 
@@ -121,7 +131,8 @@ def copy_rate(
         sources: Source sentences.
         hypotheses: Their translations.
         overlap: Smallest share of the words, in (0, 1].
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the translations'
+            script.
 
     Returns:
         The share of translations that are copies, in [0, 1].
@@ -135,7 +146,7 @@ def copy_rate(
     0.5
     """
     check_lengths(sources=sources, hypotheses=hypotheses)
-    split = word_splitter(tokenize)
+    split = word_splitter(tokenize or default_tokenizer(hypotheses))
     copies = 0
     for source, hypothesis in zip(sources, hypotheses, strict=True):
         words = Counter(split(hypothesis))
@@ -147,14 +158,15 @@ def copy_rate(
 def length_ratio(
     hypotheses: Sequence[str],
     references: Sequence[str],
-    tokenize: str = "13a",
+    tokenize: str | None = None,
 ) -> float:
     """Computes the words of all translations divided by those of references.
 
     Args:
         hypotheses: Translations.
         references: One reference for each sentence.
-        tokenize: sacreBLEU tokenizer.
+        tokenize: sacreBLEU tokenizer. Defaults to that of the references'
+            script.
 
     Returns:
         The ratio; infinite if the references have no words.
@@ -168,7 +180,7 @@ def length_ratio(
     0.5
     """
     check_lengths(hypotheses=hypotheses, references=references)
-    split = word_splitter(tokenize)
+    split = word_splitter(tokenize or default_tokenizer(references))
     ours, theirs = (
         sum(len(split(line)) for line in lines)
         for lines in (hypotheses, references)

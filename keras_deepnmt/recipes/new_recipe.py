@@ -59,7 +59,10 @@ decoding:
   num_beams: 4
 
 evaluation:
-  tokenize: 13a  # sacreBLEU's tokenizer; `none` for tokenized text
+  lowercase: false  # whether BLEU and chrF ignore case
+  # sacreBLEU's tokenizer. Default: that of the target language, such as 13a or
+  # zh; `none` for tokenized text:
+  # tokenize: none
 """
 
 

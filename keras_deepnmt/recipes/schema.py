@@ -49,12 +49,15 @@ class EvaluationRecipe:
 
     Args:
         tokenize: sacreBLEU's tokenizer; `none` for text that is already
-            tokenized.
+            tokenized. `null` is that of `data.target_language` or, without
+            one, of the script of the references: `zh`, `ja-mecab` (needs
+            `pip install keras_deepnmt[ja]`), `ko-mecab` (`[ko]`), `flores200`
+            (downloads a model) for other languages without spaces, and `13a`.
         lowercase: whether case is ignored.
         metrics: names of the scores, of `bleu`, `chrf` and `ter`.
     """
 
-    tokenize: str = "13a"
+    tokenize: str | None = None
     lowercase: Flag = False
     metrics: tuple[str, ...] = ("bleu", "chrf", "ter")
 

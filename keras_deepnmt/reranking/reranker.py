@@ -145,10 +145,11 @@ class Reranker:
         """One score for each translation, by one of the other models."""
         columns = [np.zeros(len(hypotheses)) for hypotheses in nbest]
         pairs, places, unscored = [], [], []
-        for place, (source, found) in enumerate(
-            zip(sources, nbest, strict=True)
+        rows = self.translator.source_tokenizer.encode(list(sources))
+        for place, (source, row, found) in enumerate(
+            zip(sources, rows, nbest, strict=True)
         ):
-            if not source.strip():
+            if not len(row):
                 continue  # its translation is empty, too
             of_sentence = [
                 (h.text, source) if is_reverse else (source, h.text)

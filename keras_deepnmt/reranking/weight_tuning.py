@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.reranking.line_search import EQUAL, best_place
 from keras_deepnmt.reranking.metric_counts import MetricCounts
 
@@ -34,7 +35,7 @@ def tune_weights(
     texts: Sequence[Sequence[str]],
     references: Sequence[str],
     metric: str = "bleu",
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
     num_starts: int = 8,
     seed: int = 0,
@@ -58,7 +59,8 @@ def tune_weights(
         texts: For each sentence its translations.
         references: One reference for each sentence.
         metric: `"bleu"` or `"chrf"`, of the whole text.
-        tokenize: sacreBLEU tokenizer of BLEU.
+        tokenize: sacreBLEU tokenizer of BLEU. Defaults to that of the
+            references' script, as in `evaluation.corpus_scores`.
         lowercase: Whether case is ignored.
         num_starts: Number of random starts.
         seed: Seed of the random starts.
@@ -80,6 +82,7 @@ def tune_weights(
     Reference:
         - [Och, 2003](https://aclanthology.org/P03-1021/).
     """
+    tokenize = tokenize or default_tokenizer(references)
     counter = MetricCounts(metric, tokenize, lowercase)
     features = [np.asarray(rows, "float64") for rows in features]
     _check(features, texts, references)

@@ -1,5 +1,6 @@
 """Scores a run on a test set and records the scores in `scores.json`."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -11,6 +12,10 @@ from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores, make_metrics
+from keras_deepnmt.evaluation.word_tokenizers import (
+    default_tokenizer,
+    unfit_tokenizer,
+)
 from keras_deepnmt.files import lines_sha256, write_text
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs import provenance
@@ -22,6 +27,8 @@ from keras_deepnmt.runs.scores_file import (
     with_defaults,
 )
 from keras_deepnmt.translator import Translator
+
+_log = logging.getLogger(__name__)
 
 
 def evaluate(
@@ -61,7 +68,8 @@ def evaluate(
         batch_size: largest number of sentences translated together. Defaults
             to the run's, as do the next four options.
         batch_tokens: largest number of tokens translated together.
-        tokenize: sacreBLEU's tokenizer.
+        tokenize: sacreBLEU's tokenizer. Where the run has none either, it is
+            that of the target language, or of the references' script.
         lowercase: whether case is ignored.
         metrics: names of the scores.
         num_resamples: samples of the bootstrap intervals.
@@ -102,8 +110,14 @@ def evaluate(
     )
     scoring = asdict(EvaluationRecipe()) | summary["evaluation"]
     scoring |= _given(tokenize=tokenize, lowercase=lowercase, metrics=metrics)
+    if scoring["tokenize"] is None:
+        scoring["tokenize"] = default_tokenizer(
+            references, _target_language(run)
+        )
     # Mistakes are reported before the translation, which may take long.
-    make_metrics(scoring["metrics"], scoring["tokenize"])
+    make_metrics(scoring["metrics"], scoring["tokenize"], references=references)
+    if fault := unfit_tokenizer(scoring["tokenize"], references):
+        _log.warning("%s: %s", run.directory, fault)
     read_scores(run.scores_file)
     if output_file is not None:
         _check_folder(Path(output_file))
@@ -223,6 +237,13 @@ def open_data(run: RunFolder, prepared_dir: str | Path | None) -> PreparedData:
         moved = recorded is None or not Path(recorded).is_dir()
         prepared_dir = run.data_dir if moved else recorded
     return PreparedData(prepared_dir)
+
+
+def _target_language(run):
+    """The target language of a run; `None` if its folder lacks the recipe."""
+    if not run.recipe_file.is_file():
+        return None
+    return run.recipe().data.target_language
 
 
 def _given(**options):

@@ -115,13 +115,13 @@ def _with_tokenizers(recipe, data, preset):
                 f"{preset.directory}. Received: {own}, another tokenizer. "
                 "Leave it out."
             )
-    joint = preset.source_tokenizer.sha256 == preset.target_tokenizer.sha256
+    source, target = tokenizers["source"], tokenizers["target"]
     return replace(
         data,
-        joint=joint,
-        tokenizer_source=str(preset.source_tokenizer.model_file),
+        joint=source.has_pieces_of(target),
+        tokenizer_source=str(source.model_file),
         tokenizer_target=(
-            None if joint else str(preset.target_tokenizer.model_file)
+            None if source.sha256 == target.sha256 else str(target.model_file)
         ),
     )
 

@@ -1,5 +1,6 @@
 """Settles all values of a run before anything is built."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,14 @@ from keras_deepnmt.data.manifest import describe_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.data.scripts import detect_script
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.evaluation.scores import make_metrics
+from keras_deepnmt.evaluation.word_tokenizers import (
+    default_tokenizer,
+    tokenizer_of_language,
+    unfit_tokenizer,
+)
 from keras_deepnmt.files import file_sha256
 from keras_deepnmt.recipes.loading import (
     fine_tuned_model,
@@ -33,6 +41,8 @@ from keras_deepnmt.runs.objective_options import (
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,8 @@ def settle_recipe(
     run that starts from a preset folder has its tokenizers and weights, and
     says so in `resolved`. `max_shapes: null` becomes the number that this run
     has; a new run, or one that begins again, gets the number that follows from
-    its updates.
+    its updates. `evaluation.tokenize: null` becomes that of this run or of the
+    target language, if there is one.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -112,6 +123,14 @@ def settle_recipe(
     tuning = fine_tuning(
         recipe, data, started, from_preset, prepared_dir is not None
     )
+    evaluation = recipe.evaluation
+    if evaluation.tokenize is None:
+        # Known now: a tokenizer that cannot be used is refused at once.
+        language = tuning.data.target_language
+        tokenize = tokenizer_of_language(language)
+        if started is not None:
+            tokenize = started.evaluation.tokenize
+        evaluation = replace(evaluation, tokenize=tokenize)
     number = recipe.training.max_shapes
     if number is None and started is not None:
         number = started.training.max_shapes
@@ -123,6 +142,7 @@ def settle_recipe(
             initialize_from=tuning.initialize_from,
             max_shapes=number or shapes_for_updates(recipe.training.steps),
         ),
+        evaluation=evaluation,
         resolved=tuning.resolved,
     )
 
@@ -158,7 +178,7 @@ def resolve_run(
     restart: bool = False,
     say: Callable[[str], None] = print,
 ) -> ResolvedRun:
-    """Settles the rest: the batch, the initial weights, versions and hashes.
+    """Settles the rest: batch, initial weights, tokenizer of BLEU, hashes.
 
     On a resume they are those that were recorded at the start.
 
@@ -174,6 +194,7 @@ def resolve_run(
             another teacher, no batch fits in memory, or there are no initial
             weights.
     """
+    recipe = _with_tokenizer(recipe, data, say)
     started = None if restart else folder.started()
     recorded = None if started is None else started.resolved
     batch = find_batch(recipe, recorded, data, say)
@@ -206,7 +227,32 @@ def join_run(
     started = None if restart else folder.started()
     if started is not None:
         recipe = replace(recipe, resolved=started.resolved)
+    recipe = _with_tokenizer(recipe, data)
     return ResolvedRun(folder, recipe, recipe, data, restart)
+
+
+def _with_tokenizer(recipe, data, say=lambda line: None):
+    """Settles `evaluation.tokenize` by the script of a held-out text."""
+    splits = [split for split in ("valid", "test") if split in data.splits]
+    if not splits:
+        return recipe
+    _, references = data.texts(splits[0])
+    tokenize = recipe.evaluation.tokenize
+    if tokenize is not None:
+        if fault := unfit_tokenizer(tokenize, references):
+            _log.warning("recipe %s, `evaluation`: %s", recipe.name, fault)
+        return recipe
+    tokenize = default_tokenizer(references)
+    with refused_values(f"recipe {recipe.name}, `evaluation`"):
+        make_metrics(["bleu"], tokenize)
+    if script := detect_script(references):
+        say(
+            f"The {splits[0]} references are in {script}, so that BLEU has "
+            f"`tokenize: {tokenize}`. `data.target_language` is not given."
+        )
+    return replace(
+        recipe, evaluation=replace(recipe.evaluation, tokenize=tokenize)
+    )
 
 
 def open_data(

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.data.scripts import detect_script, is_language_code
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import AnnotatedSentence
 from keras_deepnmt.evaluation.scores import Score, corpus_scores, make_metrics
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
+from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs.evaluate import evaluate, open_data
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -127,6 +129,8 @@ def read_translations(
     source_file: str | None,
     scoring: Mapping[str, Any],
     num_resamples: int,
+    language: str | None = None,
+    say: Callable[[str], None] = print,
 ) -> TestTranslations:
     """Reads translations from files and scores them.
 
@@ -136,6 +140,10 @@ def read_translations(
         source_file: text file with the sources, or `None`.
         scoring: any of `tokenize`, `lowercase` and `metrics`.
         num_resamples: samples of the bootstrap intervals.
+        language: code of the target language. Without one and without
+            `tokenize`, the script of the references decides how BLEU and TER
+            count words.
+        say: function that prints a line about that script.
 
     Returns:
         Texts, translations and scores; the names are those of the files.
@@ -145,11 +153,21 @@ def read_translations(
             the references, or if a metric or tokenizer is unknown.
     """
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
+    # Reported before files are read.
     make_metrics(scoring["metrics"], scoring["tokenize"])
     reference_file, *others = reference_files
     references = read_lines(reference_file)
     if not references:
         raise UserError(f"{reference_file}: has no lines.")
+    if scoring["tokenize"] is None:
+        scoring["tokenize"] = default_tokenizer(references, language)
+        script = detect_script(references)
+        if script is not None and not is_language_code(language):
+            say(
+                f"{reference_file}: the script is {script}; BLEU has tokenize="
+                f"{scoring['tokenize']}. Another --language or --tokenize "
+                "changes it."
+            )
     others += [*files, source_file] if source_file else files
     texts = {name: read_lines(name) for name in others}
     for name, lines in texts.items():
@@ -175,6 +193,7 @@ def read_translations(
             for name, lines in systems.items()
         },
         scoring,
+        language=language,
         more_references=more,
     )
 

@@ -24,8 +24,14 @@ FIELDS = {
     "target_log_prob": float,
 }
 # Edge cases of tokenization: empty text, characters that NFKC changes, unknown
-# characters, extra white space.
-SPECIAL_SOURCES = ("", "ﬁｖe ½ ﾊﾝｶｸ", "🙂 \u0416", "  a\u00a0 b  ")
+# characters, extra white space, and what is read as a space or as nothing.
+SPECIAL_SOURCES = (
+    "",
+    "ﬁｖe ½ ﾊﾝｶｸ",
+    "🙂 \u0416",
+    "  a\u00a0 b  ",
+    "a\tb\u00ad\u200b \v\ufeffc",
+)
 
 
 def default_sources(

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
-import tensorflow_text
 
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
@@ -56,8 +55,8 @@ class ServingGraph(SearchOptionAttributes):
         self.model = translator.model
         self.max_source_length = translator.max_source_length
         self.options = translator.options.updated(**search_options)
-        self.source_tokenizer = _graph_tokenizer(translator.source_tokenizer)
-        self.target_tokenizer = _graph_tokenizer(translator.target_tokenizer)
+        self.source_tokenizer = translator.source_tokenizer.in_graph_tokenizer()
+        self.target_tokenizer = translator.target_tokenizer.in_graph_tokenizer()
         self.signatures = {
             "serving_default": self._translate_function(),
             "translate_nbest": self._nbest_function(),
@@ -228,16 +227,6 @@ class ServingGraph(SearchOptionAttributes):
         )
         texts = self.target_tokenizer.detokenize(pieces)
         return tf.reshape(texts, (shape[0], self.num_beams))
-
-
-def _graph_tokenizer(tokenizer):
-    # TensorFlow caches the kernels of loaded functions by node name: with equal
-    # names the second tokenizer of a process would be the first one.
-    return tensorflow_text.SentencepieceTokenizer(
-        model=tokenizer.proto,
-        out_type=tf.int32,
-        name=f"sentencepiece_{tokenizer.sha256}",
-    )
 
 
 def _string_spec(name):

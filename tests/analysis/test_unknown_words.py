@@ -6,9 +6,12 @@
 * punctuation stays, and so do translations without an unknown token
 """
 
+import io
+
 import keras
 import numpy as np
 import pytest
+import sentencepiece
 
 from keras_deepnmt import Translator, UserError, create_model
 from keras_deepnmt.analysis import (
@@ -17,6 +20,7 @@ from keras_deepnmt.analysis import (
     word_alignments,
 )
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.translator import Hypothesis
 
 TEXTS = ['the dog lives in Berlin, she said: "yes" 東京.'] * 20
@@ -34,6 +38,10 @@ def translator(tmp_path_factory):
 
 @pytest.fixture
 def replaced(translator, monkeypatch):
+    return replacer(translator, monkeypatch)
+
+
+def replacer(translator, monkeypatch):
     """Replaces the unknown tokens of a text, aligned with the words in order.
 
     The words of the translation are aligned with the source words at `order`;
@@ -44,8 +52,7 @@ def replaced(translator, monkeypatch):
         sides = []
         for side in (source, text):
             (ids,) = translator.source_tokenizer.encode([side])
-            pieces = translator.source_tokenizer.pieces(ids)
-            sides.append((ids, word_alignments.words_of_tokens(pieces)))
+            sides.append((ids, translator.source_tokenizer.word_numbers(ids)))
         (_, source_words), (ids, words) = sides
 
         def position(t):
@@ -83,6 +90,50 @@ def test_the_aligned_word_is_copied_without_its_punctuation(replaced):
     assert replaced("Berlin, dog", "dog ШШ.", [1, 0]) == "dog Berlin."
 
 
+@pytest.mark.parametrize("options", [{"treat_whitespace_as_suffix": True}, {}])
+def test_words_may_end_with_the_mark_of_a_space(tmp_path, monkeypatch, options):
+    replaced = replacer(foreign_translator(tmp_path, options), monkeypatch)
+    assert replaced("dog in Łódź", "in ШШШ dog", [1, 2, 0]) == "in Łódź dog"
+    assert replaced("Berlin, dog", "dog ШШ.", [1, 0]) == "dog Berlin."
+    assert replaced("in Łódź, dog", "in Шaa, dog", None, {"Łódź": "Lodz"}) == (
+        "in Lodz, dog"
+    )
+    assert replaced("„dog“ lives", "„dog“ lives") == "„dog“ lives"
+
+
+def test_words_stay_that_share_a_piece_with_an_unknown_one(
+    tmp_path, monkeypatch
+):
+    options = {"split_by_whitespace": False, "vocab_size": 90}
+    translator = foreign_translator(tmp_path, options)
+    assert translator.target_tokenizer.crosses_spaces
+    replaced = replacer(translator, monkeypatch)
+    for text in ("the dog lives Ш Berlin, she", "Ш dog lives in Berlin, she"):
+        found = replaced("Łódź", text, [0] * 6)
+        assert found.split() == text.replace("Ш", "Łódź").split()
+
+
+def foreign_translator(folder, options):
+    """A translator whose tokenizer SentencePiece alone trained."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS),
+        model_writer=model,
+        model_type="bpe",
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+        **{"vocab_size": 64, **options},
+    )
+    (folder / "m").write_bytes(model.getvalue())
+    tokenizer = Tokenizer(folder / "m")
+    size = tokenizer.vocabulary_size
+    made = create_model("transformer_tiny", size, size)
+    return Translator(made, tokenizer, tokenizer, compiled=False)
+
+
 def test_an_entry_of_the_table_replaces_the_word(replaced):
     table = {"Łódź": "Lodz", "dog": "хор"}
     assert replaced("in Łódź, dog", "in Шaa, dog", None, table) == (
@@ -112,6 +163,21 @@ def test_scripts_without_spaces_have_no_words(replaced):
     assert replaced(source, "Шdog") == "北dog"
     # Nor is a whole sentence replaced.
     assert replaced("Łódź in", "東Ш京") == "東Łódź京"
+
+
+def test_the_longest_word_of_the_table_counts_without_spaces(replaced):
+    table = {
+        "北": "N",
+        "海岸": "coast",
+        "東海岸": "east coast",
+        "東京": "Tokyo",
+    }
+    # The token of 海岸, which the vocabulary lacks, stands in 東海岸.
+    assert replaced("東海岸", "ШШ", None, table, shift=-1) == "east coast"
+    assert replaced("海岸東", "ШШ", None, table) == "coast"
+    assert replaced("海北", "ШШ", None, {"岸": "x"}) == "海北"
+    # Khmer and Thai texts may have U+200B between words.
+    assert replaced("海岸\u200b東", "ШШ", None, table) == "coast"
 
 
 def test_what_is_known_stays(translator, replaced):

@@ -2,6 +2,7 @@
 
 * a decoder that is made to attend to known positions gives these alignments
 * tokens of one word count as the word
+* in scripts without spaces each letter is a word
 * empty texts and other orders of the batch change nothing
 """
 
@@ -16,6 +17,7 @@ from keras_deepnmt.analysis import (
     recorded_names,
 )
 from keras_deepnmt.analysis import word_alignments as module
+from keras_deepnmt.data import train_tokenizer
 
 
 class Pieces:
@@ -33,8 +35,9 @@ class Pieces:
             for text in texts
         ]
 
-    def pieces(self, ids):
-        return ["▁a ▁b c ▁d e f".split()[number - 4] for number in ids]
+    def token_words(self, text):
+        starts = [piece.startswith("▁") for piece in text.split()]
+        return [(number - 1,) for number in np.cumsum(starts).tolist()]
 
 
 @pytest.fixture
@@ -67,6 +70,51 @@ def test_words_are_aligned_as_their_tokens_attend(translator, monkeypatch):
     found = align_words(translator, ["▁a ▁b c"], ["▁d e ▁a ▁b"])
     # Tokens 2, 0, 1, 1 of the source are in the words 1, 0, 1, 1.
     assert found == [[(0, 0), (1, 0), (1, 1), (1, 2)]]
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("Der Vater´s Hund ¨ schläft.", 5),  # NFKC makes spaces of these marks
+        ("Der\tVater\u2003s\x85 Hund", 4),
+        ("Der \u00ad \u200b Hund", 4),  # two words of nothing
+    ],
+)
+def test_words_are_those_of_the_line_as_it_is_given(
+    monkeypatch, tmp_path, line, words
+):
+    texts = ["Der Vater´s Hund ¨ schläft."] * 9
+    tokenizer = train_tokenizer(texts, tmp_path / "m", 40)
+    model = create_model("transformer_tiny", 40, 40)
+    translator = Translator(model, tokenizer, tokenizer, compiled=False)
+    attend(monkeypatch, lambda t: t)  # a copy
+    assert len(line.split()) == words
+    invisible = {
+        number
+        for number, word in enumerate(line.split())
+        if not word.strip("\u00ad\u200b")
+    }
+    found = align_words(translator, [line], [line])
+    visible = [n for n in range(words) if n not in invisible]
+    assert found == [[(n, n) for n in visible]]
+
+
+def test_letters_are_words_in_scripts_without_spaces(monkeypatch, tmp_path):
+    pieces = ["我用", "iO", "S书", "，"]
+    tokenizer = train_tokenizer(
+        ["我 O b c d e f"] * 9, tmp_path / "m", 18, user_defined_symbols=pieces
+    )
+    line = "我用\u3000 iOS书，"
+    (ids,) = tokenizer.encode([line])
+    assert tokenizer.pieces(ids) == ["▁", "我用", "▁", "iO", "S书", "，"]
+    model = create_model("transformer_tiny", 40, 18)
+    translator = Translator(model, Pieces(), tokenizer, compiled=False)
+    attend(monkeypatch, lambda t: [0, 1, 2, 2, 0, 1][t] if t < 6 else 0)
+    # Source words: a | bc. Target words: 我 | 用 | iOS | 书 | ，
+    found = align_words(translator, ["▁a ▁b c"], [line])
+    assert found == [
+        [(0, 0), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 4)],
+    ]
 
 
 def test_the_end_is_never_aligned(translator, monkeypatch):

@@ -147,6 +147,47 @@ def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
     assert row["scores"]["bleu"]["interval"] >= 0
 
 
+CHINESE = ["今天早上，我的老老师画了一本旧书。", "那只猫在唱歌。"]
+
+
+@pytest.fixture
+def chinese(files):
+    """The words of a command that scores two equal Chinese files."""
+    for name in ("zh", "zh2"):
+        lines = "".join(f"{line}\n" for line in CHINESE)
+        (files / name).write_text(lines, encoding="utf-8")
+    return "evaluate", "--hypotheses", "zh", "--references", "zh2"
+
+
+def test_the_script_of_references_chooses_the_tokenizer(deepnmt, chinese):
+    done = deepnmt(*chinese)
+    ((bleu, _, ter),) = tables(done)
+    assert (bleu[1], ter[1]) == ("100.00", "0.00")
+    assert "tok:zh|" in bleu[3] and "asian:yes" in ter[3]
+    assert "zh2: the script is Chinese; BLEU has tokenize=zh." in done.err
+    assert deepnmt(*chinese, "--quiet").err == ""
+
+
+def test_a_given_language_or_tokenizer_is_used(deepnmt, chinese):
+    for words, name in (
+        (["--language", "zh-TW"], "zh"),
+        (["--language", "de"], "13a"),
+        (["--tokenize", "char"], "char"),
+    ):
+        done = deepnmt(*chinese, *words)
+        ((bleu, *_),) = tables(done)
+        assert f"tok:{name}|" in bleu[3] and done.err == ""
+
+
+def test_tables_of_scripts_without_spaces_name_their_unit(deepnmt, chinese):
+    done = deepnmt(*chinese, "--source", "zh2", "--details")
+    *_, lengths, rates = tables(done)
+    unit = "source words (each letter of Chinese counts)"
+    assert lengths[0] == [unit, "sentences", "BLEU"]
+    assert [row[:2] for row in lengths[1:]] == [["0-10", "1"], ["11-20", "1"]]
+    assert rates[1][1] == "1.000"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

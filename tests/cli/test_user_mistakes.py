@@ -53,7 +53,7 @@ RECIPE_MISTAKES = [
         "`model`",
     ),
     ("evaluation.tokenize=nosuch", "`evaluation`: `tokenize`"),
-    ("evaluation.tokenize=ja-mecab", "sacrebleu[ja]"),
+    ("evaluation.tokenize=ja-mecab", "keras_deepnmt[ja]"),
     ("evaluation.metrics=[bleu, meteor]", "meteor"),
 ]
 
@@ -69,7 +69,7 @@ OPTION_MISTAKES = [
     (["translate", "run", "--batch-size", "99999999999999"], "2,147,483,647"),
     (["translate", "run", "--num-beams", "99999999999999"], "2,147,483,647"),
     (["evaluate", "run", *TEXT, "--metrics", "meteor"], "meteor"),
-    (["evaluate", "run", *TEXT, "--tokenize", "ja-mecab"], "sacrebleu[ja]"),
+    (["evaluate", "run", *TEXT, "--tokenize", "ja-mecab"], "keras_deepnmt[ja]"),
     (["evaluate", "run", *TEXT, "--output", "no/such/file"], "no/such/file"),
     (["export", "run", "test.source"], "test.source"),
     (["verify", "test.source"], "test.source"),

@@ -8,12 +8,14 @@
   any number of threads.
 """
 
+import io
 import itertools
 import random
 from collections import Counter
 
 import numpy as np
 import pytest
+import sentencepiece
 from forked_processes import run_forked
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
@@ -28,6 +30,7 @@ from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.tokenizers import Tokenizer
 
 
 def sentences(count, seed):
@@ -167,6 +170,47 @@ def test_bpe_without_dropout_is_what_is_stored(store, plan, tokenizers):
     assert_same_batch(
         batch_of(store, plan, 2, sampling), batch_of(store, plan, 2)
     )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"treat_whitespace_as_suffix": True},
+        {"split_by_whitespace": False},
+        {"split_by_whitespace": False, "treat_whitespace_as_suffix": True},
+        {"user_defined_symbols": ["de", "<2b>"]},
+    ],
+)
+def test_models_with_other_words_are_sampled_too(tmp_path, options):
+    model = io.BytesIO()
+    texts = [
+        f"{text.replace('a b', 'a <2b> b')} ab ba" for text in sentences(211, 1)
+    ]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=model,
+        vocab_size=83,
+        model_type="bpe",
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+        **options,
+    )
+    (tmp_path / "m").write_bytes(model.getvalue())
+    tokenizer = Tokenizer(tmp_path / "m")
+    crosses = not options.get("split_by_whitespace", True)
+    assert tokenizer.crosses_spaces is crosses
+    rows = tokenizer.encode(texts)
+    none, some = (RandomSegmentation(tokenizer, alpha) for alpha in (0.0, 0.3))
+    changed = 0
+    for seed, row in enumerate(rows):
+        np.testing.assert_array_equal(none.draw(row, seed), row)
+        drawn = some.draw(row, seed)
+        changed += len(drawn) != len(row)
+        assert tokenizer.decode([drawn]) == tokenizer.decode([row])
+    assert changed > 70
 
 
 def cuts_of(word, tokenizer, alpha, draws):

@@ -6,6 +6,7 @@ half-done, and a mistake gets one clear line.
 
 import dataclasses
 import gzip
+import itertools
 import json
 import logging
 import os
@@ -188,6 +189,106 @@ def test_held_out_pairs_are_kept_as_they_are(tmp_path, options):
         assert raw == "".join(p[side] + "\n" for p in kept).encode()
 
 
+CHINESE = [("Das ist", "这是"), ("Wir sahen gestern", "我们昨天看到了")]
+CHINESE += [("einen alten Hund", "一只老狗"), ("unser Nachbar", "我们的邻居")]
+
+
+def chinese_pairs(number):
+    """Distinct pairs of German and Chinese; Chinese has no spaces."""
+    chosen = itertools.islice(itertools.product(CHINESE, repeat=5), number)
+    return [
+        tuple(
+            blank.join(phrase[side] for phrase in line)
+            for blank, side in [
+                (" ", 0),
+                ("，", 1),
+            ]
+        )
+        for line in chosen
+    ]
+
+
+@pytest.mark.parametrize("languages", [{}, {"target_language": "zh"}])
+def test_good_pairs_of_a_script_without_spaces_are_kept(
+    tmp_path, caplog, languages
+):
+    train = write_pairs(tmp_path, "train", chinese_pairs(500))
+    options = PrepareOptions(train=[train], vocabulary_size=97, **languages)
+    counts = prepare(options, tmp_path / "out")["filters"]["train"]
+    assert counts["kept"] == counts["read"] == 500
+    assert not caplog.messages
+
+
+def test_a_filter_that_takes_over_a_third_warns_with_examples(tmp_path, caplog):
+    pairs = chinese_pairs(500)
+    train = write_pairs(tmp_path, "train", [*pairs, *toy_pairs(900)])
+    options = PrepareOptions(
+        train=[train, write_pairs(tmp_path, "toy", toy_pairs(500, seed=4))],
+        vocabulary_size=97,
+        # As a recipe that extends another one may have by mistake.
+        target_language="de",
+    )
+    counts = prepare(options, tmp_path / "out")["filters"]["train"]
+    assert counts["ratio"] == 500
+    (warning,) = caplog.messages
+    assert warning.startswith(
+        f"{tmp_path / 'out'}: {tmp_path / 'train.en'}: `ratio` leaves out 500 "
+        f"of 1,400 pairs, such as line 1: {pairs[0][0]} | {pairs[0][1]} (10 "
+        "and 1 words); line 2: "
+    )
+    assert "; line 3: " in warning and "line 4" not in warning
+    assert "Loosen it by `max_ratio` (--max-ratio), now 9." in warning
+    assert "`target_language` (--target-language) is de" in warning
+
+
+@pytest.mark.parametrize(
+    ("lines", "changes", "said"),
+    [
+        ([("", "leer")], {}, "`empty` leaves out 9 of 18 pairs"),
+        ([("gleich",) * 2], {}, "--drop-identical false"),
+        (toy_pairs(1), {}, "--drop-duplicates false"),
+        (
+            [("x y " * 6, "x " * 4)],
+            {"max_length": 11},
+            "(--max-length), now 11",
+        ),
+        ([("w " * 40, "v " * 39)], {"max_tokens": 38}, "(40 and 39 pieces)"),
+    ],
+)
+def test_each_filter_names_the_option_that_loosens_it(
+    tmp_path, caplog, lines, changes, said
+):
+    changes = {
+        "vocabulary_size": 80,
+        "drop_duplicates": "dupl" in said,
+    } | changes
+    train = [*toy_pairs(9), *lines * 9]
+    options = PrepareOptions(
+        train=[write_pairs(tmp_path, "train", train)], **changes
+    )
+    prepare(options, tmp_path / "out")
+    (warning,) = caplog.messages
+    assert said in warning
+
+
+def test_what_took_all_pairs_is_shown(tmp_path, caplog):
+    train = write_pairs(tmp_path, "train", [("a", "b " * 12)] * 5)
+    with pytest.raises(UserError, match="No train pair is left of 5"):
+        prepare(PrepareOptions(train=[train]), tmp_path / "out")
+    assert "line 1: a | b b b" in caplog.text and "line 3" in caplog.text
+
+
+def test_filters_are_named_where_too_few_pairs_are_left_to_hold_out(
+    tmp_path, caplog
+):
+    pairs = [*toy_pairs(2), *[("a", "b " * 12)] * 5]
+    train = write_pairs(tmp_path, "train", pairs)
+    options = PrepareOptions(train=[train], valid_pairs=2)
+    with pytest.raises(UserError, match="must hold more pairs"):
+        prepare(options, tmp_path / "out")
+    assert "`ratio` leaves out 5 of 7 pairs" in caplog.text
+
+
 def test_sides_longer_in_pieces_than_allowed_are_left_out(tmp_path, options):
     long = ("zzzz " * 40, "qqqq " * 40)
     train = write_pairs(tmp_path, "long", [*toy_pairs(50), long])
@@ -210,8 +311,10 @@ def test_the_same_input_gives_the_same_bytes(
     prepare(options, tmp_path / "a")
     prepare(options, tmp_path / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
-    models = [tmp_path / "a" / "tokenizer" / f"{s}.model" for s in SIDES]
-    assert (models[0].read_bytes() == models[1].read_bytes()) is joint
+    source, target = (
+        Tokenizer(tmp_path / "a" / "tokenizer" / f"{s}.model") for s in SIDES
+    )
+    assert source.has_pieces_of(target) is joint
 
 
 def test_gzipped_files_give_the_same_as_plain_ones(tmp_path, options):
@@ -269,9 +372,9 @@ def test_several_corpora_keep_their_rows_and_weights(tmp_path, options):
     manifest = prepare(options, tmp_path / "out")
     train = [c for c in manifest["corpora"] if c["split"] == "train"]
     assert [c["name"] for c in train] == ["train", "extra", "third"]
-    assert [c["rows"] for c in train] == [[0, 300], [300, 350], [350, 350]]
+    assert [c["rows"] for c in train] == [[0, 295], [295, 350], [350, 350]]
     assert [c["lines"] for c in train] == [300, 55, 5]
-    expected = np.repeat([1.0, 2.5], [300, 50])
+    expected = np.repeat([1.0, 2.5], [295, 55])
     np.testing.assert_array_equal(row_weights(manifest), expected)
     assert manifest["filters"]["train"]["duplicate"] == 10
 

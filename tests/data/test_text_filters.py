@@ -1,6 +1,6 @@
-"""What must be true of normalization and filters.
+"""What must be true of filters.
 
-Equal-looking text becomes equal; each pair is refused by the first rule it
+Each pair is refused by the first rule it
 breaks; the set of hashes is a set, and small.
 """
 
@@ -13,24 +13,7 @@ from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
     SeenHashes,
     hash_text,
-    normalize_text,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("  zwei   Wörter ", "zwei Wörter"),
-        ("u\u0308ber", "über"),
-        ("ﬁne ① ｆｕｌｌ", "fine 1 full"),
-        ("a\u2028b\u00a0c\u3000d\te\x85f", "a b c d e f"),
-        ("", ""),
-        (" \u00a0\u2003", ""),
-    ],
-)
-def test_normalised_text_is_nfkc_with_single_spaces(text, expected):
-    assert normalize_text(text) == expected
-    assert normalize_text(expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,6 +32,37 @@ def test_normalised_text_is_nfkc_with_single_spaces(text, expected):
 def test_a_pair_is_refused_by_the_first_rule_it_breaks(source, target, reason):
     rules = PairFilter(min_length=2, max_length=5, max_ratio=2.0)
     assert rules.reason(source, target) == reason
+
+
+ENGLISH = "My old teacher painted an old book behind the school, didn't she?"
+
+
+@pytest.mark.parametrize(
+    ("language", "target"),
+    [
+        ("zh", "我的老老师在学校后面画了一本旧书，不是吗？"),
+        ("ja", "私の老先生が学校の裏で古い本の絵を描いたんですよね。"),
+        ("th", "คุณครูคนเก่าของฉันวาดภาพหนังสือเก่าหลังโรงเรียนใช่ไหม"),
+        ("km", "គ្រូចាស់របស់ខ្ញុំបានគូរសៀវភៅចាស់នៅក្រោយសាលា"),
+        ("lo", "ຄູເກົ່າຂອງຂ້ອຍແຕ້ມຮູບປຶ້ມເກົ່າຢູ່ຫຼັງໂຮງຮຽນແມ່ນບໍ່"),
+        ("my", "ကျွန်တော့်ဆရာကြီးက ကျောင်းနောက်မှာ စာအုပ်ဟောင်းတစ်အုပ်ကို ပန်းချီဆွဲခဲ့တယ်"),
+    ],
+)
+def test_letters_count_where_a_script_has_no_spaces(language, target):
+    for code in (language, None):
+        rules = PairFilter(target_language=code)
+        assert rules.reason(ENGLISH, target) is None
+        assert rules.reason(target, ENGLISH) is None
+        assert rules.reason("No.", target) == "ratio"
+        assert rules.reason(ENGLISH, target * 20) == "length"
+        short = PairFilter(min_length=12, target_language=code)
+        assert short.reason(ENGLISH, target) is None
+
+
+def test_a_language_with_spaces_counts_them_alone():
+    rules = PairFilter(source_language="en", target_language="ko")
+    assert rules.reason(ENGLISH, "大韓民國政府大韓民國政府") == "ratio"
+    assert rules.lengths("a 東京 b", "大韓民國 정부는") == (3, 2)
 
 
 def test_identical_sides_can_be_kept():

@@ -11,9 +11,14 @@ import pytest
 import sentencepiece
 
 from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.normalization import load_normalization
 from keras_deepnmt.data.preparation.options import PrepareOptions
-from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.tokenizer_training import (
+    train_tokenizer,
+    training_sentences,
+)
 from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import UNKNOWN_ID
 
@@ -122,15 +127,13 @@ def test_one_string_is_refused(tokenizer):
         tokenizer.encode("der Hund")
 
 
-def test_the_graph_cuts_text_as_python_does(tokenizer):
-    in_graph = tokenizer.in_graph_tokenizer()
-    expected = [row.tolist() for row in tokenizer.encode(TRICKY)]
-    assert in_graph(TRICKY) == expected
-    assert in_graph.detokenize(expected) == tokenizer.decode(expected)
-    assert in_graph.vocabulary_size() == tokenizer.vocabulary_size
+def test_the_graph_cuts_text_in_a_dataset(tokenizer):
     import tensorflow as tf
 
-    cut = tf.data.Dataset.from_tensor_slices(TRICKY).map(in_graph)
+    in_graph = tokenizer.in_graph_tokenizer()
+    expected = [row.tolist() for row in tokenizer.encode(TRICKY)]
+    lines = tf.data.Dataset.from_tensor_slices(TRICKY)
+    cut = lines.map(in_graph.tokenize)
     assert [row.numpy().tolist() for row in cut] == expected
 
 
@@ -175,6 +178,144 @@ def test_the_lowest_character_coverage_leaves_out_rare_characters(tmp_path):
     )
     assert UNKNOWN_ID in least.encode(["z"])[0]
     assert UNKNOWN_ID not in full.encode(["z"])[0]
+
+
+def test_long_lines_are_learned_from(tmp_path):
+    """SentencePiece itself leaves out lines of more than 4,192 bytes."""
+    sentences = [
+        text
+        for number in range(300)
+        for text in (" ".join(RANDOM.choice(WORDS, 9)), f"§{number}")
+    ]
+    long = [" ".join(sentences)]
+    assert len(long[0].encode()) > 3 * 4192
+    # The same words; a place of a cut is the beginning of a line.
+    by_line = train_tokenizer(sentences, tmp_path / "a.model", 120)
+    by_page = train_tokenizer(long, tmp_path / "b.model", 120)
+    ids = range(120)
+    assert by_page.pieces(ids) == by_line.pieces(ids)
+    # 2,000 characters of three bytes each, without a space.
+    word = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
+    rule = load_normalization("nfkc")
+    parts = list(training_sentences([f"{word} a", "b"], rule))
+    assert "".join(parts) == f"{word} ab"
+    assert max(len(part.encode()) for part in parts) <= 4192
+    tokenizer = train_tokenizer([word], tmp_path / "c.model", 2010)
+    assert UNKNOWN_ID not in tokenizer.encode([word])[0]
+
+
+def test_characters_in_the_names_of_special_pieces_get_pieces(tmp_path):
+    texts = ["a <s> b </s> c <unk> d <pad> ok <0x4B>"] * 9
+    tokenizer = train_tokenizer(texts, tmp_path / "m", 40)
+    (row,) = tokenizer.encode(texts[:1])
+    assert UNKNOWN_ID not in row
+    assert tokenizer.decode([row]) == texts[:1]
+
+
+@pytest.mark.parametrize("character", ["\t", "▅", "\0"])
+def test_characters_that_can_have_no_piece_cost_no_line(tmp_path, character):
+    texts = [f"ein{character}Hund", f"zwei{character}Katzen"] * 9
+    tokenizer = train_tokenizer(
+        texts, tmp_path / "m", 25, normalization="identity"
+    )
+    assert UNKNOWN_ID not in np.concatenate(
+        tokenizer.encode("ein Hund zwei Katzen".split())
+    )
+
+
+def test_required_characters_get_pieces(tmp_path):
+    texts = ["abcdefgh" * 5] * 50 + ["z"]
+    tokenizer = train_tokenizer(
+        *(texts, tmp_path / "m", 22),
+        character_coverage=0.98,
+        required_chars="z<😀",
+    )
+    assert UNKNOWN_ID not in tokenizer.encode(["z<😀"])[0]
+    assert UNKNOWN_ID in tokenizer.encode([">"])[0]
+
+
+def test_digits_can_be_single_pieces(tmp_path):
+    texts = ["in 2019", "in 2018"] * 20
+    cut = [
+        train_tokenizer(texts, tmp_path / "m", size, split_digits=split)
+        for split, size in ((False, 18), (True, 15))
+    ]
+    digits = [
+        [p for p in t.pieces(t.encode(["in 2019"])[0]) if "201" in p]
+        for t in cut
+    ]
+    assert digits[0] and not digits[1]
+
+
+def test_unknown_characters_can_be_bytes(tmp_path):
+    tokenizer = train_tokenizer(TEXTS, tmp_path / "m", 300, byte_fallback=True)
+    text = "東京 und der Hund 🐕"
+    (row,) = tokenizer.encode([text])
+    assert UNKNOWN_ID not in row
+    assert tokenizer.decode([row]) == [text]
+    assert tokenizer.surfaces(text)[-1] in ("🐕", "")
+    # The last token of a character in bytes belongs to its word, too. 東 and 京
+    # are two words.
+    assert tokenizer.token_words(text)[-1] == (5,)
+
+
+def test_symbols_of_users_are_one_piece_as_they_are(tmp_path):
+    symbols = ["⟪NAME_1⟫", "①", "<2de>"]
+    texts = [f"{text} ① ⟪NAME_1⟫." for text in TEXTS]
+    tokenizer = train_tokenizer(
+        texts, tmp_path / "m", 60, user_defined_symbols=symbols
+    )
+    (row,) = tokenizer.encode(["<2de> der ①Hund ⟪NAME_1⟫."])
+    assert tokenizer.user_defined_symbols == symbols
+    assert {*symbols} <= {*tokenizer.pieces(row)}
+    assert tokenizer.decode([row]) == ["<2de> der ①Hund ⟪NAME_1⟫."]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"treat_whitespace_as_suffix": True},
+        {"split_by_whitespace": False},
+        {"treat_whitespace_as_suffix": True, "split_by_whitespace": False},
+    ],
+)
+def test_tokens_belong_to_the_words_of_the_line(tmp_path, options):
+    foreign_model(tmp_path / "m", **options)
+    tokenizer = Tokenizer(tmp_path / "m")
+    for text in (
+        "der  Hund\u00a0\u00a0läuft",
+        "¨ der Hund\u2003läuft¨",
+        " der Hund´s Katze Токио Größer ",
+        "der",
+        "",
+    ):
+        numbers = tokenizer.token_words(text)
+        spans = tokenizer.token_spans(text)
+        words = text.split()
+        for span, of_token in zip(spans, numbers, strict=True):
+            visible = text[slice(*span)].split()
+            # All that a token shows is in its words.
+            for part in visible:
+                assert any(part in words[number] for number in of_token)
+            if not options:
+                assert len(of_token) == 1 and len(visible) < 2
+        assert sorted({n for of in numbers for n in of}) == [*range(len(words))]
+
+
+def test_no_space_is_left_where_marks_end_words(tmp_path):
+    foreign_model(tmp_path / "m", treat_whitespace_as_suffix=True)
+    tokenizer = Tokenizer(tmp_path / "m")
+    texts = ["der Hund läuft", "", "die Katze"]
+    rows = tokenizer.encode(texts)
+    assert tokenizer.decode(rows) == texts
+    assert tokenizer.decode_pieces(tokenizer.pieces(rows[0])) == texts[0]
+    assert tokenizer.word_numbers(rows[0])[-1] == 2
+    graph = tokenizer.in_graph_tokenizer()
+    assert [
+        text.decode()
+        for text in graph.detokenize(graph.tokenize(texts)).numpy()
+    ] == texts
 
 
 def test_a_vocabulary_too_small_names_the_smallest(tmp_path):
@@ -241,3 +382,20 @@ def test_other_files_are_refused(tmp_path, content):
         Tokenizer(tmp_path / "m")
     with pytest.raises(UserError, match="nowhere: no tokenizer"):
         Tokenizer(tmp_path / "nowhere")
+
+
+def test_letters_are_words_of_the_line_as_it_is_given(tmp_path):
+    # NFKC makes two letters of № and three points of …
+    texts = ["No No ... 我 用 书 , "] * 9
+    tokenizer = train_tokenizer(texts, tmp_path / "m", 18)
+    text = "我\u200b№用…\u3000书，"
+    (row,) = tokenizer.encode([text])
+    assert tokenizer.decode([row]) == ["我No用... 书,"]
+    words = [text[slice(*span)] for span in word_spans(text)]
+    assert words == ["我", "№", "用", "…", "书", "，"]
+    for span, of_token in zip(
+        tokenizer.token_spans(text), tokenizer.token_words(text), strict=True
+    ):
+        visible = text[slice(*span)].strip(" \u200b\u3000")
+        assert visible in "".join(words[number] for number in of_token)
+    assert {n for of in tokenizer.token_words(text) for n in of} == {*range(6)}

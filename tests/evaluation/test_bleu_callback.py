@@ -55,6 +55,15 @@ def test_later_callbacks_and_history_see_val_bleu():
     assert bleu.score.signature.startswith("nrefs:1")
 
 
+def test_words_are_those_of_the_references_script():
+    lines = ["今天早上，我的老老师画了一本旧书。", "那只猫在唱歌。"]
+    better = BleuCallback(lambda _: [lines[0], lines[1][2:]], lines, lines)
+    fit(tiny_model(), [better], epochs=1)
+    assert "tok:zh|" in better.score.signature
+    # Otherwise each line would be one word, and no checkpoint the best.
+    assert 50 < better.score.value < 100
+
+
 def test_translates_with_the_weights_of_the_epoch():
     model, kernels = tiny_model(), []
 

@@ -57,6 +57,16 @@ def test_an_empty_line_is_no_reference():
     )
 
 
+@needs_rouge
+def test_letters_are_words_in_scripts_without_spaces():
+    chinese = "今天早上，我买了 iPhone。"
+    scores = rouge_scores([chinese], [[chinese]])
+    assert list(scores.values()) == pytest.approx([100] * 3)
+    # One of seven letters and a word; punctuation does not count.
+    changed = rouge_scores(["今天晚上我买了 iPhone"], [[chinese]])
+    assert changed["rouge1"] == pytest.approx(100 * 7 / 8)
+
+
 def test_wrong_references_and_a_missing_package_are_named(monkeypatch):
     with pytest.raises(ValueError, match="a list of one or more texts"):
         rouge_scores(["a"], ["a"])

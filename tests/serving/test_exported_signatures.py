@@ -356,7 +356,7 @@ def test_a_golden_sentence_that_differs_leaves_nothing(
 
     monkeypatch.setattr(exporting, "_save", save_copy)
     monkeypatch.setattr(exporting, "_run_golden", wrong_golden)
-    with pytest.raises(UserError, match="1 of 16 .* differ.* is number 2, "):
+    with pytest.raises(UserError, match="1 of 17 .* differ.* is number 2, "):
         export(translator, tmp_path / "served")
     assert not (tmp_path / "served").exists()
 

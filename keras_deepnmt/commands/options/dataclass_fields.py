@@ -11,25 +11,34 @@ from keras_deepnmt.docstrings import argument_descriptions
 
 
 def add_dataclass_options(parser: VerbParser, kind: type) -> None:
-    """Adds an option for each field that is a number, string, bool or Literal.
+    """Adds an option for each field that is a plain value or a list of strings.
 
-    The help texts come from the `Args:` section of the dataclass' docstring.
+    Plain values are numbers, strings, bools and Literals. The help texts come
+    from the `Args:` section of the dataclass' docstring.
     """
     documented = argument_help(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
     for name, hint in _option_types(kind).items():
+        is_list = hint == list[str]
+        kind_of_value = (
+            {"nargs": "+", "type": str} if is_list else {"type": hint}
+        )
         parser.add_argument(
             f"--{name.replace('_', '-')}",
-            type=hint,
-            default=getattr(kind, name),
+            **kind_of_value,
+            default=_default(fields[name]),
             help=as_options(documented[name], kind),
-            **placeholder(hint, documented[name]),
+            **placeholder(str if is_list else hint, documented[name]),
         )
 
 
 def given_options(options: Namespace, kind: type) -> dict[str, object]:
     """Returns the options that differ from their defaults, by field name."""
     values = {
-        field.name: (options.get(field.name, field.default), field.default)
+        field.name: (
+            options.get(field.name, _default(field)),
+            _default(field),
+        )
         for field in dataclasses.fields(kind)
     }
     return {
@@ -76,6 +85,12 @@ def placeholder(hint: type, description: str) -> dict[str, str]:
     return {"metavar": words[hint]} if hint in words else {}
 
 
+def _default(field: dataclasses.Field) -> object:
+    if field.default_factory is dataclasses.MISSING:
+        return field.default
+    return field.default_factory()
+
+
 def _option_types(kind: type) -> dict[str, type]:
     """Returns the types of the fields that are options, by name."""
     hints = typing.get_type_hints(kind)
@@ -89,5 +104,5 @@ def _option_types(kind: type) -> dict[str, type]:
 def _plain_type(hint: object) -> type | None:
     if type(None) in typing.get_args(hint):
         hint = typing.get_args(hint)[0]
-    plain = hint in (int, float, str, bool)
+    plain = hint in (int, float, str, bool, list[str])
     return hint if plain or typing.get_origin(hint) is typing.Literal else None

@@ -101,6 +101,7 @@ def corrections(
 
 def details(text: "TestTranslations") -> list[Table]:
     """BLEU by source length and by rarest word, and rates: a table each."""
+    from keras_deepnmt.data.word_units import describe_words
     from keras_deepnmt.evaluation import (
         bleu_by_rarest_word,
         bleu_by_source_length,
@@ -111,7 +112,7 @@ def details(text: "TestTranslations") -> list[Table]:
         tables.append(
             _groups(
                 text,
-                "source words",
+                f"source {describe_words(text.sources)}",
                 lambda lines: bleu_by_source_length(
                     text.sources, lines, text.references, **text.bleu_options
                 ),
@@ -122,7 +123,7 @@ def details(text: "TestTranslations") -> list[Table]:
         tables.append(
             _groups(
                 text,
-                "frequency of the rarest word",
+                f"frequency of the rarest word{_words_of(text)}",
                 lambda lines: bleu_by_rarest_word(
                     lines, text.references, frequencies, **text.bleu_options
                 ),
@@ -192,6 +193,12 @@ def differences(text: "TestTranslations") -> Iterator[list[str]]:
             # A tab would start another column.
             *(" ".join(line.split("\t")) for line in texts),
         ]
+
+
+def _words_of(text):
+    """Names the tokenizer of BLEU unless words are those between spaces."""
+    tokenize = text.scoring["tokenize"]
+    return "" if tokenize in ("13a", "intl", "none") else f" (of {tokenize})"
 
 
 def _names(text):

@@ -8,15 +8,18 @@ uninterrupted one.
 import math
 import random
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_deepnmt.data.tokenizers import Tokenizer
 
-# A word with the mark of the preceding space.
+# A word with the mark of the preceding space, or of the following one.
 _WORD = re.compile("▁?[^▁]+|▁")
+_WORD_WITH_END = re.compile("[^▁]+▁?|▁")
+# Where pieces cross spaces, a whole sentence is one word.
+_SENTENCE = re.compile(".+", re.DOTALL)
 _MAX_CACHED_WORDS = 100_000
 
 
@@ -46,14 +49,27 @@ class RandomSegmentation:
         proto = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.proto)
         self.alpha = alpha
         self._names = [piece.piece for piece in proto.pieces]
-        normal = sentencepiece_model_pb2.ModelProto.SentencePiece.NORMAL
+        if tokenizer.crosses_spaces:
+            self._word = _SENTENCE
+        else:
+            self._word = _WORD_WITH_END if tokenizer.marks_word_ends else _WORD
+        kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
+        normal = kinds.NORMAL
         self._pieces = {
             piece.piece: (number, piece.score)
             for number, piece in enumerate(proto.pieces)
             if piece.type == normal
         }
-        # Other pieces, such as unknown and byte pieces, do not give their text.
-        self._normal = {number for number, _ in self._pieces.values()}
+        # Symbols of users stay; other pieces, such as unknown and byte pieces,
+        # do not give their text.
+        self._fixed = {
+            number
+            for number, piece in enumerate(proto.pieces)
+            if piece.type == kinds.USER_DEFINED
+        }
+        self._known = self._fixed | {
+            number for number, _ in self._pieces.values()
+        }
         self._longest = max(map(len, self._pieces), default=0)
         bpe = sentencepiece_model_pb2.TrainerSpec.BPE
         self._segment_word = (
@@ -70,16 +86,20 @@ class RandomSegmentation:
         recovered from `ids` (unknown words) or is not made of pieces.
         """
         ids = ids.tolist()
-        if not self._normal.issuperset(ids):
+        if not self._known.issuperset(ids):
             return None
         # Python guarantees the numbers of `random` for all versions.
         uniform = random.Random(seed).random
         names, drawn = self._names, []
-        for word in _WORD.findall("".join([names[i] for i in ids])):
-            pieces = self._segment_word(word, uniform)
-            if pieces is None:
-                return None
-            drawn += pieces
+        for is_fixed, part in groupby(ids, self._fixed.__contains__):
+            if is_fixed:
+                drawn += part
+                continue
+            for word in self._word.findall("".join([names[i] for i in part])):
+                pieces = self._segment_word(word, uniform)
+                if pieces is None:
+                    return None
+                drawn += pieces
         return np.array(drawn, "int32")
 
     def _segment_bpe(self, word, uniform):
@@ -101,11 +121,7 @@ class RandomSegmentation:
 
     def _segment_unigram(self, word, uniform):
         """Unigram: draws the pieces from the last one to the first."""
-        if word not in self._tables:
-            if len(self._tables) >= _MAX_CACHED_WORDS:
-                self._tables.clear()
-            self._tables[word] = self._table(word)
-        table = self._tables.get(word) or self._table(word)
+        table = self._cached_table(word)
         if table is None:
             return None
         ids, end = [], len(word)
@@ -118,6 +134,15 @@ class RandomSegmentation:
             end, number, _ = choice
             ids.append(number)
         return ids[::-1]
+
+    def _cached_table(self, word):
+        if self._word is _SENTENCE:
+            return self._table(word)  # which rarely comes again
+        if word not in self._tables:
+            if len(self._tables) >= _MAX_CACHED_WORDS:
+                self._tables.clear()
+            self._tables[word] = self._table(word)
+        return self._tables.get(word) or self._table(word)
 
     def _table(self, word):
         """Lists `(start, id, probability)` of each prefix's last piece."""

@@ -18,6 +18,7 @@ from keras_deepnmt.data.known_corpora.sources import (
     NamedCorpus,
     NamedFile,
 )
+from keras_deepnmt.data.text_formats import refuse_other_formats
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_lock, file_sha256, write_text
 from keras_deepnmt.suggestions import did_you_mean
@@ -91,6 +92,7 @@ def find_corpus_files(
     if corpus.source is not None:
         # Reports a missing file before the work starts.
         readers = [LineReader(side) for side in (corpus.source, corpus.target)]
+        refuse_other_formats(readers)
         return CorpusFiles(
             name=corpus.name or Path(corpus.source).name.split(".")[0],
             source=Path(corpus.source),

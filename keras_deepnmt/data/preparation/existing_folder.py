@@ -1,6 +1,6 @@
 """Decides whether an existing output folder is used, replaced or refused."""
 
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 
 from keras_deepnmt.data.corpora import CorpusFiles, LineReader
@@ -8,6 +8,10 @@ from keras_deepnmt.data.manifest import (
     MANIFEST_FILE,
     damaged_files,
     read_manifest,
+)
+from keras_deepnmt.data.normalization import (
+    NORMALIZATIONS,
+    load_normalization,
 )
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.tokenizers import Tokenizer
@@ -48,7 +52,7 @@ def check_existing_folder(
     if overwrite:
         return None
     manifest = read_manifest(output_dir)
-    difference = _find_difference(manifest, options, corpora)
+    difference = _find_difference(output_dir, manifest, options, corpora)
     if difference is None:
         damaged = damaged_files(output_dir, manifest)
         if not damaged:
@@ -60,10 +64,9 @@ def check_existing_folder(
     )
 
 
-def _find_difference(manifest, options, corpora) -> str | None:
+def _find_difference(folder, manifest, options, corpora) -> str | None:
     # An option that is newer than the folder had its default value.
-    defaults = {field.name: field.default for field in fields(options)}
-    before, now = defaults | manifest["options"], asdict(options)
+    before, now = _defaults(options) | manifest["options"], asdict(options)
     for name in now:
         if name in ("train", "valid", "test"):
             continue  # compared by content below
@@ -75,6 +78,8 @@ def _find_difference(manifest, options, corpora) -> str | None:
             )
         else:
             changed = before.get(name) != now[name]
+            if not changed and _file_changed(folder, options, name):
+                return f"{now[name]} was changed since"
         if changed:
             return f"with {name}={before.get(name)}, not {now[name]}"
     old = [_corpus_key(entry) for entry in manifest["corpora"]]
@@ -91,6 +96,36 @@ def _find_difference(manifest, options, corpora) -> str | None:
                     f"from another {split} corpus than {corpus.source} now is"
                 )
     return None if new == old else "from other corpora"
+
+
+def _defaults(options) -> dict:
+    return {
+        field.name: field.default
+        if field.default_factory is MISSING
+        else field.default_factory()
+        for field in fields(options)
+    }
+
+
+def _file_changed(folder, options, name) -> bool:
+    """Whether the file that an option names says something else than before."""
+    value = getattr(options, name)
+    if value is None:
+        return False
+    if name == "user_defined_symbols_file" and options.tokenizer_source is None:
+        symbols = options.all_user_defined_symbols()
+        return set(symbols) != set(
+            _tokenizer(folder, "source").user_defined_symbols
+        )
+    if name.endswith("_normalization") and value not in NORMALIZATIONS:
+        side = name.removesuffix("_normalization")
+        before = _tokenizer(folder, side).normalization
+        return not before.is_same(load_normalization(value))
+    return False
+
+
+def _tokenizer(folder, side) -> Tokenizer:
+    return Tokenizer(folder / "tokenizer" / f"{side}.model")
 
 
 def _corpus_key(entry: dict) -> tuple:

@@ -1,6 +1,5 @@
 """Writes all files of a prepared folder."""
 
-import itertools
 import platform
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,17 +19,23 @@ from keras_deepnmt.data.manifest import (
     write_manifest,
 )
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
+from keras_deepnmt.data.preparation.bad_lines import BadLines
+from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
+from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
 from keras_deepnmt.data.preparation.pair_reading import PairReader
+from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
+from keras_deepnmt.data.preparation.shard_writer import MAX_PAIR_LENGTH
 from keras_deepnmt.data.preparation.shortlist_learning import learn_shortlists
 from keras_deepnmt.data.preparation.spool import Spool
-from keras_deepnmt.data.preparation.text_filters import FILTERS, normalize_text
-from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
+from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.files import file_sha256
 
 HELD_OUT = ("valid", "test")
@@ -40,7 +45,9 @@ class FolderWriter:
     """Runs the steps that write a prepared folder.
 
     `corpora` gives the corpora of each split; `folder` must exist and be empty;
-    `bars` shows the progress.
+    `bars` shows the progress, `rejected` receives the pairs that are left out,
+    and `languages` decides about their languages, if it is given. `warnings`
+    receives what the user should be told at the end, also after an error.
     """
 
     def __init__(
@@ -49,11 +56,24 @@ class FolderWriter:
         corpora: dict[str, list[CorpusFiles]],
         folder: Path,
         bars: Progress,
+        rejected: RejectedPairs,
+        warnings: list[str],
+        languages: LanguageFilter | None = None,
     ):
         self.options = options
         self.corpora = corpora
         self.folder = folder
         self.bars = bars
+        self.rejected = rejected
+        self.block_filters = {}
+        if languages is not None:
+            self.block_filters["language"] = languages.keeps
+        self.warnings = warnings
+        self.bad_lines = BadLines(options.errors)
+        # The corpora that could not be read, in a message each.
+        self.unreadable: list[str] = []
+        # The pairs that each corpus of a split has lost.
+        self.left_out: dict[str, list[LeftOut]] = {}
         self.spools: dict[str, Spool] = {}
         self.entries: list[dict] = []
         self.filters: dict[str, dict] = {}
@@ -63,10 +83,14 @@ class FolderWriter:
     def write(self) -> dict:
         """Runs all steps and returns the manifest, which is written last."""
         self.spool_folder.mkdir()
-        for split in self.corpora:
-            self._read_split(split)
-        source, target = self._make_tokenizers()
-        splits, leakage = self._write_shards((source, target))
+        maker = TokenizerMaker(self.options)
+        self.normalizations = maker.normalizations
+        samples = {split: self._read_split(split) for split in self.corpora}
+        self._raise_problems()
+        self._write_held_out(samples["train"])
+        source, target = self._make_tokenizers(maker)
+        unknown = UnknownTokens(maker.given)
+        splits, leakage = self._write_shards((source, target), unknown)
         shortlist = self._write_shortlist(source, target)
         for path in self.spool_folder.iterdir():
             path.unlink()
@@ -95,44 +119,81 @@ class FolderWriter:
         write_manifest(self.folder, manifest)
         return read_manifest(self.folder)
 
-    def _read_split(self, split: str):
+    def _read_split(self, split: str) -> HeldOutSample:
         options, corpora = self.options, self.corpora[split]
         train = split == "train"
-        held_out_pairs = [
-            getattr(options, f"{name}_pairs") for name in HELD_OUT
-        ]
         sample = HeldOutSample(
-            sum(held_out_pairs) if train else 0, options.seed
+            sum(self._held_out_pairs()) if train else 0, options.seed
         )
-        files = [f for c in corpora for f in (c.source, c.target)]
-        task = self.bars.add_task(
-            f"Reading {split}",
-            # The size of a pipe is not known.
-            total=sum(f.stat().st_size for f in files if f.is_file()) or None,
-        )
+        task = self.bars.add_task(f"Reading {split}", total=None)
         reader = PairReader(
+            split,
+            corpora,
+            options.filters(),
             options.pair_filter() if train else None,
             train and options.drop_duplicates,
+            self.normalizations,
             sample,
-            lambda count: self.bars.advance(task, count),
+            self.bad_lines,
+            self.rejected,
+            self.block_filters if train else {},
+            progress=lambda count: self.bars.advance(task, count),
         )
+        files = [
+            file
+            for corpus in (*corpora, *reader.read_twice)
+            for file in (corpus.source, corpus.target)
+        ]
+        # The size of a pipe is not known.
+        total = sum(f.stat().st_size for f in files if f.is_file())
+        self.bars.update(task, total=total or None)
         with ExitStack() as stack:
             spool = stack.enter_context(Spool(self.spool_folder, split))
             raw = () if train else self._open_texts(split, stack)
+            try:
+                reader.find_heavier_pairs(options.errors)
+            except UserError:
+                pass  # reported when this corpus is read again
+            self.left_out[split] = []
             for corpus in corpora:
-                entry = reader.read(corpus, spool, raw)
+                left_out = LeftOut(
+                    str(corpus.source), options if train else None
+                )
+                try:
+                    entry = reader.read(corpus, spool, left_out, raw)
+                except UserError as error:
+                    self.unreadable.append(str(error))
+                    continue
                 self.entries.append({"split": split, **entry})
+                self.left_out[split].append(left_out)
         self.spools[split] = spool
         self.filters[split] = {**reader.counts, "kept": spool.pairs}
-        if not spool.pairs:
-            raise UserError(_no_pairs_message(split, files, reader.counts))
-        if train:
-            self._write_held_out(sample, held_out_pairs)
+        return sample
 
-    def _write_held_out(self, sample: HeldOutSample, num_pairs: list[int]):
+    def _raise_problems(self):
+        """Reports all that is wrong with the text of all splits at once."""
+        problems = [*self.unreadable, *self.bad_lines.problems()]
+        if len(problems) > 1:
+            raise UserErrors(problems)
+        if problems:
+            raise UserError(problems[0])
+        self.warnings += self.bad_lines.warnings()
+        for split, counts in self.filters.items():
+            if not counts["kept"]:
+                corpora = self.corpora[split]
+                files = [f for c in corpora for f in (c.source, c.target)]
+                self._warn_of_filters()
+                raise UserError(_no_pairs_message(split, files, counts))
+
+    def _held_out_pairs(self) -> list[int]:
+        return [getattr(self.options, f"{name}_pairs") for name in HELD_OUT]
+
+    def _write_held_out(self, sample: HeldOutSample):
+        num_pairs = self._held_out_pairs()
         rows, texts = sample.draw()
         kept = self.filters["train"]["kept"]
         if kept <= sum(num_pairs):
+            self._warn_of_filters()
             raise UserError(
                 "The training text must hold more pairs than are held out of "
                 f"it. Received: valid_pairs={num_pairs[0]}, "
@@ -143,14 +204,17 @@ class FolderWriter:
             "held_out": len(rows),
             "kept": kept - len(rows),
         }
-        remaining = iter(texts)
+        origins = self.spools["train"].origins(rows)
+        start = 0
         for split, count in zip(HELD_OUT, num_pairs, strict=True):
             if not count:
                 continue
-            raw = list(itertools.islice(remaining, count))
+            drawn = slice(start, start + count)
+            start += count
+            raw = texts[drawn]
             with ExitStack() as stack:
                 spool = stack.enter_context(Spool(self.spool_folder, split))
-                spool.write([tuple(map(normalize_text, pair)) for pair in raw])
+                spool.write(raw, origins[drawn])
                 for file, side in zip(
                     self._open_texts(split, stack),
                     zip(*raw, strict=True),
@@ -160,7 +224,7 @@ class FolderWriter:
             self.spools[split] = spool
             self.filters[split] = {
                 "read": count,
-                **dict.fromkeys(FILTERS, 0),
+                **dict.fromkeys(self.options.filters(), 0),
                 "kept": count,
             }
 
@@ -177,65 +241,43 @@ class FolderWriter:
             for side in ("source", "target")
         ]
 
-    def _make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+    def _make_tokenizers(
+        self, maker: TokenizerMaker
+    ) -> tuple[Tokenizer, Tokenizer]:
         folder = self.folder / "tokenizer"
         folder.mkdir()
-        given = {
-            "source": self.options.tokenizer_source,
-            "target": self.options.tokenizer_target,
-        }
-        tokenizers = []
         task = self.bars.add_task("Training tokenizer", total=None)
-        for number, side in enumerate(given):
-            path = folder / f"{side}.model"
-            if self.options.joint and tokenizers:
-                tokenizer = tokenizers[0]
-                tokenizer.save(path)
-            elif given[side] is not None:
-                tokenizer = Tokenizer(given[side])
-                tokenizer.save(path)
-            else:
-                sides = (0, 1) if self.options.joint else (number,)
-                tokenizer = self._train_tokenizer(path, sides)
-            tokenizers.append(tokenizer)
-        self.bars.update(task, total=1, completed=1)
-        return tuple(tokenizers)
-
-    def _train_tokenizer(self, path: Path, sides: tuple[int, ...]):
-        options = self.options
-        try:
-            return train_tokenizer(
-                self._training_texts(sides),
-                path,
-                options.vocabulary_size,
-                options.model_type,
-                character_coverage=options.character_coverage,
-                max_sentences=options.tokenizer_sentences,
-                seed=options.seed,
-            )
-        except UserError as error:
-            files = [
-                str((corpus.source, corpus.target)[side])
+        tokenizers = maker.make(
+            folder,
+            self._training_pairs,
+            [
+                (corpus.source, corpus.target)
                 for corpus in self.corpora["train"]
-                for side in sides
-            ]
-            raise UserError(f"{', '.join(files)}: {error}") from error
+            ],
+        )
+        self.bars.update(task, total=1, completed=1)
+        return tokenizers
 
-    def _training_texts(self, sides: tuple[int, ...]) -> Iterator[str]:
+    def _training_pairs(self) -> Iterator[tuple[str, str]]:
         held_out = set(self.held_out_rows.tolist())
         row = 0
         for block in self.spools["train"].blocks():
             for pair in zip(*block, strict=True):
                 if row not in held_out:
-                    yield from (pair[side] for side in sides)
+                    yield pair
                 row += 1
 
-    def _write_shards(self, tokenizers) -> tuple[dict, dict]:
+    def _write_shards(
+        self, tokenizers, unknown: UnknownTokens
+    ) -> tuple[dict, dict]:
         task = self.bars.add_task(
             "Tokenizing", total=sum(s.pairs for s in self.spools.values())
         )
         encoder = PairEncoder(
-            self.folder, tokenizers, lambda n: self.bars.advance(task, n)
+            self.folder,
+            tokenizers,
+            unknown,
+            lambda n: self.bars.advance(task, n),
         )
         held_out = {
             split: {
@@ -245,26 +287,98 @@ class FolderWriter:
             for split in HELD_OUT
             if split in self.spools
         }
+        if encoder.too_long:
+            raise UserErrors(
+                self._too_long_message(*line) for line in encoder.too_long
+            )
         entries = [e for e in self.entries if e["split"] == "train"]
-        train, written, too_long = encoder.encode_train(
+        train, written = encoder.encode_train(
             self.spools["train"],
             [entry["pairs"] for entry in entries],
             self.held_out_rows,
             self.options.max_tokens,
+            self._leave_out,
+            self._alignment_filter(tokenizers),
         )
         counts = self.filters["train"]
-        counts["length"] += too_long
-        counts["kept"] -= too_long
         if not train["pairs"]:
             files = [corpus.source for corpus in self.corpora["train"]]
+            self._warn_of_filters()
             raise UserError(_no_pairs_message("train", files, counts))
         for entry in self.entries:
             if entry["split"] != "train":
                 entry["rows"] = [0, entry["pairs"]]
+        self._warn_of_filters()
+        self._warn_of_empty_corpora(entries, written)
         stops = np.cumsum(written).tolist()
         for entry, pairs, stop in zip(entries, written, stops, strict=True):
             entry |= {"pairs": pairs, "rows": [stop - pairs, stop]}
-        return {"train": train, **held_out}, encoder.leakage
+        splits = {"train": train, **held_out}
+        self.warnings += unknown.warnings(splits)
+        splits = {
+            split: {**summary, **unknown.entry(split)}
+            for split, summary in splits.items()
+        }
+        return splits, encoder.leakage
+
+    def _alignment_filter(self, tokenizers) -> AlignmentFilter | None:
+        """Learns which training pairs are misaligned, if asked for."""
+        min_score = self.options.min_alignment_score
+        if min_score is None:
+            return None
+        task = self.bars.add_task("Learning alignments", total=None)
+        alignment = AlignmentFilter(self.spools["train"], tokenizers, min_score)
+        self.bars.update(task, total=1, completed=1)
+        return alignment
+
+    def _leave_out(self, row: int, reason: str, texts: tuple, pieces: tuple):
+        """Leaves a pair out in the second pass."""
+        self.filters["train"][reason] += 1
+        self.filters["train"]["kept"] -= 1
+        number, line = self._origin("train", row)
+        self.left_out["train"][number].add(
+            reason, line, *texts, pieces if reason == "length" else None
+        )
+        corpus = self.corpora["train"][number]
+        self.rejected.add("train", corpus, line, reason, *texts)
+
+    def _origin(self, split: str, row: int) -> tuple[int, int]:
+        """Returns the corpus' number and the line of a row of a spool."""
+        origin = self.spools[split].origins(np.array([row]))[0]
+        return int(origin["corpus"]), int(origin["line"])
+
+    def _too_long_message(self, split: str, row: int, side: int, pieces: int):
+        number, line = self._origin(split, row)
+        # A split that was drawn is from the training corpora.
+        corpus = self.corpora.get(split, self.corpora["train"])[number]
+        return (
+            f"{(corpus.source, corpus.target)[side]}, line {line}: must have "
+            f"at most {MAX_PAIR_LENGTH:,} pieces, as every sentence of the "
+            f"{split} set. Received: {pieces:,} pieces. Is it one sentence? "
+            "Split or delete this line, on both sides."
+        )
+
+    def _warn_of_filters(self):
+        left_out = [one for ones in self.left_out.values() for one in ones]
+        for entry, one in zip(self.entries, left_out, strict=True):
+            self.warnings += one.warnings(entry["lines"])
+
+    def _warn_of_empty_corpora(self, entries: list[dict], written: list[int]):
+        for entry, left_out, pairs in zip(
+            entries, self.left_out["train"], written, strict=True
+        ):
+            if not pairs:
+                counts = ", ".join(
+                    f"{count:,} {reason}"
+                    for reason, count in left_out.counts.items()
+                )
+                self.warnings.append(
+                    f"The training corpus {entry['name']} ({entry['source']}, "
+                    f"weight {entry['weight']:g}) has no pair left of "
+                    f"{entry['lines']:,} ({counts or 'all held out'}), so it "
+                    "takes no part. A pair of several corpora counts for the "
+                    "one with the largest weight, or else the first."
+                )
 
     def _write_shortlist(self, source: Tokenizer, target: Tokenizer) -> dict:
         """Learns the shortlists, if any, and returns their manifest entry."""
@@ -297,7 +411,11 @@ class FolderWriter:
 
 
 def _no_pairs_message(split: str, files: list[Path], counts: dict) -> str:
-    reasons = [f"{counts[name]} {name}" for name in FILTERS if counts[name]]
+    reasons = [
+        f"{count} {name}"
+        for name, count in counts.items()
+        if count and name not in ("read", "held_out", "kept")
+    ]
     return (
         f"No {split} pair is left of {counts['read']} in {files[0]} "
         f"({', '.join(reasons)}). Loosen the filters or check the files."

@@ -4,14 +4,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from keras_deepnmt.data.preparation.comparison import compared_text
 from keras_deepnmt.data.preparation.text_filters import hash_text
 
 
 def hash_pairs(
     sources: Iterable[str], targets: Iterable[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the uint64 hashes of normalized pairs and of their sources."""
-    sources = list(sources)
+    """Returns the uint64 hashes of pairs and of their sources, as compared."""
+    sources = list(map(compared_text, sources))
+    targets = map(compared_text, targets)
     pairs = [hash_text(*pair) for pair in zip(sources, targets, strict=True)]
     source_hashes = [hash_text(source) for source in sources]
     return np.array(pairs, "uint64"), np.array(source_hashes, "uint64")

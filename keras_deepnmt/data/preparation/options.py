@@ -1,18 +1,24 @@
 """The options of `prepare`, which are also the `data` section of a recipe."""
 
 from dataclasses import field
+from pathlib import Path
 from typing import Literal
 
 from pydantic import field_validator
 
-from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.preparation.text_filters import PairFilter
+from keras_deepnmt.data.corpora import CorpusOptions, LineReader, decode_line
+from keras_deepnmt.data.preparation.text_filters import (
+    FILTERS,
+    OPTIONAL_FILTERS,
+    PairFilter,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.validation import (
     Count,
     Flag,
     Natural,
     Seed,
+    Share,
     checked_dataclass,
     integer,
     number,
@@ -29,14 +35,19 @@ class PrepareOptions:
 
     Args:
         train: Training corpora, at least one. A pair that occurs in several of
-            them counts for the first one.
+            them counts for the one with the largest weight, and for the first
+            of those with the same weight.
         valid: Corpus for validation. Defaults to none; see `valid_pairs`.
         test: Corpus for testing. Defaults to none; see `test_pairs`.
         valid_pairs: Number of pairs to draw at random from the training text
             and hold out for validation, if no validation text is given.
         test_pairs: The same for the test set.
-        source_language: Code of the source language, stored in the manifest.
-        target_language: Code of the target language, stored in the manifest.
+        source_language: Code of the source language, such as `de` or `zh`,
+            stored in the manifest. In a language with spaces between words,
+            words are counted by them alone. Defaults to counting by the script
+            of the text. See also `min_language_score`.
+        target_language: Code of the target language, which also decides how
+            translations are scored. Otherwise as for `source_language`.
         vocabulary_size: Number of pieces of each trained tokenizer, including
             the four special ones.
         model_type: `bpe` or `unigram`.
@@ -44,19 +55,50 @@ class PrepareOptions:
         tokenizer_source: Path of an existing SentencePiece model to use
             instead of training one (for both languages if `joint`).
         tokenizer_target: Path of the one for the target language. Without
-            `joint`, give both tokenizers or none.
+            `joint`, give both tokenizers or none; with it, the pieces of both
+            must be the same.
+        source_normalization: How the source tokenizer rewrites the characters
+            of a text: nfkc, nfc, nmt_nfkc, identity or the path of a file of
+            rules. Defaults to the rule of a given tokenizer, and otherwise to
+            nfkc: compatibility forms are replaced, controls and invisible
+            characters dropped.
+        target_normalization: The same for the target, whose default is nfc:
+            only composed forms and white space change.
         character_coverage: Share of the characters of the training text that
             get a piece, from 0.98 to 1.
+        split_digits: Whether each digit is a piece of its own.
+        byte_fallback: Whether a character without a piece is cut into the
+            bytes of its UTF-8 code. 256 pieces then are bytes.
+        user_defined_symbols: Texts that always are one piece, which no
+            normalization changes.
+        user_defined_symbols_file: Path of a file with more of them, one in each
+            line.
+        required_chars: Characters that get a piece in any case, as one text.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
             train a tokenizer on. It bounds the memory of that training.
-        min_length: Minimum number of words (between white space) of a side.
-        max_length: Maximum number of words (between white space) of a side.
+        min_length: Minimum number of words (between white space) of a side. In
+            scripts without spaces a letter counts as a word.
+        max_length: Maximum number of words of a side, counted alike.
         max_tokens: Maximum number of pieces of a side. Longer pairs are
             counted with those that `max_length` leaves out.
-        max_ratio: Maximum number of words of one side per word of the other.
+        max_ratio: Maximum number of words of one side per word of the other,
+            counted alike.
         drop_duplicates: Whether to keep only the first of equal pairs.
         drop_identical: Whether to leave out pairs whose sides are equal.
         seed: Seed of all random draws.
+        errors: What to do about lines that are not UTF-8: `strict` refuses
+            them, naming them all at once, `replace` puts U+FFFD in place of
+            what cannot be read, `skip` leaves their pairs out of every split.
+        min_language_score: Leave out pairs a side of which is in another
+            language: the probability of its language (`source_language` or
+            `target_language`), divided by that of the most probable one, is
+            lower; such as 0.1. It needs `pip install keras_deepnmt[language]`.
+            Defaults to 0, no such filter.
+        min_alignment_score: Leave out pairs whose sides do not belong together:
+            those with a lower score. The score is how much more probable a
+            token is given the other side than on its own, as mean logarithm,
+            by IBM Model 1, which is learned from the training text; such as 0.
+            It needs up to 2 GB of memory. Defaults to no such filter.
         shortlist_targets: Number of target tokens that the shortlist of a
             source token holds, such as 50. It is learned from the training
             text and needs up to 2 GB of memory. Defaults to no shortlists.
@@ -84,8 +126,15 @@ class PrepareOptions:
     joint: Flag = True
     tokenizer_source: str | None = None
     tokenizer_target: str | None = None
+    source_normalization: str | None = None
+    target_normalization: str | None = None
     # As SentencePiece demands.
     character_coverage: number(ge=0.98, le=1) = 1.0
+    split_digits: Flag = False
+    byte_fallback: Flag = False
+    user_defined_symbols: list[str] = field(default_factory=list)
+    user_defined_symbols_file: str | None = None
+    required_chars: str | None = None
     tokenizer_sentences: integer(101) = 1_000_000
     min_length: Count = 1
     max_length: Count = 250
@@ -94,6 +143,9 @@ class PrepareOptions:
     drop_duplicates: Flag = True
     drop_identical: Flag = True
     seed: Seed = 0
+    errors: Literal["strict", "replace", "skip"] = "strict"
+    min_language_score: Share = 0.0
+    min_alignment_score: number() | None = None
     shortlist_targets: integer(0, 1000) = 0
 
     @field_validator("train")
@@ -124,7 +176,7 @@ class PrepareOptions:
 
     def __post_init__(self):
         given = self.tokenizer_source, self.tokenizer_target
-        if self.joint and given[1] is not None and given[1] != given[0]:
+        if self.joint and given[0] is None and given[1] is not None:
             raise UserError(
                 "With `joint` one tokenizer serves both languages: give "
                 "`tokenizer_source` alone, or joint=false. "
@@ -136,6 +188,31 @@ class PrepareOptions:
                 "Without `joint` give both tokenizers or none. Received: "
                 f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
             )
+
+        languages = self.source_language, self.target_language
+        if self.min_language_score and None in languages:
+            raise UserError(
+                "`min_language_score` needs `source_language` and "
+                "`target_language`. Received: "
+                f"source_language={languages[0]}, "
+                f"target_language={languages[1]}"
+            )
+
+    def all_user_defined_symbols(self) -> list[str]:
+        """Returns the symbols that are given by themselves and in the file.
+
+        Returns:
+            Each symbol once, in order.
+
+        Raises:
+            UserError: if the file cannot be read.
+        """
+        symbols = list(self.user_defined_symbols)
+        if self.user_defined_symbols_file is not None:
+            file = Path(self.user_defined_symbols_file)
+            for number, line in enumerate(LineReader(file), start=1):
+                symbols.append(decode_line(line, file, number))
+        return [symbol for symbol in dict.fromkeys(symbols) if symbol]
 
     def pair_filter(self) -> PairFilter:
         """Returns the filter of training pairs.
@@ -149,4 +226,19 @@ class PrepareOptions:
             max_length=self.max_length,
             max_ratio=self.max_ratio,
             drop_identical=self.drop_identical,
+            source_language=self.source_language,
+            target_language=self.target_language,
         )
+
+    def filters(self) -> tuple[str, ...]:
+        """Names the reasons for which pairs may be left out.
+
+        Returns:
+            Those that are always counted, then those that options ask for.
+        """
+        asked = {
+            "encoding": self.errors == "skip",
+            "language": self.min_language_score > 0,
+            "misaligned": self.min_alignment_score is not None,
+        }
+        return (*FILTERS, *(n for n in OPTIONAL_FILTERS if asked.get(n)))

@@ -1,6 +1,9 @@
 """The first pass of `prepare`: from text files to temporary files."""
 
+import functools
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,60 +11,106 @@ from keras_deepnmt.data.corpora import (
     CorpusFiles,
     LineReader,
     aligned_lines,
-    decode_line,
 )
+from keras_deepnmt.data.normalization import Normalization
+from keras_deepnmt.data.preparation.bad_lines import BadLines
+from keras_deepnmt.data.preparation.comparison import compared_text
+from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
-from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, Spool
+from keras_deepnmt.data.preparation.overlap import HeavierPairs
+from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
+from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, ORIGIN, Spool
 from keras_deepnmt.data.preparation.text_filters import (
-    FILTERS,
     PairFilter,
     SeenHashes,
     hash_text,
-    normalize_text,
 )
+
+
+class _Pair(NamedTuple):
+    line: int
+    texts: tuple[str, str]
+    compared: tuple[str, str] | None  # None if it cannot be decoded
 
 
 class PairReader:
     """Reads the corpora of one split and spools the pairs that are kept.
 
-    `pair_filter=None` refuses pairs with an empty side only. `sample` receives
-    every kept pair. `progress` is called with the number of bytes read since
-    its last call.
+    `reasons` are those for which pairs may be left out, which are counted.
+    `pair_filter=None` refuses pairs with an empty side only. A side is empty if
+    its tokenizer, whose rule is in `normalizations`, reads nothing.
+    `block_filters` name further reasons, and return for pairs, as
+    `compared_text` gives them, which of them to keep. `sample` receives every
+    kept pair, and `rejected` every other one. `progress` is called with the
+    number of bytes read since its last call.
     """
 
     def __init__(
         self,
+        split: str,
+        corpora: Sequence[CorpusFiles],
+        reasons: Sequence[str],
         pair_filter: PairFilter | None,
         drop_duplicates: bool,
+        normalizations: tuple[Normalization, Normalization],
         sample: HeldOutSample,
+        bad_lines: BadLines,
+        rejected: RejectedPairs,
+        block_filters: dict[str, Callable] | None = None,
         progress=lambda bytes: None,
     ):
-        self.counts = {"read": 0, **dict.fromkeys(FILTERS, 0)}
+        self.counts = {"read": 0, **dict.fromkeys(reasons, 0)}
+        self._split = split
+        self._corpora = list(corpora)
         self._filter = pair_filter
         self._seen = SeenHashes() if drop_duplicates else None
+        self._heavier = HeavierPairs(corpora if drop_duplicates else [])
+        self._normalizations = normalizations
         self._sample = sample
+        self._bad_lines = bad_lines
+        self._rejected = rejected
+        self._block_filters = block_filters or {}
         self._progress = progress
 
-    def read(self, corpus: CorpusFiles, spool: Spool, raw_files=()) -> dict:
+    @property
+    def read_twice(self) -> list[CorpusFiles]:
+        """The corpora that `find_heavier_pairs` reads."""
+        return self._heavier.corpora
+
+    def find_heavier_pairs(self, errors: str):
+        """Reads the corpora that are heavier than an earlier one.
+
+        A pair counts for the heaviest corpus that has it. `errors` is that of
+        `PrepareOptions`.
+        """
+        for corpus in self.read_twice:
+            # These lines are reported when their corpus is read again.
+            lines = BadLines(errors)
+            readers = LineReader(corpus.source), LineReader(corpus.target)
+            for number, block in self._blocks(readers):
+                decoded = _decode_block(block, corpus, number, lines)
+                texts = [pair.compared for pair in decoded if pair.compared]
+                self._heavier.add(corpus, _hash_texts(texts))
+
+    def read(
+        self, corpus: CorpusFiles, spool: Spool, left_out: LeftOut, raw_files=()
+    ) -> dict:
         """Spools the pairs of a corpus and returns its manifest entry.
 
-        Kept pairs are spooled in normalized form and also written, unprocessed,
-        to the two open text files in `raw_files`, if given.
+        Kept pairs are spooled as they are, and also written to the two open
+        text files in `raw_files`, if given. `left_out` receives the others.
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)
-        lines = aligned_lines(*readers)
-        before, number, position = spool.pairs, 1, 0
-        while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            raw, pairs = self._filter_block(block, corpus, number)
-            number += len(block)
+        before, lines = spool.pairs, 0
+        for number, block in self._blocks(readers):
+            lines += len(block)
+            pairs = self._filter_block(block, corpus, number, left_out)
             if pairs:
-                spool.write(pairs)
-                self._sample.add(raw)
-                for file, side in zip(raw_files, (0, 1), strict=False):
-                    file.writelines(pair[side] + "\n" for pair in raw)
-            now = sum(reader.position for reader in readers)
-            self._progress(now - position)
-            position = now
+                self._keep(pairs, corpus, spool, raw_files)
+        self.counts["read"] += lines
+        for reason, count in left_out.counts.items():
+            # Without this reason the command fails in the end.
+            self.counts[reason] = self.counts.get(reason, 0) + count
         return {
             "name": corpus.name,
             "source": str(corpus.source),
@@ -70,38 +119,97 @@ class PairReader:
                 "source": readers[0].sha256,
                 "target": readers[1].sha256,
             },
-            "lines": number - 1,
+            "lines": lines,
             "pairs": spool.pairs - before,
             "weight": corpus.weight,
         }
 
-    def _filter_block(self, block, corpus: CorpusFiles, number: int):
-        raw, pairs = [], []
-        for offset, (source, target) in enumerate(block):
-            texts = (
-                decode_line(source, corpus.source, number + offset),
-                decode_line(target, corpus.target, number + offset),
+    def _blocks(self, readers) -> Iterator[tuple[int, list]]:
+        """Iterates over the number of the first line, and pairs of lines."""
+        lines, number, position = aligned_lines(*readers), 1, 0
+        while block := list(itertools.islice(lines, BLOCK_PAIRS)):
+            yield number, block
+            number += len(block)
+            now = sum(reader.position for reader in readers)
+            self._progress(now - position)
+            position = now
+
+    def _keep(self, pairs, corpus, spool, raw_files):
+        origins = np.empty(len(pairs), ORIGIN)
+        origins["corpus"] = self._corpora.index(corpus)
+        origins["line"] = [pair.line for pair in pairs]
+        texts = [pair.texts for pair in pairs]
+        spool.write(texts, origins)
+        self._sample.add(texts)
+        for file, side in zip(raw_files, (0, 1), strict=False):
+            file.writelines(pair[side] + "\n" for pair in texts)
+
+    def _filter_block(
+        self, block, corpus, number, left_out: LeftOut
+    ) -> list[_Pair]:
+        def leave_out(pair, reason):
+            left_out.add(reason, pair.line, *pair.texts)
+            self._rejected.add(
+                self._split, corpus, pair.line, reason, *pair.texts
             )
-            pair = normalize_text(texts[0]), normalize_text(texts[1])
-            reason = self._reason(*pair)
+
+        pairs = []
+        for pair in _decode_block(block, corpus, number, self._bad_lines):
+            reason = self._reason(pair)
             if reason is None:
-                raw.append(texts)
                 pairs.append(pair)
             else:
-                self.counts[reason] += 1
-        self.counts["read"] += len(block)
-        if self._seen is None or not pairs:
-            return raw, pairs
-        new = self._seen.add(
-            np.array([hash_text(*pair) for pair in pairs], "uint64")
-        ).tolist()
-        self.counts["duplicate"] += len(new) - sum(new)
-        return (
-            list(itertools.compress(raw, new)),
-            list(itertools.compress(pairs, new)),
-        )
+                leave_out(pair, reason)
+        filters = dict(self._block_filters)
+        if self._seen is not None:
+            # First, since the others take longer.
+            are_new = functools.partial(self._are_new, corpus)
+            filters = {"duplicate": are_new, **filters}
+        for reason, keeps in filters.items():
+            kept = (
+                list(keeps([pair.compared for pair in pairs])) if pairs else []
+            )
+            for pair, keep in zip(pairs, kept, strict=True):
+                if not keep:
+                    leave_out(pair, reason)
+            pairs = list(itertools.compress(pairs, kept))
+        return pairs
 
-    def _reason(self, source: str, target: str) -> str | None:
-        if self._filter is not None:
-            return self._filter.reason(source, target)
-        return None if source and target else "empty"
+    def _are_new(self, corpus, texts) -> list[bool]:
+        hashes = _hash_texts(texts)
+        # A pair that a heavier corpus has is new there.
+        new = ~self._heavier.contain(corpus, hashes)
+        new[new] = self._seen.add(hashes[new])
+        return new.tolist()
+
+    def _reason(self, pair: _Pair) -> str | None:
+        if pair.compared is None:
+            return "encoding"
+        for rule, text in zip(self._normalizations, pair.texts, strict=True):
+            if rule.is_empty(text):
+                return "empty"
+        return self._filter and self._filter.reason(*pair.compared)
+
+
+def _decode_block(block, corpus, number, bad_lines: BadLines) -> list[_Pair]:
+    pairs = []
+    for line, sides in enumerate(block, start=number):
+        texts = tuple(
+            bad_lines.decode(side, path, line)
+            for side, path in zip(
+                sides, (corpus.source, corpus.target), strict=True
+            )
+        )
+        if None in texts:
+            texts = tuple(
+                side.decode("utf-8", "backslashreplace") for side in sides
+            )
+            pairs.append(_Pair(line, texts, None))
+        else:
+            compared = compared_text(texts[0]), compared_text(texts[1])
+            pairs.append(_Pair(line, texts, compared))
+    return pairs
+
+
+def _hash_texts(texts: list[tuple[str, str]]) -> np.ndarray:
+    return np.array([hash_text(*pair) for pair in texts], "uint64")

@@ -1,9 +1,11 @@
 """Turns aligned text files into a prepared folder, in two streaming passes.
 
-The first pass normalizes and filters the pairs and writes them to temporary
-files; the second converts them to ids and writes shards. Memory holds at most
-24 bytes per pair: 8 for its hash (16 while hashes are merged) and 4 for its two
-lengths. Shortlists, if they are asked for, need up to 2 GB more at the end.
+The first pass filters the pairs and writes them to temporary files; the second
+converts them to ids and writes shards. Memory holds at most 24 bytes per pair:
+8 for its hash (16 while hashes are merged) and 4 for its two lengths. A corpus
+that weighs more than an earlier one is read twice, and its pairs need 8 bytes
+more. Shortlists and scores of alignments, if they are asked for, need up to 2
+GB more, one after the other.
 """
 
 import logging
@@ -19,7 +21,9 @@ from keras_deepnmt.data.known_corpora.finding import find_corpus_files
 from keras_deepnmt.data.manifest import leakage_warnings
 from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
 from keras_deepnmt.data.preparation.folder_writer import FolderWriter
+from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
 from keras_deepnmt.files import StagedFolder
 
 _log = logging.getLogger(__name__)
@@ -31,6 +35,7 @@ def prepare_corpus(
     *,
     data_dir: str | Path | None = None,
     overwrite: bool = False,
+    rejected_file: str | Path | None = None,
     progress: bool = True,
 ) -> dict:
     r"""Writes a prepared folder: tokenizers, shards of ids and a manifest.
@@ -47,15 +52,19 @@ def prepare_corpus(
             downloading them from their public addresses.
         overwrite: Whether to replace a folder that was prepared with other
             options or from other text.
+        rejected_file: A file to write the pairs to that are left out: a table
+            with tabs between the split, the corpus, the number of the line, the
+            reason and the two texts. Defaults to none.
         progress: Whether to show progress bars on stderr.
 
     Returns:
         The manifest.
 
     Raises:
-        UserError: if a file is missing, empty, not UTF-8 or not aligned, if
-            no pair is left or the vocabulary is larger than the text allows,
-            if the folder has other content, or if the disk is full.
+        UserError: if files are missing, empty, not UTF-8 or not aligned, or
+            are no plain text, if no pair is left or the vocabulary is larger
+            than the text allows, if the folder has other content, or if the
+            disk is full.
 
     Example:
     >>> from keras_deepnmt.data import CorpusOptions
@@ -68,20 +77,42 @@ def prepare_corpus(
     2
     """
     corpora = _find_corpora(options, data_dir, progress)
+    rejected = RejectedPairs(rejected_file, output_dir)
     manifest = check_existing_folder(output_dir, options, corpora, overwrite)
     if manifest is not None:
         _log.info("%s: already prepared.", output_dir)
+        if rejected_file is not None:
+            _log.warning(
+                "%s: not written, since %s is prepared already. Prepare it "
+                "again with `--overwrite` to list the pairs that are left out.",
+                rejected_file,
+                output_dir,
+            )
         return manifest
+    languages = None
+    if options.min_language_score:
+        languages = LanguageFilter(
+            (options.source_language, options.target_language),
+            options.min_language_score,
+        )
     bars = rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         rich.progress.TimeElapsedColumn(),
         console=rich.console.Console(stderr=True),
         disable=not progress,
     )
-    with StagedFolder(output_dir, replace=overwrite) as folder, bars:
-        manifest = FolderWriter(options, corpora, folder, bars).write()
-    for warning in leakage_warnings(manifest):
-        _log.warning("%s: %s", output_dir, warning)
+    staged = StagedFolder(output_dir, replace=overwrite)
+    warnings: list[str] = []
+    try:
+        with staged as folder, rejected, bars:
+            manifest = FolderWriter(
+                options, corpora, folder, bars, rejected, warnings, languages
+            ).write()
+        warnings += leakage_warnings(manifest)
+    finally:
+        # They may explain an error.
+        for warning in warnings:
+            _log.warning("%s: %s", output_dir, warning)
     return manifest
 
 

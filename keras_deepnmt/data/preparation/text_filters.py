@@ -1,22 +1,17 @@
-"""Normalizes text and decides which training pairs are kept."""
+"""Decides which training pairs are kept."""
 
 import hashlib
-import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from keras_deepnmt.data.word_units import word_counter
+
+# The reasons for which a pair may be left out, always or if asked for.
 FILTERS = ("empty", "identical", "length", "ratio", "duplicate")
-
-
-def normalize_text(text: str) -> str:
-    """Returns text in NFKC, with single spaces and without outer white space.
-
-    Example:
-    >>> normalize_text("  eﬃcient\u3000word ")
-    'efficient word'
-    """
-    return " ".join(unicodedata.normalize("NFKC", text).split())
+OPTIONAL_FILTERS = ("encoding", "language", "misaligned")
 
 
 def hash_text(*texts: str) -> int:
@@ -36,9 +31,10 @@ def hash_text(*texts: str) -> int:
 class PairFilter:
     """Names the rule by which a training pair is left out, if any.
 
-    Lengths are numbers of words (between white space), before tokenization;
-    `max_ratio` is the maximum number of words of one side per word of the
-    other.
+    Lengths are numbers of words before tokenization, as `word_units` counts
+    them; `max_ratio` is the maximum number of words of one side per word of the
+    other. In languages that are known to have spaces between words they alone
+    count.
 
     Example:
     >>> PairFilter(max_ratio=2.0).reason("one two three", "eins")
@@ -49,9 +45,21 @@ class PairFilter:
     max_length: int = 250
     max_ratio: float = 9.0
     drop_identical: bool = True
+    source_language: str | None = None
+    target_language: str | None = None
+
+    @cached_property
+    def _counters(self) -> tuple[Callable[[str], int], ...]:
+        languages = self.source_language, self.target_language
+        return tuple(word_counter(language) for language in languages)
+
+    def lengths(self, source: str, target: str) -> tuple[int, int]:
+        """Returns the number of words of each side."""
+        count_source, count_target = self._counters
+        return count_source(source), count_target(target)
 
     def reason(self, source: str, target: str) -> str | None:
-        """Names the first rule that a normalized pair breaks.
+        """Names the first rule that a pair, as filters read it, breaks.
 
         It is one of `"empty"`, `"identical"`, `"length"` and `"ratio"`, or
         `None` for a pair to keep.
@@ -60,8 +68,7 @@ class PairFilter:
             return "empty"
         if self.drop_identical and source == target:
             return "identical"
-        # Normalized text has single spaces.
-        shorter, longer = sorted((source.count(" ") + 1, target.count(" ") + 1))
+        shorter, longer = sorted(self.lengths(source, target))
         if shorter < self.min_length or longer > self.max_length:
             return "length"
         return "ratio" if longer > self.max_ratio * shorter else None

@@ -2,9 +2,13 @@
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from sentencepiece import sentencepiece_model_pb2 as model_pb2
+
+from keras_deepnmt.data.model_files import with_normalization
+from keras_deepnmt.data.normalization import Normalization, load_normalization
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_bytes
@@ -19,9 +23,14 @@ def train_tokenizer(
     vocabulary_size: int,
     model_type: str = "bpe",
     *,
+    normalization: str = "nfkc",
     character_coverage: float = 1.0,
     max_sentences: int = 1_000_000,
     seed: int = 0,
+    split_digits: bool = False,
+    byte_fallback: bool = False,
+    user_defined_symbols: Sequence[str] = (),
+    required_chars: str = "",
 ) -> Tokenizer:
     """Trains a BPE or unigram tokenizer and writes its model.
 
@@ -31,24 +40,76 @@ def train_tokenizer(
         output_file: The model file to write; it appears only when complete.
         vocabulary_size: Number of pieces, including the four special ones.
         model_type: `"bpe"` or `"unigram"`.
+        normalization: What the tokenizer does to the characters of a text:
+            `"nfkc"`, `"nfc"`, `"nmt_nfkc"`, `"identity"` or the path of a file
+            of rules.
         character_coverage: Share of the characters of the text that get a
             piece, from 0.98 to 1. Lower it (0.9995) for large noisy corpora and
             for scripts with thousands of characters.
         max_sentences: Maximum number of sentences, drawn uniformly, that are
             kept in memory for training. It must be more than 100.
         seed: Seed of that draw.
+        split_digits: Whether each digit is a piece of its own.
+        byte_fallback: Whether a character without a piece is cut into the
+            bytes of its UTF-8 code. 256 pieces then are bytes.
+        user_defined_symbols: Texts that always are one piece, which no
+            normalization changes.
+        required_chars: Characters that get a piece in any case.
 
     Returns:
         The tokenizer.
 
     Raises:
-        UserError: if the text does not allow a vocabulary of this size.
+        UserError: if the text does not allow a vocabulary of this size, or the
+            normalization is unknown.
         ValueError: if `model_type` is unknown or `max_sentences` too small.
 
     Example:
     >>> tokenizer = train_tokenizer(["a rose is a rose"] * 9, "rose.model", 12)
     >>> tokenizer.vocabulary_size
     12
+    """
+    rule = load_normalization(normalization)
+    model = train_model(
+        training_sentences(_read(texts), rule, user_defined_symbols),
+        vocabulary_size,
+        model_type,
+        character_coverage=character_coverage,
+        max_sentences=max_sentences,
+        seed=seed,
+        split_digits=split_digits,
+        byte_fallback=byte_fallback,
+        user_defined_symbols=user_defined_symbols,
+        required_chars=required_chars,
+    )
+    return write_tokenizer(model, rule, output_file)
+
+
+def write_tokenizer(
+    model: bytes, normalization: Normalization, output_file: str | Path
+) -> Tokenizer:
+    """Writes the file of a tokenizer, whose model `train_model` made."""
+    write_bytes(output_file, with_normalization(model, normalization))
+    return Tokenizer(output_file)
+
+
+def train_model(
+    sentences: Iterable[str],
+    vocabulary_size: int,
+    model_type: str,
+    *,
+    character_coverage: float,
+    max_sentences: int,
+    seed: int,
+    split_digits: bool,
+    byte_fallback: bool,
+    user_defined_symbols: Sequence[str],
+    required_chars: str,
+) -> bytes:
+    """Trains a SentencePiece model, which does not change a text itself.
+
+    `sentences` are those of `training_sentences`, and the other arguments and
+    errors are those of `train_tokenizer`.
     """
     import sentencepiece
 
@@ -63,7 +124,7 @@ def train_tokenizer(
             f"Received: max_sentences={max_sentences}"
         )
     model = io.BytesIO()
-    sentences = _Sentences(texts)
+    sentences = _Sentences(sentences)
     sentencepiece.set_random_generator_seed(seed)
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -71,16 +132,20 @@ def train_tokenizer(
             model_writer=model,
             vocab_size=vocabulary_size,
             model_type=model_type,
-            normalization_rule_name="nfkc",
-            byte_fallback=False,
+            normalization_rule_name="identity",
             pad_id=PADDING_ID,
             unk_id=UNKNOWN_ID,
             bos_id=BEGIN_ID,
             eos_id=END_ID,
             hard_vocab_limit=True,
             character_coverage=character_coverage,
+            max_sentence_length=_LONGEST_SENTENCE,
             input_sentence_size=max_sentences,
             shuffle_input_sentence=True,
+            split_digits=split_digits,
+            byte_fallback=byte_fallback,
+            user_defined_symbols=list(user_defined_symbols),
+            required_chars=required_chars,
             # Fixed: float sums of the unigram trainer depend on the threads.
             num_threads=16,
             minloglevel=2,
@@ -89,8 +154,82 @@ def train_tokenizer(
         if sentences.failure is not None:
             raise sentences.failure from None
         raise _training_error(str(error), vocabulary_size) from error
-    write_bytes(output_file, model.getvalue())
-    return Tokenizer(output_file)
+    if model_type == "unigram":
+        return _with_exact_sums(model.getvalue())
+    return model.getvalue()
+
+
+def _with_exact_sums(model: bytes) -> bytes:
+    """Rounds the scores of a unigram model to multiples of 1/256.
+
+    Sums of so many of them as a sentence has pieces are exact in float32. So
+    "..." is cut alike by every version of SentencePiece, also by the older one
+    in tensorflow-text: the sums of ".", ".." and "..", "." are equal, whatever
+    comes before them, and do not depend on how each version rounds.
+    """
+    proto = model_pb2.ModelProto.FromString(model)
+    for piece in proto.pieces:
+        piece.score = round(piece.score * 256) / 256
+    return proto.SerializeToString(deterministic=True)
+
+
+def training_sentences(
+    texts: Iterable[str],
+    normalization: Normalization,
+    user_defined_symbols: Sequence[str] = (),
+) -> Iterator[str]:
+    r"""Iterates over what SentencePiece learns pieces from.
+
+    These are the texts as the tokenizer will read them, cut where SentencePiece
+    would otherwise leave out the whole text or a part of it: at tabs and `▅`,
+    in the names of its special pieces, and, at a space where there is one, at
+    4,192 bytes. No piece is learned across a user-defined symbol.
+
+    Example:
+    >>> rule = load_normalization("nfkc")
+    >>> list(training_sentences(["a	b ①", "x<s>", "a[1]b"], rule, ["[1]"]))
+    ['a b 1', 'x<', 's>', 'a', 'b']
+    """
+    symbols = sorted(user_defined_symbols, key=len, reverse=True)
+    is_symbol = (
+        re.compile("|".join(map(re.escape, symbols))) if symbols else None
+    )
+    for text in map(normalization.before, texts):
+        for part in is_symbol.split(text) if is_symbol else [text]:
+            for sentence in _CUTS.split(normalization.apply_rule(part)):
+                if len(sentence) * 4 <= _LONGEST_SENTENCE:
+                    yield sentence
+                else:
+                    yield from _cut(sentence)
+
+
+# SentencePiece leaves out longer sentences. It has 16 bits for a place in a
+# word, so the limit cannot just be removed.
+_LONGEST_SENTENCE = 4192  # bytes
+_CUTS = re.compile("[\t▅]|(?<=<)(?=(?:s|/s|unk|pad|0x[0-9A-F]{2})>)", re.ASCII)
+
+
+def _cut(sentence: str) -> Iterator[str]:
+    """Cuts a sentence so that no part has more bytes than the limit."""
+    rest = sentence.encode()
+    while len(rest) > _LONGEST_SENTENCE:
+        end = rest.rfind(b" ", 1, _LONGEST_SENTENCE + 1)
+        if end < 0:
+            end = _LONGEST_SENTENCE
+            while rest[end] & 0xC0 == 0x80:  # not the first byte of a character
+                end -= 1
+        yield rest[:end].decode()
+        rest = rest[end:]
+    yield rest.decode()
+
+
+def _read(texts: Iterable[str | Path]) -> Iterator[str]:
+    for text in texts:
+        if isinstance(text, Path):
+            with open(text, encoding="utf-8", newline="\n") as file:
+                yield from (line.rstrip("\n") for line in file)
+        else:
+            yield text
 
 
 class _Sentences:
@@ -99,18 +238,13 @@ class _Sentences:
     SentencePiece replaces every exception by one of its own.
     """
 
-    def __init__(self, texts):
-        self.texts = texts
+    def __init__(self, sentences):
+        self.sentences = sentences
         self.failure = None
 
     def __iter__(self):
         try:
-            for text in self.texts:
-                if isinstance(text, Path):
-                    with open(text, encoding="utf-8", newline="\n") as file:
-                        yield from (line.rstrip("\n") for line in file)
-                else:
-                    yield text
+            yield from self.sentences
         except BaseException as failure:  # including Ctrl-C
             self.failure = failure
             raise

@@ -1,0 +1,141 @@
+"""The bytes of a SentencePiece model: its special ids, steps and rule.
+
+The steps of a text that SentencePiece does not know are named in a field of
+their own, which other programs skip. A model without this field has no steps.
+"""
+
+import json
+from pathlib import Path
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2 as model_pb2
+
+from keras_deepnmt.data.normalization import Normalization
+from keras_deepnmt.data.text_steps import TEXT_STEPS, TextStep
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
+
+SPECIAL_IDS = {
+    "pad_id": PADDING_ID,
+    "unk_id": UNKNOWN_ID,
+    "bos_id": BEGIN_ID,
+    "eos_id": END_ID,
+}
+# SentencePiece leaves the numbers from 200 on to others.
+_FIELD = 1_000
+
+
+def reorder_special_ids(proto: bytes, origin: str | Path) -> bytes:
+    """Reorders the pieces of a serialized model so that special ids are 0 to 3.
+
+    Segmentation depends on the scores of the pieces, not on their order, so
+    only the ids change. A model that already has these ids is returned
+    unchanged. Raises a `UserError` that names `origin` if the bytes are not a
+    model or a piece that cannot be added is missing.
+
+    Example:
+    >>> reorder_special_ids(b"something else", "notes.txt")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: notes.txt: not a SentencePiece model...
+    """
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(proto)
+    except RuntimeError:
+        processor = None
+    if processor is None or not processor.get_piece_size():
+        raise UserError(
+            f"{origin}: not a SentencePiece model ({len(proto)} bytes). "
+            "Give the `.model` file that SentencePiece wrote."
+        )
+    ids = {
+        "pad_id": processor.pad_id(),
+        "unk_id": processor.unk_id(),
+        "bos_id": processor.bos_id(),
+        "eos_id": processor.eos_id(),
+    }
+    if ids == SPECIAL_IDS:
+        return proto
+    missing = [name for name in ("bos_id", "eos_id", "unk_id") if ids[name] < 0]
+    if missing:
+        raise UserError(
+            f"{origin}: the tokenizer must have an unknown, a begin and an end "
+            f"piece. It lacks: {', '.join(missing)}. Train it with "
+            "pad_id=0 unk_id=1 bos_id=2 eos_id=3, or let `prepare` train one."
+        )
+    return _reorder_pieces(proto, ids)
+
+
+def _reorder_pieces(proto: bytes, ids: dict[str, int]) -> bytes:
+    model = model_pb2.ModelProto.FromString(proto)
+    pieces = list(model.pieces)
+    if ids["pad_id"] < 0:
+        names = {piece.piece for piece in pieces}
+        name = next(
+            n for n in ("<pad>", "<padding>", "<pad-0>") if n not in names
+        )
+        padding = model_pb2.ModelProto.SentencePiece(
+            piece=name,
+            score=0.0,
+            type=model_pb2.ModelProto.SentencePiece.CONTROL,
+        )
+    else:
+        padding = pieces[ids["pad_id"]]
+    special = [
+        padding,
+        *(pieces[ids[n]] for n in ("unk_id", "bos_id", "eos_id")),
+    ]
+    special_ids = set(ids.values())
+    rest = [p for number, p in enumerate(pieces) if number not in special_ids]
+    new = model_pb2.ModelProto()
+    new.CopyFrom(model)
+    del new.pieces[:]
+    new.pieces.extend([*special, *rest])
+    for name, value in SPECIAL_IDS.items():
+        setattr(new.trainer_spec, name, value)
+    new.trainer_spec.pad_piece = padding.piece
+    new.trainer_spec.vocab_size = len(new.pieces)
+    return new.SerializeToString(deterministic=True)
+
+
+def with_normalization(proto: bytes, normalization: Normalization) -> bytes:
+    """Returns a serialized model with another rule and other steps."""
+    model = model_pb2.ModelProto.FromString(proto)
+    model.DiscardUnknownFields()
+    model.normalizer_spec.CopyFrom(normalization.spec)
+    names = [step.name for step in normalization.steps]
+    content = json.dumps({"steps": names}).encode()
+    field = _varint(_FIELD << 3 | 2) + _varint(len(content)) + content
+    return model.SerializeToString(deterministic=True) + field
+
+
+def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
+    """Returns the steps that a serialized model names.
+
+    Raises a `UserError` that names `origin` if this version lacks a step.
+    """
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    model = model_pb2.ModelProto.FromString(proto)
+    names = []
+    for field in UnknownFieldSet(model):
+        if field.field_number == _FIELD:
+            names = json.loads(field.data)["steps"]
+    missing = [name for name in names if name not in TEXT_STEPS]
+    if missing:
+        raise UserError(
+            f"{origin}: a later version of keras_deepnmt made this tokenizer. "
+            f"This one does not know what it does to a text: "
+            f"{', '.join(missing)}. Update keras_deepnmt."
+        )
+    return tuple(TEXT_STEPS[name]() for name in names)
+
+
+def _varint(number: int) -> bytes:
+    """Encodes a number as Protocol Buffers do."""
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*encoded, number])

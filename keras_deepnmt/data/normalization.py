@@ -1,0 +1,230 @@
+"""How a text is rewritten before it is cut into pieces.
+
+A rule maps sequences of characters to others. It becomes part of the
+tokenizer's SentencePiece model, so that every program that reads the model
+applies it. Then several spaces become one, and spaces at both ends of a text
+are dropped.
+"""
+
+import functools
+import itertools
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2 as model_pb2
+
+from keras_deepnmt.data.text_steps import DropNull, TextStep
+from keras_deepnmt.errors import UserError
+
+# Only warnings and errors; it would tell of every rule that is made.
+sentencepiece.set_min_log_level(1)
+
+NORMALIZATIONS = ("nfkc", "nfc", "nmt_nfkc", "identity")
+# The mark that stands for a space in pieces would be taken for one anyway.
+_SPACE_MARK = "▁"
+# Format characters that only tell how a text is to be shown or broken into
+# lines. Not the joiners U+200C and U+200D, which scripts need.
+_INVISIBLE = (
+    "\u00ad\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069"
+    "\u206a\u206b\u206c\u206d\u206e\u206f\ufeff\ufff9\ufffa\ufffb"
+)
+# U+0000 cannot be in a rule, see `text_steps.DropNull`.
+_FIRST_PLANE = [chr(n) for n in range(1, 0x10000) if not 0xD800 <= n < 0xE000]
+
+
+class Normalization:
+    r"""A rule by which a text is rewritten before it is cut into pieces.
+
+    Args:
+        spec: A SentencePiece `NormalizerSpec` message.
+        steps: The `TextStep`s that come before the rule.
+
+    Example:
+    >>> load_normalization("nfkc").normalize(" ﬁne\tand\u00ad\u200b ｆｕｌｌ ")
+    'fine and full'
+    >>> load_normalization("nfc").normalize("u\u0308ber, …")
+    'über, …'
+    """
+
+    def __init__(self, spec, steps: Sequence[TextStep] = ()):
+        self.spec = spec
+        self.steps = tuple(steps)
+        self._normalizer = sentencepiece.SentencePieceNormalizer(
+            normalizer_spec=spec.SerializeToString(),
+            add_dummy_prefix=False,
+            escape_whitespaces=False,
+        )
+
+    def normalize(self, text: str) -> str:
+        """Returns a text as the tokenizer reads it."""
+        return self.apply_rule(self.before(text))
+
+    def is_empty(self, text: str) -> bool:
+        """Returns whether nothing of a text is left but spaces."""
+        return not self.normalize(text).strip(f" {_SPACE_MARK}")
+
+    def before(self, text: str) -> str:
+        """Makes the steps that come before the rule."""
+        for step in self.steps:
+            text = step.before(text)
+        return text
+
+    def apply_rule(self, text: str) -> str:
+        """Returns a text as the rule rewrites it."""
+        return self._normalizer.Normalize(text)
+
+    def is_same(self, other: "Normalization") -> bool:
+        """Returns whether both have the same rule."""
+        return all(
+            getattr(self.spec, name) == getattr(other.spec, name)
+            for name in ("precompiled_charsmap", "remove_extra_whitespaces")
+        )
+
+
+def load_normalization(rule: str) -> Normalization:
+    """Returns the rule of a name or of a file.
+
+    Args:
+        rule: One of `NORMALIZATIONS`, or the path of a file of rules.
+
+    Raises:
+        UserError: if there is no such file, or a line of it is no rule.
+
+    Example:
+    >>> load_normalization("identity").normalize("ﬁne  words")
+    'ﬁne words'
+    """
+    if rule in NORMALIZATIONS:
+        return _named(rule)
+    return _made(rules=_read_rules(Path(rule)))
+
+
+@functools.cache
+def _named(name: str) -> Normalization:
+    makers = {"nfkc": _nfkc, "nfc": _nfc}
+    return _made(name, makers[name]() if name in makers else None)
+
+
+def _made(
+    name: str = "user_defined", rules: dict[str, str] | None = None
+) -> Normalization:
+    """Makes a rule of a map, or SentencePiece's own one of this name."""
+    if rules is None:
+        normalizer = sentencepiece.SentencePieceNormalizer(rule_name=name)
+    else:
+        normalizer = sentencepiece.SentencePieceNormalizer(
+            norm_map=sorted(rules.items())
+        )
+    spec = model_pb2.NormalizerSpec.FromString(
+        normalizer.serialized_normalizer_spec()
+    )
+    spec.add_dummy_prefix = True  # each word begins with the mark of a space
+    spec.remove_extra_whitespaces = True
+    spec.escape_whitespaces = True
+    spec.name = name
+    return Normalization(spec, [DropNull()])
+
+
+def _nfkc() -> dict[str, str]:
+    """Compatibility forms are replaced; what cannot be seen is dropped."""
+    controls = [c for c in _FIRST_PLANE if unicodedata.category(c) == "Cc"]
+    return {
+        **_sentencepiece_nfkc(),
+        **_changed("NFKC", _canonical_sequences()),
+        **dict.fromkeys([*controls, *_INVISIBLE], ""),
+        **_spaces(),
+    }
+
+
+def _nfc() -> dict[str, str]:
+    """Characters are composed; nothing else but white space changes."""
+    sequences = {*_sentencepiece_nfkc(), *_canonical_sequences()}
+    return {**_changed("NFC", sequences), **_spaces()}
+
+
+def _changed(form: str, texts: Iterable[str]) -> dict[str, str]:
+    pairs = ((text, unicodedata.normalize(form, text)) for text in texts)
+    return {old: new for old, new in pairs if old != new}
+
+
+@functools.cache
+def _sentencepiece_nfkc() -> dict[str, str]:
+    # Also of sequences that have a composed form, such as "e" and an accent.
+    rules = sentencepiece.SentencePieceNormalizer(rule_name="nfkc").Decompile()
+    return dict(rules)
+
+
+@functools.cache
+def _canonical_sequences() -> list[str]:
+    """Every sequence that stands for one character, marks in any order.
+
+    SentencePiece has the usual order alone. Windows keyboards for Vietnamese
+    write "ậ" as "â" and a dot below.
+    """
+    found = []
+    for letter in map(chr, range(0x30000)):
+        # Syllables of Hangul are decomposed by an algorithm, and have none.
+        if unicodedata.decomposition(letter)[:1] in ("", "<"):
+            continue
+        composed = unicodedata.normalize("NFC", letter)
+        base, *marks = unicodedata.normalize("NFD", letter)
+        for order in itertools.permutations(marks):
+            for number in range(len(marks) + 1):
+                text = base + "".join(order[:number])
+                text = unicodedata.normalize("NFC", text)
+                text += "".join(order[number:])
+                if unicodedata.normalize("NFC", text) == composed:
+                    found.append(text)
+    return found
+
+
+def _spaces() -> dict[str, str]:
+    spaces = [c for c in _FIRST_PLANE if c.isspace() and c != " "]
+    return dict.fromkeys([*spaces, _SPACE_MARK], " ")
+
+
+def _read_rules(file: Path) -> dict[str, str]:
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            "A normalization must be one of "
+            f"{', '.join(NORMALIZATIONS)}, or a file of rules. "
+            f"Received: {file} ({_reason(error)})."
+        ) from error
+    rules = {}
+    for number, line in enumerate(lines, start=1):
+        line = line.rstrip("\r")
+        if not line or line.startswith("#"):
+            continue
+        try:
+            source, target = map(_from_codes, line.split("\t")[:2])
+        except ValueError:
+            source = target = ""
+        if not source or "\0" in source + target:
+            raise UserError(
+                f"{file}, line {number}: a rule must be the hexadecimal "
+                "numbers of one or more characters, a tab, and those of what "
+                "replaces them, such as `2026<tab>2E 2E 2E`. "
+                f"Received: {line!r}"
+            )
+        rules[source] = target
+    if not rules:
+        raise UserError(f"{file}: has no rule. Use the rule `identity`.")
+    return rules
+
+
+def _from_codes(codes: str) -> str:
+    text = "".join(
+        chr(int(code.removeprefix("U+"), 16)) for code in codes.split()
+    )
+    text.encode()  # refuses halves of surrogate pairs
+    return text
+
+
+def _reason(error: Exception) -> str:
+    is_missing = isinstance(error, OSError) and error.strerror
+    return error.strerror if is_missing else "it is not UTF-8"

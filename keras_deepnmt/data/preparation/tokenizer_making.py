@@ -1,0 +1,133 @@
+"""Opens or trains the tokenizers of both sides, each with its own rule."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from keras_deepnmt.data.normalization import Normalization, load_normalization
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.tokenizer_training import (
+    train_model,
+    training_sentences,
+    write_tokenizer,
+)
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
+
+SIDES = ("source", "target")
+# A source may have any form; the target is what shall come out.
+DEFAULT_NORMALIZATIONS = {"source": "nfkc", "target": "nfc"}
+
+
+class TokenizerMaker:
+    """Makes the tokenizers that the options of `prepare` describe.
+
+    Attributes:
+        normalizations: how the tokenizers of the source and of the target
+            rewrite a text, which is known before there are any.
+
+    Raises:
+        UserError: if a given tokenizer is none, or its rule is not the one that
+            the options ask for.
+    """
+
+    def __init__(self, options: PrepareOptions):
+        self.options = options
+        given = [options.tokenizer_source, options.tokenizer_target]
+        if options.joint and given[1] is None:
+            given[1] = given[0]
+        self._given = [file and Tokenizer(file) for file in given]
+        self._check_joint()
+        self.normalizations: tuple[Normalization, Normalization] = tuple(
+            _normalization(side, options, tokenizer)
+            for side, tokenizer in zip(SIDES, self._given, strict=True)
+        )
+
+    @property
+    def given(self) -> dict[str, Tokenizer]:
+        """The tokenizers that are not trained, by side."""
+        pairs = zip(SIDES, self._given, strict=True)
+        return {side: one for side, one in pairs if one is not None}
+
+    def make(
+        self,
+        folder: Path,
+        training_pairs: Callable[[], Iterable[tuple[str, str]]],
+        text_files: Sequence[tuple[Path, Path]],
+    ) -> tuple[Tokenizer, Tokenizer]:
+        """Writes `source.model` and `target.model` and opens them.
+
+        Raises a `UserError` that names the `text_files` of the training pairs
+        if they do not allow such a vocabulary.
+        """
+        files = [folder / f"{side}.model" for side in SIDES]
+        if self._given[0] is not None:
+            for tokenizer, file in zip(self._given, files, strict=True):
+                tokenizer.save(file)
+            return tuple(map(Tokenizer, files))
+        model, made = None, []
+        for number, file in enumerate(files):
+            if model is None or not self.options.joint:
+                sides = (0, 1) if self.options.joint else (number,)
+                model = self._train(sides, training_pairs(), text_files)
+            rule = self.normalizations[number]
+            made.append(write_tokenizer(model, rule, file))
+        return tuple(made)
+
+    def _train(self, sides, pairs, text_files):
+        options = self.options
+        try:
+            return train_model(
+                self._sentences(sides, pairs),
+                options.vocabulary_size,
+                options.model_type,
+                character_coverage=options.character_coverage,
+                max_sentences=options.tokenizer_sentences,
+                seed=options.seed,
+                split_digits=options.split_digits,
+                byte_fallback=options.byte_fallback,
+                user_defined_symbols=options.all_user_defined_symbols(),
+                required_chars=options.required_chars or "",
+            )
+        except UserError as error:
+            files = [str(pair[side]) for pair in text_files for side in sides]
+            raise UserError(f"{', '.join(files)}: {error}") from error
+
+    def _sentences(self, sides, pairs) -> Iterator[str]:
+        symbols = self.options.all_user_defined_symbols()
+        for pair in pairs:
+            for side in sides:
+                yield from training_sentences(
+                    [pair[side]], self.normalizations[side], symbols
+                )
+
+    def _check_joint(self):
+        source, target = self._given
+        if (
+            self.options.joint
+            and source is not None
+            and not source.has_pieces_of(target)
+        ):
+            raise UserError(
+                "With `joint` both tokenizers must have the same pieces: give "
+                "`tokenizer_source` alone, or joint=false. Received: "
+                f"tokenizer_source={source.model_file}, "
+                f"tokenizer_target={target.model_file}"
+            )
+
+
+def _normalization(
+    side: str, options: PrepareOptions, tokenizer: Tokenizer | None
+) -> Normalization:
+    name = f"{side}_normalization"
+    rule = getattr(options, name)
+    if tokenizer is None:
+        return load_normalization(rule or DEFAULT_NORMALIZATIONS[side])
+    if rule is not None and not tokenizer.normalization.is_same(
+        load_normalization(rule)
+    ):
+        raise UserError(
+            f"`{name}` must be left out with a given tokenizer, whose file "
+            f"says how a text is rewritten. Received: {name}={rule} and "
+            f"{tokenizer.model_file}, which has another rule."
+        )
+    return tokenizer.normalization

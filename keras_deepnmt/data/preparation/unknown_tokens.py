@@ -1,0 +1,90 @@
+"""Counts the tokens that a given tokenizer does not know."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.masks import UNKNOWN_ID
+
+# A larger share of unknown tokens on a side of a split is warned about.
+MAX_SHARE = 0.001
+# The texts of so many sentences are looked at for examples.
+_SENTENCES_FOR_EXAMPLES = 1000
+_EXAMPLES = 5
+
+
+class UnknownTokens:
+    """Counts the unknown tokens of each split, on the sides given.
+
+    Args:
+        tokenizers: The tokenizers to count for, by side, `source` or `target`.
+
+    Example:
+    >>> from keras_deepnmt.data import train_tokenizer
+    >>> tokenizer = train_tokenizer(["ein Hund"] * 5, "de.model", 14)
+    >>> unknown = UnknownTokens({"source": tokenizer})
+    >>> texts = ["ein Łuchs"]
+    >>> unknown.add("train", {"source": (tokenizer.encode(texts), texts)})
+    >>> unknown.entry("train")
+    {'source_unknown_tokens': 2}
+    """
+
+    def __init__(self, tokenizers: Mapping[str, Tokenizer]):
+        self._tokenizers = dict(tokenizers)
+        self._counts: Counter = Counter()
+        self._texts: Counter = Counter()
+        self._examples = {side: Counter() for side in self._tokenizers}
+
+    def add(
+        self,
+        split: str,
+        sides: Mapping[str, tuple[Sequence[np.ndarray], Sequence[str]]],
+    ):
+        """Counts in a block: by side, the ids and the texts of sentences."""
+        for side, tokenizer in self._tokenizers.items():
+            ids, texts = sides[side]
+            for row, text in zip(ids, texts, strict=True):
+                unknown = np.flatnonzero(row == UNKNOWN_ID)
+                if not len(unknown):
+                    continue
+                self._counts[split, side] += len(unknown)
+                if self._texts[side] < _SENTENCES_FOR_EXAMPLES:
+                    self._texts[side] += 1
+                    surfaces = tokenizer.surfaces(text)
+                    self._examples[side].update(surfaces[n] for n in unknown)
+
+    def entry(self, split: str) -> dict[str, int]:
+        """Returns the counts of a split for the manifest."""
+        return {
+            f"{side}_unknown_tokens": self._counts[split, side]
+            for side in self._tokenizers
+        }
+
+    def warnings(self, splits: Mapping[str, Mapping]) -> list[str]:
+        """Returns a warning for each side of a split with too many.
+
+        `splits` are the splits of the manifest.
+        """
+        warnings = []
+        for split, summary in splits.items():
+            for side, tokenizer in self._tokenizers.items():
+                count = self._counts[split, side]
+                tokens = summary[f"{side}_tokens"]
+                if count > MAX_SHARE * tokens:
+                    common = self._examples[side].most_common(_EXAMPLES)
+                    examples = ", ".join(_shown(text) for text, _ in common)
+                    warnings.append(
+                        f"{count:,} of {tokens:,} {side} tokens of the {split} "
+                        f"set ({count / tokens:.2%}) are unknown to "
+                        f"{tokenizer.model_file}, such as {examples}. A model "
+                        "cannot tell them apart: train a tokenizer on this "
+                        "text, or take one that has these characters."
+                    )
+        return warnings
+
+
+def _shown(text: str) -> str:
+    text = text[:20]
+    return text if text.isprintable() and text else ascii(text)

@@ -1,0 +1,99 @@
+"""Recognizes files of other formats that were given as plain text."""
+
+import codecs
+import json
+import re
+from collections.abc import Sequence
+
+from keras_deepnmt.data.corpora import LineReader
+from keras_deepnmt.errors import UserError
+
+# So much is read of a file to recognize it.
+_HEAD_BYTES = 1 << 20
+_ROOT = re.compile(r"<(?![?!])(?:[\w.-]+:)?([\w.-]+)")
+_XML = re.compile(r"\s*<(\?xml\s|!DOCTYPE\s+(tmx|xliff)\b|(tmx|xliff)[\s>])")
+_COMMENT = re.compile(r"<!--.*?(-->|$)", re.DOTALL)
+_XML_KINDS = {"tmx": "a TMX file", "xliff": "an XLIFF file"}
+_JSON_ARRAY = re.compile(r"\s*\[\s*\{\s*\"")
+_JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+_MARKS = {
+    codecs.BOM_UTF8: "UTF-8",
+    # The mark of UTF-32 begins with that of UTF-16.
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def refuse_other_formats(sides: Sequence[LineReader]) -> None:
+    """Refuses files that are not plain text in UTF-8 but of a known format.
+
+    These are TMX, XLIFF and other XML, JSON and JSON Lines, and text with the
+    byte order mark of UTF-16 or UTF-32, each plain or gzipped. They are
+    recognized by how they begin. Since the sentences of one side may be JSON, a
+    file of JSON must have such a name, or both sides must be JSON.
+
+    Args:
+        sides: The source and the target side of a corpus.
+
+    Raises:
+        UserError: that names the format, and says how to get text files.
+
+    Example:
+    >>> from pathlib import Path
+    >>> written = Path("memory.txt").write_text("<tmx version='1.4'><body>")
+    >>> refuse_other_formats([LineReader("memory.txt")])
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: memory.txt: is a TMX file, but a corpus ...
+    """
+    texts = {side.path: _decoded(side.head(_HEAD_BYTES)) for side in sides}
+    all_json = all(_json_kind(text) for text, _ in texts.values())
+    for path, (text, encoding) in texts.items():
+        kind = _xml_kind(text)
+        if kind is None and (all_json or _JSON_NAME.search(path.name)):
+            kind = _json_kind(text)
+        if kind is not None:
+            raise UserError(
+                f"{path}: is {kind}, but a corpus must be two plain text files "
+                "with one sentence per line. No option reads it yet: the page "
+                "“Preparing data” of the documentation has a short program "
+                "that writes its sentences to two text files."
+            )
+        if encoding != "UTF-8":
+            raise UserError(
+                f"{path}: is text in {encoding}, but must be in UTF-8. Convert "
+                f"it: iconv -f {encoding} -t UTF-8 {path} > NEW_FILE"
+            )
+
+
+def _decoded(head: bytes) -> tuple[str, str]:
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            text = head.decode(encoding, "replace")
+            return text.removeprefix("\ufeff"), encoding
+    return head.decode("utf-8", "replace"), "UTF-8"
+
+
+def _xml_kind(text: str) -> str | None:
+    if not _XML.match(text):
+        return None
+    root = _ROOT.search(_COMMENT.sub("", text))
+    return _XML_KINDS.get(root and root[1].lower(), "an XML file")
+
+
+def _json_kind(text: str) -> str | None:
+    if _JSON_ARRAY.match(text):
+        return "a JSON file"
+    lines = [line for line in text.split("\n") if line.strip()][:3]
+    if lines and all(map(_is_json_object, lines)):
+        return "a JSON Lines file"
+    return None
+
+
+def _is_json_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,93 @@
+"""Changes of a text that a SentencePiece model cannot make by itself.
+
+A tokenizer's file names its steps, see `tokenizers`. A new kind of step, for
+instance for letter case, is one class here and its line in `TEXT_STEPS`.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class TextStep:
+    """One change of a text before it is cut into pieces, and its inverse.
+
+    The methods in pairs, for Python and for a TensorFlow graph, must do the
+    same. Graphs may only use operations that TensorFlow Serving has.
+
+    Example:
+    >>> TextStep().before("A text.")
+    'A text.'
+    """
+
+    name = ""
+
+    def before(self, text: str) -> str:
+        """Returns what is cut into pieces in place of a text."""
+        return text
+
+    def places(self, text: str) -> list[int]:
+        """Returns the place in a text of each character of `before(text)`.
+
+        The last value, for the end of the text, is one more than these.
+        """
+        return list(range(len(text) + 1))
+
+    def after(self, text: str) -> str:
+        """Returns the text that was meant by one that pieces were joined to."""
+        return text
+
+    def before_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
+        """Does what `before` does for a string tensor."""
+        return texts
+
+    def after_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
+        """Does what `after` does for a string tensor."""
+        return texts
+
+
+class DropNull(TextStep):
+    r"""Drops the character U+0000, which no rule of SentencePiece can name.
+
+    Example:
+    >>> DropNull().before("ein\0 Hund"), DropNull().places("a\0b")
+    ('ein Hund', [0, 2, 3])
+    """
+
+    name = "drop_null"
+
+    def before(self, text: str) -> str:
+        return text.replace("\0", "")
+
+    def places(self, text: str) -> list[int]:
+        kept = [place for place, letter in enumerate(text) if letter != "\0"]
+        return [*kept, len(text)]
+
+    def before_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
+        import tensorflow as tf
+
+        return tf.strings.regex_replace(texts, r"\x00", "")
+
+
+class DropLastSpace(TextStep):
+    """Drops the space that ends the last word where `▁` ends a word.
+
+    It belongs to every model with `treat_whitespace_as_suffix`, whose file says
+    so without naming this step.
+
+    Example:
+    >>> DropLastSpace().after("ein Hund ")
+    'ein Hund'
+    """
+
+    def after(self, text: str) -> str:
+        return text.removesuffix(" ")
+
+    def after_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
+        import tensorflow as tf
+
+        return tf.strings.regex_replace(texts, r" \z", "")
+
+
+TEXT_STEPS = {step.name: step for step in (DropNull,)}

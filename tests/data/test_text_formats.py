@@ -1,0 +1,163 @@
+"""What must be true of files that are no plain text.
+
+A format that is recognized is named, with what to do; text is never taken for
+another format.
+"""
+
+import dataclasses
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from test_prepare import names_beside, prepare, toy_pairs, write_pairs
+
+from keras_deepnmt.data.corpora import CorpusOptions, LineReader
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.text_formats import refuse_other_formats
+from keras_deepnmt.errors import UserError
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<!-- a memory of <xliff> files -->
+<tmx version="1.4"><header/><body>
+<tu><tuv xml:lang="de"><seg>ein Hund</seg></tuv></tu></body></tmx>
+"""
+XLIFF = """<?xml version='1.0'?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file original="a.txt"><body/></file></xliff>
+"""
+JSON_LINES = "".join(
+    json.dumps({"translation": {"de": "ein Hund", "en": f"a dog {n}"}}) + "\n"
+    for n in range(5)
+)
+OTHERS = {
+    "tmx": (TMX, "a TMX file"),
+    "tmx without declaration": ("\n<tmx version='1.4'>\n", "a TMX file"),
+    "document type": ('<!DOCTYPE tmx SYSTEM "a">\n<tmx>', "a TMX file"),
+    "xliff": (XLIFF, "an XLIFF file"),
+    "xliff with a prefix": (
+        "<?xml version='1.0'?><x:xliff xmlns:x='urn:x'/>",
+        "an XLIFF file",
+    ),
+    "xml": ("<?xml version='1.0'?>\n<text><s>a</s></text>", "an XML file"),
+    "jsonl": (JSON_LINES, "a JSON Lines file"),
+    "one line of json": ('{"de": "ein Hund", "en": "a dog"}', "a JSON Lines"),
+    "json": ('[\n  {"de": "ein Hund", "en": "a dog"}]', "a JSON file"),
+}
+TEXTS = {
+    "tags": "<b>bold</b> words\n<i>other</i> words\n",
+    "placeholder": "<xliff_1> is a placeholder\nso is <tmx_2>\n",
+    "a name": "<tmx>ed in the second line only\n".join(["{x} is\n", ""]),
+    "braces": "{name} sleeps\n{name} sings\n",
+    "list": "[1] Miller, 2017\n[2] Smith, 2019\n",
+    "only one line of json": '{"a": 1}\na dog\n',
+    "less": "< 5 %\n<?> unclear\n",
+}
+
+
+def sides(folder, *contents, name="text"):
+    readers = []
+    for number, content in enumerate(contents):
+        path = folder / f"{name}.{number}"
+        path.write_bytes(content)
+        readers.append(LineReader(path))
+    return readers
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["raw", "gz"])
+@pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_formats_are_recognized_and_named(
+    tmp_path, other, mark, compress
+):
+    text, kind = OTHERS[other]
+    content = compress(text.encode(mark))
+    with pytest.raises(UserError, match=f"text.0: is {kind}") as caught:
+        refuse_other_formats(sides(tmp_path, content, content))
+    assert "Preparing data" in str(caught.value)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["raw", "gz"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_not_taken_for_another_format(tmp_path, text, compress):
+    content = compress(TEXTS[text].encode())
+    refuse_other_formats(sides(tmp_path, content, content))
+
+
+def test_sentences_of_one_side_may_be_json(tmp_path):
+    commands = b'{"intent": "play"}\n{"intent": "stop"}\n'
+    refuse_other_formats(sides(tmp_path, b"play it\nstop\n", commands))
+    path = tmp_path / "data.JSONL.gz"
+    path.write_bytes(gzip.compress(commands))
+    reader = LineReader(path)
+    with pytest.raises(UserError, match="data.JSONL.gz: is a JSON Lines file"):
+        refuse_other_formats([*sides(tmp_path, b"play it\nstop\n"), reader])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_other_encodings_with_a_mark_are_named(tmp_path, encoding):
+    text = "ein Hund\neine Katze\n"
+    given = sides(tmp_path, text.encode(), text.encode(encoding))
+    name = encoding.upper()
+    with pytest.raises(UserError, match=f"text.1: is text in {name}, but") as e:
+        refuse_other_formats(given)
+    assert f"iconv -f {name} -t UTF-8" in str(e.value)
+
+
+def test_damaged_and_short_files_are_left_to_the_reader(tmp_path):
+    damaged = gzip.compress(TMX.encode())[:-9]
+    refuse_other_formats(sides(tmp_path, damaged[:20], b"\n", b"\xff"))
+
+
+def test_the_program_that_the_message_names_writes_their_sentences(
+    tmp_path, monkeypatch
+):
+    page = Path(__file__).parents[2] / "docs" / "data.md"
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Preparing data\n")
+    program = {}
+    exec(re.search(r"^```python\n(.*?)^```", text, re.S | re.M)[1], program)
+    monkeypatch.chdir(tmp_path)
+    units = "".join(
+        f"<tu><tuv xml:lang='de-DE'><seg>ein <b>Hund</b>\n {n}</seg></tuv>"
+        f"<tuv xml:lang='EN'><seg>a dog {n}</seg></tuv></tu>"
+        for n in range(3)
+    )
+    Path("a.tmx").write_text(f"<tmx version='1.4'><body>{units}</body></tmx>")
+    namespace = "xmlns='urn:oasis:names:tc:xliff:document:2.0'"
+    units = "".join(
+        f"<unit><segment><source>ein Hund {n}</source>"
+        f"<target>a dog {n}</target></segment></unit>"
+        for n in range(3)
+    )
+    Path("a.xliff").write_text(f"<xliff {namespace}>{units}</xliff>")
+    Path("a.jsonl").write_text(
+        "".join(
+            json.dumps({"de": f"ein\nHund {n}", "en": f"a dog {n}"}) + "\n"
+            for n in range(3)
+        )
+    )
+    expected = [(f"ein Hund {n}", f"a dog {n}") for n in range(3)]
+    assert list(program["tmx_pairs"]("a.tmx", "de", "en")) == expected
+    assert list(program["xliff_pairs"]("a.xliff")) == expected
+    pairs = list(program["json_lines_pairs"]("a.jsonl", "de", "en"))
+    assert pairs == expected
+    program["write_text"](pairs, "a.de", "a.en")
+    assert Path("a.de").read_text() == "ein Hund 0\nein Hund 1\nein Hund 2\n"
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_prepare_refuses_them_before_anything_is_written(tmp_path, split):
+    good = write_pairs(tmp_path, "train", toy_pairs(30))
+    path = tmp_path / "memory.tmx"
+    path.write_text(TMX)
+    bad = CorpusOptions(str(path), str(path))
+    options = PrepareOptions(train=[good], vocabulary_size=60)
+    bad = [bad] if split == "train" else bad
+    options = dataclasses.replace(options, **{split: bad})
+    with pytest.raises(UserError, match="memory.tmx: is a TMX file"):
+        prepare(options, tmp_path / "below" / "out")
+    assert not (tmp_path / "below").exists()
+    assert names_beside(tmp_path / "out") == set()
