@@ -314,7 +314,7 @@ def get_loss(name, /, **options):
 
     Raises:
         ValueError: if the name is unknown; the message suggests the nearest
-        one.
+            one.
 
     Example:
     >>> get_loss("label_smoothed_cross_entropy").label_smoothing

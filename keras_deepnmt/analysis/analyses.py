@@ -121,7 +121,7 @@ def analyze(
 
     Raises:
         UserError: if a name is unknown, or the model lacks the layers that it
-        analyses.
+            analyses.
 
     Example:
     >>> figures = analyze(AnalyzedRun("runs/demo"), ["lens"])
