@@ -645,7 +645,8 @@ def test_rows_are_not_tested_on_another_test_set(tmp_path):
     assert read_rows(file)[0]["p_value"] == ""
 
 
-@pytest.mark.thorough
+# Slow: a killed row continues in the test above, whichever step was killed.
+@pytest.mark.slow
 def test_a_killed_table_is_finished_by_the_same_command(tmp_path):
     command = [
         *(sys.executable, "benchmarks/quality/table.py", "--scale", "smoke"),
