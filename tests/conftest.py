@@ -17,6 +17,8 @@ LONG_FILES = (
     "tests/system/",
     "tests/conformance/test_second_backend.py",
     "tests/conformance/test_replicas.py",
+    # Long in the default run, too, so that tests/cli/ need not wait for it.
+    "tests/serving/",
     "tests/cli/",
     "tests/test_notebooks.py",
     "tests/runs/",

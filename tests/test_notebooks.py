@@ -39,6 +39,7 @@ def smoke_scale(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
+@pytest.mark.thorough
 def test_one_runs_in_a_kernel(tmp_path, smoke_scale):
     (path,) = (path for path in NOTEBOOKS if path.stem == IN_A_KERNEL)
     notebook = nbformat.read(path, as_version=4)
