@@ -6,12 +6,10 @@
 * punctuation stays, and so do translations without an unknown token
 """
 
-import io
-
 import keras
 import numpy as np
 import pytest
-import sentencepiece
+from foreign_tokenizer import foreign_tokenizer
 
 from keras_deepnmt import Translator, UserError, create_model
 from keras_deepnmt.analysis import (
@@ -20,7 +18,6 @@ from keras_deepnmt.analysis import (
     word_alignments,
 )
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
-from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.translator import Hypothesis
 
 TEXTS = ['the dog lives in Berlin, she said: "yes" 東京.'] * 20
@@ -115,22 +112,11 @@ def test_words_stay_that_share_a_piece_with_an_unknown_one(
 
 def foreign_translator(folder, options):
     """A translator whose tokenizer SentencePiece alone trained."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS),
-        model_writer=model,
-        model_type="bpe",
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-        **{"vocab_size": 64, **options},
-    )
-    (folder / "m").write_bytes(model.getvalue())
-    tokenizer = Tokenizer(folder / "m")
+    options = {"vocab_size": 64, **options}
+    tokenizer = foreign_tokenizer(TEXTS, folder / "m", **options)
     size = tokenizer.vocabulary_size
-    made = create_model("transformer_tiny", size, size)
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    made = create_model("transformer_tiny", size, size, **layers)
     return Translator(made, tokenizer, tokenizer, compiled=False)
 
 

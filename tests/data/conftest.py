@@ -1,9 +1,24 @@
-"""A web server on this machine, for the tests of downloads."""
+"""A toy corpus to prepare, and a web server for the tests of downloads."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from toy_corpus import toy_pairs, write_pairs
+
+from keras_deepnmt.data.preparation.options import PrepareOptions
+
+
+@pytest.fixture
+def options(tmp_path):
+    """300 train, 11 valid and 7 test pairs that do not overlap."""
+    pairs = toy_pairs(318)
+    return PrepareOptions(
+        train=[write_pairs(tmp_path, "train", pairs[:300])],
+        valid=write_pairs(tmp_path, "valid", pairs[300:311]),
+        test=write_pairs(tmp_path, "test", pairs[311:]),
+        vocabulary_size=97,
+    )
 
 
 class Handler(BaseHTTPRequestHandler):

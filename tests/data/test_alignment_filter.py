@@ -8,7 +8,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from test_prepare import contents, decoded, prepare, write_pairs
+from toy_corpus import contents, decoded, prepare, write_pairs
 
 from keras_deepnmt.data.lexical_table import learn_lexical_table
 from keras_deepnmt.data.preparation import alignment_filter

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_prepare import (
+from toy_corpus import (
     decoded,
     names_beside,
     prepare,
@@ -23,17 +23,6 @@ from keras_deepnmt.data.manifest import describe_manifest
 from keras_deepnmt.data.preparation import folder_writer, pair_encoding
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError, UserErrors
-
-
-@pytest.fixture
-def options(tmp_path):
-    pairs = toy_pairs(318)
-    return PrepareOptions(
-        train=[write_pairs(tmp_path, "train", pairs[:300])],
-        valid=write_pairs(tmp_path, "valid", pairs[300:311]),
-        test=write_pairs(tmp_path, "test", pairs[311:]),
-        vocabulary_size=97,
-    )
 
 
 def spoil(file, *numbers):

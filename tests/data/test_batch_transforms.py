@@ -8,14 +8,13 @@
   any number of threads.
 """
 
-import io
 import itertools
 import random
 from collections import Counter
 
 import numpy as np
 import pytest
-import sentencepiece
+from foreign_tokenizer import foreign_tokenizer
 from forked_processes import run_forked
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
@@ -30,7 +29,6 @@ from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.shard_writer import ShardWriter
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
-from keras_deepnmt.data.tokenizers import Tokenizer
 
 
 def sentences(count, seed):
@@ -182,24 +180,12 @@ def test_bpe_without_dropout_is_what_is_stored(store, plan, tokenizers):
     ],
 )
 def test_models_with_other_words_are_sampled_too(tmp_path, options):
-    model = io.BytesIO()
     texts = [
         f"{text.replace('a b', 'a <2b> b')} ab ba" for text in sentences(211, 1)
     ]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
-        model_writer=model,
-        vocab_size=83,
-        model_type="bpe",
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-        **options,
+    tokenizer = foreign_tokenizer(
+        texts, tmp_path / "m", vocab_size=83, **options
     )
-    (tmp_path / "m").write_bytes(model.getvalue())
-    tokenizer = Tokenizer(tmp_path / "m")
     crosses = not options.get("split_by_whitespace", True)
     assert tokenizer.crosses_spaces is crosses
     rows = tokenizer.encode(texts)

@@ -8,7 +8,7 @@ import dataclasses
 import sys
 
 import pytest
-from test_prepare import names_beside, prepare, write_pairs
+from toy_corpus import names_beside, prepare, write_pairs
 
 from keras_deepnmt.data.preparation import prepare_corpus
 from keras_deepnmt.data.preparation.options import PrepareOptions

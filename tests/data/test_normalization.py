@@ -7,7 +7,6 @@
 * a line of nothing but dropped characters is empty
 """
 
-import io
 import random
 import re
 import unicodedata
@@ -16,14 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+from foreign_tokenizer import foreign_tokenizer
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.model_files import with_normalization
 from keras_deepnmt.data.normalization import NORMALIZATIONS, load_normalization
-from keras_deepnmt.data.preparation.comparison import compared_text
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
+from keras_deepnmt.data.preparation.text_filters import compared_text
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
@@ -86,24 +86,7 @@ def lines():
     return [random_line(generator) for _ in range(1500)]
 
 
-def foreign_tokenizer(file, **options):
-    """A tokenizer whose file SentencePiece alone wrote, as earlier versions."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LEARNED),
-        model_writer=model,
-        vocab_size=160,
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-        **{"model_type": "bpe", "normalization_rule_name": "nfkc", **options},
-    )
-    file.write_bytes(model.getvalue())
-    return Tokenizer(file)
-
-
+# Options of SentencePiece; without any, as earlier versions trained it.
 FOREIGN = {
     "earlier": {},
     "earlier unigram": {"model_type": "unigram", "hard_vocab_limit": False},
@@ -129,7 +112,9 @@ OWN = {
 def tokenizer(request, tmp_path_factory):
     file = tmp_path_factory.mktemp("tokenizer") / f"{request.param}.model"
     if request.param in FOREIGN:
-        return foreign_tokenizer(file, **FOREIGN[request.param])
+        options = {"vocab_size": 160, "normalization_rule_name": "nfkc"}
+        options |= FOREIGN[request.param]
+        return foreign_tokenizer(LEARNED, file, **options)
     options = {"vocabulary_size": 160, **OWN[request.param]}
     return train_tokenizer(LEARNED, file, **options)
 

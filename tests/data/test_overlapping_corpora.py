@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from test_prepare import contents, decoded, prepare, toy_pairs, write_pairs
+from toy_corpus import contents, decoded, prepare, toy_pairs, write_pairs
 
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
 from keras_deepnmt.data.preparation.options import PrepareOptions

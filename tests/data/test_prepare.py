@@ -21,84 +21,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from forked_processes import ForkedProcess
+from toy_corpus import (
+    SIDES,
+    contents,
+    decoded,
+    names_beside,
+    prepare,
+    toy_pairs,
+    write_pairs,
+)
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.options import PrepareOptions
-from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
-
-NOUNS = "Hund Katze Vogel Apfel Baum Haus Kind Tisch".split()
-ENGLISH = "dog cat bird apple tree house child table".split()
-VERBS = ["sieht", "mag", "hört"]
-SEES = ["sees", "likes", "hears"]
-SIDES = ("source", "target")
-
-
-def toy_pairs(number, seed=3):
-    """Distinct pairs of a toy language."""
-    random = np.random.default_rng(seed)
-    pairs = []
-    for row in range(number):
-        a, b, verb = random.integers(0, (8, 8, 3))
-        pairs.append(
-            (
-                f"the {ENGLISH[a]} {SEES[verb]} a {ENGLISH[b]} no. {row}",
-                f"der {NOUNS[a]} {VERBS[verb]} ein {NOUNS[b]} Nr. {row}",
-            )
-        )
-    return pairs
-
-
-def write_pairs(folder, name, pairs, compress=bytes):
-    paths = []
-    for side, language in enumerate(("en", "de")):
-        path = folder / f"{name}.{language}"
-        text = "".join(pair[side] + "\n" for pair in pairs)
-        path.write_bytes(compress(text.encode()))
-        paths.append(str(path))
-    return CorpusOptions(*paths)
-
-
-@pytest.fixture
-def options(tmp_path):
-    """300 train, 11 valid and 7 test pairs that do not overlap."""
-    pairs = toy_pairs(318)
-    return PrepareOptions(
-        train=[write_pairs(tmp_path, "train", pairs[:300])],
-        valid=write_pairs(tmp_path, "valid", pairs[300:311]),
-        test=write_pairs(tmp_path, "test", pairs[311:]),
-        vocabulary_size=97,
-    )
-
-
-def prepare(options, output, **arguments):
-    return prepare_corpus(options, output, progress=False, **arguments)
-
-
-def decoded(folder, split):
-    tokenizers = [
-        Tokenizer(folder / "tokenizer" / f"{side}.model")
-        for side in ("source", "target")
-    ]
-    store = PairStore(folder, split)
-    sides = zip(*store.read(range(len(store))), strict=True)
-    return list(
-        zip(
-            *(t.decode(s) for t, s in zip(tokenizers, sides, strict=True)),
-            strict=True,
-        )
-    )
-
-
-def contents(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_the_folder_holds_all_pairs_in_order(tmp_path, options):
@@ -500,10 +438,6 @@ def test_folders_with_other_files_are_left_alone(tmp_path, options):
         prepare(options, output / "thesis.txt")
     (output / "thesis.txt").unlink()
     prepare(options, output)  # an empty folder is as good as none
-
-
-def names_beside(output):
-    return {p.name for p in output.parent.iterdir() if p.name.startswith("out")}
 
 
 MISTAKES = {

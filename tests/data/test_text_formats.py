@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_prepare import names_beside, prepare, toy_pairs, write_pairs
+from toy_corpus import names_beside, prepare, toy_pairs, write_pairs
 
 from keras_deepnmt.data.corpora import CorpusOptions, LineReader
 from keras_deepnmt.data.preparation.options import PrepareOptions

@@ -4,11 +4,10 @@ Our special ids are where we say, models of others are brought into our order
 or refused, and a graph cuts text exactly as Python does.
 """
 
-import io
-
 import numpy as np
 import pytest
 import sentencepiece
+from foreign_tokenizer import write_foreign_model
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.normalization import load_normalization
@@ -47,18 +46,9 @@ def tokenizer(request, tmp_path_factory):
 
 
 def foreign_model(path, **ids):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS),
-        model_writer=model,
-        vocab_size=41,
-        model_type="bpe",
-        normalization_rule_name="nfkc",
-        minloglevel=2,
-        **ids,
-    )
-    path.write_bytes(model.getvalue())
-    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    options = {"vocab_size": 41, "normalization_rule_name": "nfkc"}
+    write_foreign_model(TEXTS, path, **options, **ids)
+    return sentencepiece.SentencePieceProcessor(str(path))
 
 
 def test_special_ids_are_the_first_four(tokenizer):

@@ -8,7 +8,7 @@ import dataclasses
 import logging
 
 import pytest
-from test_prepare import SIDES, prepare, toy_pairs, write_pairs
+from toy_corpus import SIDES, prepare, toy_pairs, write_pairs
 
 from keras_deepnmt import cli
 from keras_deepnmt.data.manifest import describe_manifest

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keras_deepnmt.data.preparation.comparison import compared_text
-from keras_deepnmt.data.preparation.text_filters import hash_text
+from keras_deepnmt.data.preparation.text_filters import compared_text, hash_text
 
 
 def hash_pairs(

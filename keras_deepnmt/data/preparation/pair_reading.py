@@ -14,7 +14,6 @@ from keras_deepnmt.data.corpora import (
 )
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.preparation.bad_lines import BadLines
-from keras_deepnmt.data.preparation.comparison import compared_text
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.overlap import HeavierPairs
@@ -23,6 +22,7 @@ from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, ORIGIN, Spool
 from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
     SeenHashes,
+    compared_text,
     hash_text,
 )
 

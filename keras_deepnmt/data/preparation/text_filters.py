@@ -1,4 +1,4 @@
-"""Decides which training pairs are kept."""
+"""Compares texts and decides which training pairs are kept."""
 
 import hashlib
 from collections.abc import Callable
@@ -7,11 +7,27 @@ from functools import cached_property
 
 import numpy as np
 
+from keras_deepnmt.data.normalization import load_normalization
 from keras_deepnmt.data.word_units import word_counter
 
 # The reasons for which a pair may be left out, always or if asked for.
 FILTERS = ("empty", "identical", "length", "ratio", "duplicate")
 OPTIONAL_FILTERS = ("encoding", "language", "misaligned")
+
+
+def compared_text(text: str) -> str:
+    """Returns a text as filters and counts of repeated text read it.
+
+    Texts that look the same count as the same, also where the tokenizers keep
+    them apart: so the pairs that are kept do not depend on the tokenizers, and
+    both sides of a pair are read alike. It has single spaces. Nothing but
+    comparisons sees it.
+
+    Example:
+    >>> compared_text("  eﬃcient\u3000word ")
+    'efficient word'
+    """
+    return load_normalization("nfkc").normalize(text)
 
 
 def hash_text(*texts: str) -> int:
