@@ -191,9 +191,8 @@ def _read_rules(file: Path) -> dict[str, str]:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            "A normalization must be one of "
-            f"{', '.join(NORMALIZATIONS)}, or a file of rules. "
-            f"Received: {file} ({_reason(error)})."
+            f"The rule must be one of {', '.join(NORMALIZATIONS)}, or a file "
+            f"of rules. Received: {file} ({_reason(error)})."
         ) from error
     rules = {}
     for number, line in enumerate(lines, start=1):

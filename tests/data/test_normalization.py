@@ -448,6 +448,19 @@ def test_what_is_asked_of_a_given_tokenizer_must_be_its_rule(tmp_path):
     assert tokenizer.normalization.normalize("…") == "…"
 
 
+@pytest.mark.parametrize(
+    "name", ["target_normalization", "user_defined_symbols_file"]
+)
+def test_a_file_that_is_missing_is_named_with_its_option(tmp_path, name):
+    text = tmp_path / "text"
+    text.write_text("a b\n")
+    corpus = CorpusOptions(str(text), str(text))
+    options = PrepareOptions(train=[corpus], **{name: str(tmp_path / "none")})
+    with pytest.raises(UserError, match=f"^`{name}`: .*none"):
+        prepare_corpus(options, tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_changed_files_of_rules_and_symbols_are_noticed(tmp_path):
     (tmp_path / "s").write_text("ein Hund …\nzwei <2de> Hunde\n")
     (tmp_path / "t").write_text("a dog\ntwo dogs\n")

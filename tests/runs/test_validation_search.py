@@ -1,4 +1,4 @@
-"""The search of the validations during training."""
+"""The searches of a run, of its validations and of its final model."""
 
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.train import train
@@ -27,3 +27,14 @@ def test_it_has_its_own_beams_and_no_groups(
     train(recipe, tmp_path, prepared_dir=prepared_dir, quiet=True)
     # Then that of the final model, which has the groups.
     assert seen == [(4, 1), (6, 3)]
+
+
+def test_without_xla_no_search_is_compiled(
+    recipe_file, prepared_dir, tmp_path, capsys
+):
+    changes = {"training.steps": 1, "training.jit_compile": False}
+    recipe = load_recipe(recipe_file, changes)
+    train(recipe, tmp_path, prepared_dir=prepared_dir)
+    printed = capsys.readouterr().err
+    assert "The final model is" in printed
+    assert "compiling" not in printed

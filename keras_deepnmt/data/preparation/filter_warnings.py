@@ -28,7 +28,7 @@ class Example(NamedTuple):
 
 
 class LeftOut:
-    """What each filter leaves out of one corpus.
+    """The pairs that filters leave out of one corpus: counts and examples.
 
     Args:
         name: names the corpus in warnings.
@@ -120,7 +120,7 @@ class LeftOut:
         return remedy
 
     def _language_hint(self, reason):
-        """What to do where a language has spaces, but its text has none."""
+        """Returns a hint if a side lacks the spaces that its language has."""
         examples = self._examples[reason]
         for side in ("source", "target"):
             language = getattr(self._options, f"{side}_language")

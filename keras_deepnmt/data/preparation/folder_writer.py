@@ -44,16 +44,18 @@ HELD_OUT = ("valid", "test")
 class FolderWriter:
     """Runs the steps that write a prepared folder.
 
-    `corpora` gives the corpora of each split; `folder` must exist and be empty;
-    `bars` shows the progress, `rejected` receives the pairs that are left out,
-    and `languages` decides about their languages, if it is given. `warnings`
-    receives what the user should be told at the end, also after an error.
+    `corpora` gives the corpora of each split, and `maker` the tokenizers;
+    `folder` must exist and be empty; `bars` shows the progress, `rejected`
+    receives the pairs that are left out, and `languages` decides about their
+    languages, if it is given. `warnings` receives what the user should be told
+    at the end, also after an error.
     """
 
     def __init__(
         self,
         options: PrepareOptions,
         corpora: dict[str, list[CorpusFiles]],
+        maker: TokenizerMaker,
         folder: Path,
         bars: Progress,
         rejected: RejectedPairs,
@@ -62,6 +64,7 @@ class FolderWriter:
     ):
         self.options = options
         self.corpora = corpora
+        self.maker = maker
         self.folder = folder
         self.bars = bars
         self.rejected = rejected
@@ -83,13 +86,11 @@ class FolderWriter:
     def write(self) -> dict:
         """Runs all steps and returns the manifest, which is written last."""
         self.spool_folder.mkdir()
-        maker = TokenizerMaker(self.options)
-        self.normalizations = maker.normalizations
         samples = {split: self._read_split(split) for split in self.corpora}
         self._raise_problems()
         self._write_held_out(samples["train"])
-        source, target = self._make_tokenizers(maker)
-        unknown = UnknownTokens(maker.given)
+        source, target = self._make_tokenizers()
+        unknown = UnknownTokens(self.maker.given)
         splits, leakage = self._write_shards((source, target), unknown)
         shortlist = self._write_shortlist(source, target)
         for path in self.spool_folder.iterdir():
@@ -132,7 +133,7 @@ class FolderWriter:
             options.filters(),
             options.pair_filter() if train else None,
             train and options.drop_duplicates,
-            self.normalizations,
+            self.maker.normalizations,
             sample,
             self.bad_lines,
             self.rejected,
@@ -241,13 +242,11 @@ class FolderWriter:
             for side in ("source", "target")
         ]
 
-    def _make_tokenizers(
-        self, maker: TokenizerMaker
-    ) -> tuple[Tokenizer, Tokenizer]:
+    def _make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         folder = self.folder / "tokenizer"
         folder.mkdir()
         task = self.bars.add_task("Training tokenizer", total=None)
-        tokenizers = maker.make(
+        tokenizers = self.maker.make(
             folder,
             self._training_pairs,
             [

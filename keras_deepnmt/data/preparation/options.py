@@ -210,8 +210,13 @@ class PrepareOptions:
         symbols = list(self.user_defined_symbols)
         if self.user_defined_symbols_file is not None:
             file = Path(self.user_defined_symbols_file)
-            for number, line in enumerate(LineReader(file), start=1):
-                symbols.append(decode_line(line, file, number))
+            try:
+                for number, line in enumerate(LineReader(file), start=1):
+                    symbols.append(decode_line(line, file, number))
+            except UserError as error:
+                raise UserError(
+                    f"`user_defined_symbols_file`: {error}"
+                ) from error
         return [symbol for symbol in dict.fromkeys(symbols) if symbol]
 
     def pair_filter(self) -> PairFilter:

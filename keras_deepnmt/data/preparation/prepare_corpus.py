@@ -24,6 +24,7 @@ from keras_deepnmt.data.preparation.folder_writer import FolderWriter
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
+from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.files import StagedFolder
 
 _log = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ def prepare_corpus(
                 output_dir,
             )
         return manifest
+    maker = TokenizerMaker(options)
     languages = None
     if options.min_language_score:
         languages = LanguageFilter(
@@ -106,7 +108,8 @@ def prepare_corpus(
     try:
         with staged as folder, rejected, bars:
             manifest = FolderWriter(
-                options, corpora, folder, bars, rejected, warnings, languages
+                *(options, corpora, maker, folder, bars, rejected, warnings),
+                languages,
             ).write()
         warnings += leakage_warnings(manifest)
     finally:

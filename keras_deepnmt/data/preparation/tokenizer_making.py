@@ -26,12 +26,13 @@ class TokenizerMaker:
             rewrite a text, which is known before there are any.
 
     Raises:
-        UserError: if a given tokenizer is none, or its rule is not the one that
-            the options ask for.
+        UserError: if a file that the options name is missing or wrong, or the
+            rule of a given tokenizer is not the one that they ask for.
     """
 
     def __init__(self, options: PrepareOptions):
         self.options = options
+        self._symbols = options.all_user_defined_symbols()
         given = [options.tokenizer_source, options.tokenizer_target]
         if options.joint and given[1] is None:
             given[1] = given[0]
@@ -85,7 +86,7 @@ class TokenizerMaker:
                 seed=options.seed,
                 split_digits=options.split_digits,
                 byte_fallback=options.byte_fallback,
-                user_defined_symbols=options.all_user_defined_symbols(),
+                user_defined_symbols=self._symbols,
                 required_chars=options.required_chars or "",
             )
         except UserError as error:
@@ -93,11 +94,10 @@ class TokenizerMaker:
             raise UserError(f"{', '.join(files)}: {error}") from error
 
     def _sentences(self, sides, pairs) -> Iterator[str]:
-        symbols = self.options.all_user_defined_symbols()
         for pair in pairs:
             for side in sides:
                 yield from training_sentences(
-                    [pair[side]], self.normalizations[side], symbols
+                    [pair[side]], self.normalizations[side], self._symbols
                 )
 
     def _check_joint(self):
@@ -120,11 +120,13 @@ def _normalization(
 ) -> Normalization:
     name = f"{side}_normalization"
     rule = getattr(options, name)
+    try:
+        asked = load_normalization(rule or DEFAULT_NORMALIZATIONS[side])
+    except UserError as error:
+        raise UserError(f"`{name}`: {error}") from error
     if tokenizer is None:
-        return load_normalization(rule or DEFAULT_NORMALIZATIONS[side])
-    if rule is not None and not tokenizer.normalization.is_same(
-        load_normalization(rule)
-    ):
+        return asked
+    if rule is not None and not tokenizer.normalization.is_same(asked):
         raise UserError(
             f"`{name}` must be left out with a given tokenizer, whose file "
             f"says how a text is rewritten. Received: {name}={rule} and "
