@@ -129,7 +129,7 @@ def _made(
 
 
 def _nfkc() -> dict[str, str]:
-    """Compatibility forms are replaced; what cannot be seen is dropped."""
+    """Replaces compatibility forms; drops invisible characters."""
     controls = [c for c in _FIRST_PLANE if unicodedata.category(c) == "Cc"]
     return {
         **_sentencepiece_nfkc(),
@@ -140,7 +140,7 @@ def _nfkc() -> dict[str, str]:
 
 
 def _nfc() -> dict[str, str]:
-    """Characters are composed; nothing else but white space changes."""
+    """Composes characters; changes nothing else but white space."""
     sequences = {*_sentencepiece_nfkc(), *_canonical_sequences()}
     return {**_changed("NFC", sequences), **_spaces()}
 

@@ -1,7 +1,7 @@
 """Which scripts have no spaces between words, and which languages use them.
 
-Scripts are told by the Unicode property `Script`, for which the package `regex`
-is needed: Python's own `unicodedata` does not have it.
+The Unicode property `Script` tells them apart. It needs the package `regex`,
+since Python's own `unicodedata` does not have it.
 """
 
 import itertools
@@ -68,7 +68,7 @@ _WORD_OF_KIND = regex.compile(
     "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()),
     regex.V1,
 )
-# Texts of one language are told by their first lines.
+# So many lines are enough to detect the script of a text.
 _LINES_TO_READ = 2_000
 # Chinese texts quote some Japanese or Korean now and then; but a third or more
 # of the letters of Japanese are kana, and most words of Korean are in Hangul.
@@ -111,7 +111,7 @@ def is_language_code(language: str | None) -> bool:
 def is_written_with_spaces(language: str | None) -> bool:
     """Whether a language is known to have spaces between its words.
 
-    It is not for no language, nor for a text that is no language code.
+    False without a language, and for a text that is not a language code.
 
     Example:
     >>> [is_written_with_spaces(code) for code in ("de", "ko", "th", None)]
@@ -153,3 +153,21 @@ def detect_script(lines: Iterable[str]) -> str | None:
     if 2 * sum(special.values()) <= counts.total():
         return None
     return max(special, key=special.get)
+
+
+def detect_script_without_spaces(lines: Iterable[str]) -> str | None:
+    """Names the script of a text if it has no spaces between words.
+
+    Args:
+        lines: as in `detect_script`.
+
+    Returns:
+        A key of `WITHOUT_SPACES`; `None` for all other scripts.
+
+    Example:
+    >>> texts = "我买了", "저는 집에"
+    >>> [detect_script_without_spaces([text]) for text in texts]
+    ['Chinese', None]
+    """
+    script = detect_script(lines)
+    return None if script == KOREAN else script

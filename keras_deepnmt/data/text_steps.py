@@ -24,7 +24,7 @@ class TextStep:
     name = ""
 
     def before(self, text: str) -> str:
-        """Returns what is cut into pieces in place of a text."""
+        """Returns the text that is cut into pieces instead of `text`."""
         return text
 
     def places(self, text: str) -> list[int]:
@@ -35,7 +35,7 @@ class TextStep:
         return list(range(len(text) + 1))
 
     def after(self, text: str) -> str:
-        """Returns the text that was meant by one that pieces were joined to."""
+        """Returns the final text for one that was joined from pieces."""
         return text
 
     def before_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":

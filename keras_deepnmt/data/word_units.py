@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 import regex
 
 from keras_deepnmt.data.scripts import (
-    KOREAN,
     LETTER_WITHOUT_SPACES,
-    detect_script,
+    detect_script_without_spaces,
     is_written_with_spaces,
 )
 
@@ -98,7 +97,7 @@ def describe_words(lines: Iterable[str]) -> str:
     >>> describe_words(["a dog"]), describe_words(["一只狗"])
     ('words', 'words (each letter of Chinese counts)')
     """
-    script = detect_script(lines)
-    if script in (None, KOREAN):
+    script = detect_script_without_spaces(lines)
+    if script is None:
         return "words"
     return f"words (each letter of {script} counts)"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.data.scripts import KOREAN, detect_script
+from keras_deepnmt.data.scripts import detect_script_without_spaces
 
 UTILITIES = ("chrf", "bleu")
 
@@ -79,9 +79,8 @@ def _probabilities(candidates, texts, log_probs):
 def _utility(name, candidates):
     from sacrebleu.metrics import BLEU, CHRF
 
-    tokenize = (
-        "char" if detect_script(candidates) not in (None, KOREAN) else "13a"
-    )
+    script = detect_script_without_spaces(candidates)
+    tokenize = "13a" if script is None else "char"
     metrics = {
         "chrf": CHRF(),
         "bleu": BLEU(tokenize=tokenize, effective_order=True, force=True),

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from keras_deepnmt.data.scripts import KOREAN, detect_script
+from keras_deepnmt.data.scripts import detect_script_without_spaces
 from keras_deepnmt.data.word_units import split_words
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import check_lengths
@@ -56,11 +56,13 @@ def rouge_scores(
             "ROUGE needs the package `rouge-score`. Install it with "
             "`pip install keras_deepnmt[rouge]`."
         ) from error
-    script = detect_script(text for group in references for text in group)
+    script = detect_script_without_spaces(
+        text for group in references for text in group
+    )
     scorer = RougeScorer(
         list(ROUGE_TYPES),
         use_stemmer=stemming,
-        tokenizer=None if script in (None, KOREAN) else _Letters(),
+        tokenizer=None if script is None else _Letters(),
     )
     totals = dict.fromkeys(ROUGE_TYPES, 0.0)
     for hypothesis, group in zip(hypotheses, references, strict=True):

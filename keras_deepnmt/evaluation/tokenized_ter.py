@@ -28,5 +28,7 @@ class TokenizedTer(TER):
         self._words = tokenizer
         self.tokenizer_signature += f"-{tokenizer.signature()}"
 
+    # Private in sacreBLEU, which has no other place for words; a test scores
+    # texts by it.
     def _preprocess_segment(self, sent):
         return self._words(super()._preprocess_segment(sent))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from keras_deepnmt.evaluation.scores import check_lengths, make_metrics
 from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 
-# The script of these tells the tokenizer of all.
+# The script of so many lines chooses the tokenizer for all.
 _FIRST_LINES = 2_000
 
 

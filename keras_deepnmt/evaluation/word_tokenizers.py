@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from keras_deepnmt.data.scripts import (
     KOREAN,
     detect_script,
+    detect_script_without_spaces,
     is_language_code,
     script_of_language,
 )
@@ -82,8 +83,8 @@ def unfit_tokenizer(tokenize: str, references: Iterable[str]) -> str | None:
     >>> unfit_tokenizer("13a", ["我买了一条船。"])
     'tokenize=13a takes a sentence of Chinese for one word; use zh.'
     """
-    script = detect_script(references)
-    if tokenize not in _NEED_SPACES or script in (None, KOREAN):
+    script = detect_script_without_spaces(references)
+    if tokenize not in _NEED_SPACES or script is None:
         return None
     return (
         f"tokenize={tokenize} takes a sentence of {script} for one word; use "

@@ -6,7 +6,7 @@ from keras_deepnmt.errors import UserError
 
 # The probabilities of so many languages are looked at, the largest first.
 _CANDIDATES = 10
-# Names, numbers and exclamations tell no language.
+# Names, numbers and exclamations do not reveal a language.
 _FEWEST_LETTERS = 5
 # Texts are judged by their beginnings, to save time.
 _MOST_CHARACTERS = 400

@@ -14,7 +14,7 @@ from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
 SIDES = ("source", "target")
-# A source may have any form; the target is what shall come out.
+# A source may be written in any form; translations look like the target text.
 DEFAULT_NORMALIZATIONS = {"source": "nfkc", "target": "nfc"}
 
 

@@ -178,9 +178,9 @@ def training_sentences(
     normalization: Normalization,
     user_defined_symbols: Sequence[str] = (),
 ) -> Iterator[str]:
-    r"""Iterates over what SentencePiece learns pieces from.
+    r"""Iterates over the sentences that SentencePiece learns pieces from.
 
-    These are the texts as the tokenizer will read them, cut where SentencePiece
+    They are the texts as the tokenizer will read them, cut where SentencePiece
     would otherwise leave out the whole text or a part of it: at tabs and `▅`,
     in the names of its special pieces, and, at a space where there is one, at
     4,192 bytes. No piece is learned across a user-defined symbol.
