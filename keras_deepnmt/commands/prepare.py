@@ -25,6 +25,7 @@ deepnmt prepare --source a.en b.en.gz --target a.de b.de.gz --weight 1 2 \\
 deepnmt prepare --recipe transformer_tiny.multi30k_en_de --output prepared
 """
 UNKNOWN_TOKENS = ("source_unknown_tokens", "target_unknown_tokens")
+CASES = {"all_caps": "in capitals", "capitalized": "capitalized"}
 CONTINUE = "Nothing was written; run the same command again."
 
 
@@ -204,4 +205,7 @@ def _print_counts(manifest):
             continue  # the tokenizer was trained on this text
         counts = (splits[split][name] for split in filters)
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
+    for name, count in splits["train"].get("case_examples", {}).items():
+        counts = (f"{count:,}" if s == "train" else "" for s in filters)
+        table.add_row(f"also shown {CASES[name]}", *counts)
     rich.console.Console(stderr=True).print(table)

@@ -149,6 +149,7 @@ def describe_manifest(manifest: dict) -> str:
             f"(left out: {', '.join(left_out) or 'none'}), "
             f"{tokens['source_tokens']:,} source and "
             f"{tokens['target_tokens']:,} target tokens{_unknown(tokens)}"
+            f"{_case_examples(tokens)}"
         )
     lines += [
         f"training corpus {corpus['name']}: no pair is left of "
@@ -162,6 +163,13 @@ def describe_manifest(manifest: dict) -> str:
         f"{manifest['target_vocabulary_size']:,} target"
     )
     return "\n".join(lines)
+
+
+def _case_examples(split: dict) -> str:
+    counts = split.get("case_examples", {})
+    names = {"all_caps": "in capitals", "capitalized": "with capitalized words"}
+    parts = [f"{count:,} {names[name]}" for name, count in counts.items()]
+    return f", also shown: {' and '.join(parts)}" if parts else ""
 
 
 def _unknown(tokens: dict) -> str:

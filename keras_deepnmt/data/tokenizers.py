@@ -12,13 +12,18 @@ SentencePiece, and then the steps are undone, the last one first.
 import bisect
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
-from keras_deepnmt.data.model_files import reorder_special_ids, steps_of_model
+from keras_deepnmt.data.model_files import (
+    reorder_special_ids,
+    steps_of_model,
+    user_defined_symbols,
+)
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.text_steps import DropLastSpace
 from keras_deepnmt.data.word_units import word_spans
@@ -94,12 +99,7 @@ class Tokenizer:
     @cached_property
     def user_defined_symbols(self) -> list[str]:
         """The texts that always are one piece."""
-        kinds = model_pb2.ModelProto.SentencePiece
-        return [
-            piece.piece
-            for piece in model_pb2.ModelProto.FromString(self.proto).pieces
-            if piece.type == kinds.USER_DEFINED
-        ]
+        return user_defined_symbols(model_pb2.ModelProto.FromString(self.proto))
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Segments texts into ids.
@@ -251,8 +251,11 @@ class Tokenizer:
             ends = [False, *(piece.endswith(WORD_MARK) for piece in pieces)]
             starts = ends[: len(pieces)]
         else:
-            starts = [piece.startswith(WORD_MARK) for piece in pieces]
-            starts[:1] = [False] * len(starts[:1])
+            joining = "".join(step.joining for step in self.steps)
+            starts = [False] * len(pieces[:1]) + [
+                piece.startswith(WORD_MARK) and before[-1:] not in [*joining]
+                for before, piece in pairwise(pieces)
+            ]
         return np.cumsum(starts, dtype="int64").tolist()
 
     def in_graph_tokenizer(self):

@@ -120,7 +120,7 @@ def _file_changed(folder, options, name) -> bool:
     if name.endswith("_normalization") and value not in NORMALIZATIONS:
         side = name.removesuffix("_normalization")
         before = _tokenizer(folder, side).normalization
-        return not before.is_same(load_normalization(value))
+        return not before.is_same(load_normalization(value, before.case))
     return False
 
 

@@ -21,6 +21,10 @@ from keras_deepnmt.data.manifest import (
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.bad_lines import BadLines
+from keras_deepnmt.data.preparation.case_examples import (
+    DEFAULT_SHARE,
+    CaseExamples,
+)
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
@@ -82,6 +86,7 @@ class FolderWriter:
         self.filters: dict[str, dict] = {}
         self.held_out_rows = np.zeros(0, "int64")
         self.spool_folder = folder / "spool"
+        self.case_examples = _case_examples(options, maker)
 
     def write(self) -> dict:
         """Runs all steps and returns the manifest, which is written last."""
@@ -259,12 +264,16 @@ class FolderWriter:
 
     def _training_pairs(self) -> Iterator[tuple[str, str]]:
         held_out = set(self.held_out_rows.tolist())
-        row = 0
+        start = 0
         for block in self.spools["train"].blocks():
-            for pair in zip(*block, strict=True):
-                if row not in held_out:
+            pairs = list(zip(*block, strict=True))
+            numbered = list(enumerate(pairs))
+            for place, _, example in self.case_examples.of(start, pairs):
+                numbered.append((place, example))
+            for place, pair in numbered:
+                if start + place not in held_out:
                     yield pair
-                row += 1
+            start += len(pairs)
 
     def _write_shards(
         self, tokenizers, unknown: UnknownTokens
@@ -297,8 +306,11 @@ class FolderWriter:
             self.held_out_rows,
             self.options.max_tokens,
             self._leave_out,
+            self.case_examples,
             self._alignment_filter(tokenizers),
         )
+        if self.case_examples.share:
+            train["case_examples"] = self.case_examples.counts
         counts = self.filters["train"]
         if not train["pairs"]:
             files = [corpus.source for corpus in self.corpora["train"]]
@@ -407,6 +419,14 @@ class FolderWriter:
             side: file_sha256(self.folder / text_file(split, side))
             for side in ("source", "target")
         }
+
+
+def _case_examples(options, maker: TokenizerMaker) -> CaseExamples:
+    share = options.case_examples
+    if share is None:
+        is_factored = maker.normalizations[0].case == "factored"
+        share = DEFAULT_SHARE if is_factored else 0.0
+    return CaseExamples(share, options.seed, maker.user_defined_symbols)
 
 
 def _no_pairs_message(split: str, files: list[Path], counts: dict) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
+from keras_deepnmt.data.preparation.case_examples import CaseExamples
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
 from keras_deepnmt.data.preparation.shard_writer import (
     MAX_PAIR_LENGTH,
@@ -104,6 +105,7 @@ class PairEncoder:
         held_out_rows: Iterable[int],
         max_tokens: int,
         leave_out: Callable[[int, str, tuple, tuple], None],
+        case_examples: CaseExamples,
         alignment: AlignmentFilter | None = None,
     ) -> tuple[dict, list[int]]:
         """Encodes the training split.
@@ -113,8 +115,9 @@ class PairEncoder:
         `max_tokens` ids on a side are left out too: `leave_out` is called with
         the row, the reason, the two texts and their two numbers of ids. So are
         those that `alignment`
-        finds to be misaligned. Returns the manifest entry and the number of
-        pairs written of each corpus.
+        finds to be misaligned. After a pair come its `case_examples` that have
+        at most `max_tokens` ids on a side. Returns the manifest entry and the
+        number of pairs written of each corpus, examples included.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -145,20 +148,51 @@ class PairEncoder:
                         pair = tuple(side[place] for side in texts)
                         pieces = tuple(len(side[place]) for side in sides)
                         leave_out(int(rows[place]), reason, pair, pieces)
+                examples = self._case_examples(
+                    case_examples, int(rows[0]), texts, kept, max_tokens
+                )
                 sides, texts = (
                     [list(itertools.compress(side, kept)) for side in both]
                     for both in (sides, texts)
                 )
                 self._unknown.add("train", _by_side(sides, texts))
-                for pair in zip(*sides, strict=True):
+                for place, *pair in zip(
+                    rows[kept].tolist(), *sides, strict=True
+                ):
                     writer.write(*pair)
+                    for example in examples.get(place, ()):
+                        writer.write(*example)
+                counts = [
+                    1 + len(examples.get(row, ())) for row in rows.tolist()
+                ]
                 corpora = np.searchsorted(ends, rows[kept], side="right")
-                written += np.bincount(corpora, minlength=len(written))
+                written += np.bincount(
+                    corpora, np.array(counts)[kept], len(written)
+                ).astype("int64")
                 for counter in counters.values():
                     counter.add(*(side[kept] for side in hashes))
         for split, counter in counters.items():
             self._record_leakage(f"train_{split}", counter)
         return writer.summary, written.tolist()
+
+    def _case_examples(self, case_examples, first_row, texts, kept, max_tokens):
+        """Returns the ids of the examples of a block, by the pair's row."""
+        pairs = list(zip(*texts, strict=True))
+        drawn = [
+            example
+            for example in case_examples.of(first_row, pairs)
+            if kept[example[0]]
+        ]
+        sides = [
+            tokenizer.encode([texts[side] for _, _, texts in drawn])
+            for side, tokenizer in enumerate(self._tokenizers)
+        ]
+        found: dict[int, list] = {}
+        for (place, name, _), *pair in zip(drawn, *sides, strict=True):
+            if max(map(len, pair)) <= max_tokens:
+                found.setdefault(first_row + place, []).append(pair)
+                case_examples.counts[name] += 1
+        return found
 
     def _blocks(self, spool: Spool, hashed: bool):
         for block in encode_blocks(spool, self._tokenizers, hashed):

@@ -1,11 +1,13 @@
 """Opens or trains the tokenizers of both sides, each with its own rule."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_deepnmt.data.normalization import Normalization, load_normalization
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.tokenizer_training import (
+    required_characters,
     train_model,
     training_sentences,
     write_tokenizer,
@@ -39,7 +41,7 @@ class TokenizerMaker:
         self._given = [file and Tokenizer(file) for file in given]
         self._check_joint()
         self.normalizations: tuple[Normalization, Normalization] = tuple(
-            _normalization(side, options, tokenizer)
+            _normalization(side, options, tokenizer, self._symbols)
             for side, tokenizer in zip(SIDES, self._given, strict=True)
         )
 
@@ -48,6 +50,12 @@ class TokenizerMaker:
         """The tokenizers that are not trained, by side."""
         pairs = zip(SIDES, self._given, strict=True)
         return {side: one for side, one in pairs if one is not None}
+
+    @property
+    def user_defined_symbols(self) -> list[str]:
+        """The texts that always are one piece, for either tokenizer."""
+        given = (t.user_defined_symbols for t in self.given.values())
+        return [*dict.fromkeys(itertools.chain(self._symbols, *given))]
 
     def make(
         self,
@@ -87,7 +95,9 @@ class TokenizerMaker:
                 split_digits=options.split_digits,
                 byte_fallback=options.byte_fallback,
                 user_defined_symbols=self._symbols,
-                required_chars=options.required_chars or "",
+                required_chars=required_characters(
+                    options.required_chars or "", self.normalizations[sides[0]]
+                ),
             )
         except UserError as error:
             files = [str(pair[side]) for pair in text_files for side in sides]
@@ -116,12 +126,27 @@ class TokenizerMaker:
 
 
 def _normalization(
-    side: str, options: PrepareOptions, tokenizer: Tokenizer | None
+    side: str,
+    options: PrepareOptions,
+    tokenizer: Tokenizer | None,
+    symbols: Sequence[str],
 ) -> Normalization:
     name = f"{side}_normalization"
     rule = getattr(options, name)
+    case = options.case or "kept"
+    if tokenizer is not None:
+        case = tokenizer.normalization.case
+        if options.case not in (None, case):
+            raise UserError(
+                "`case` must be left out with a given tokenizer, whose file "
+                "says how upper-case letters are read. Received: "
+                f"case={options.case} and {tokenizer.model_file}, where it is "
+                f"{case}."
+            )
     try:
-        asked = load_normalization(rule or DEFAULT_NORMALIZATIONS[side])
+        asked = load_normalization(
+            rule or DEFAULT_NORMALIZATIONS[side], case, symbols
+        )
     except UserError as error:
         raise UserError(f"`{name}`: {error}") from error
     if tokenizer is None:
