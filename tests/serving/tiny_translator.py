@@ -42,6 +42,7 @@ def make_translator(
     *,
     steps=0,
     uppercase=False,
+    case="kept",
     backbone=Transformer,
     architecture=None,
     **options,
@@ -53,7 +54,9 @@ def make_translator(
             [text.upper() for text in texts] for texts in (sources, targets)
         )
     tokenizers = [
-        train_tokenizer(texts, folder / f"{name}.model", vocabulary_size)
+        train_tokenizer(
+            texts, folder / f"{name}.model", vocabulary_size, case=case
+        )
         for name, texts, vocabulary_size in (
             ("source", sources, 60),
             ("target", targets, 50),
