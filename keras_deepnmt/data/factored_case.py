@@ -1,20 +1,22 @@
 """Factored case: symbols tell which letters of lower-case words are capitals.
 
-"Der HUND" is read as "₁ der ₂ hund", where ₁ and ₂ stand for the two symbols.
-So "der", "Der" and "DER" have the same pieces, and a line in capitals
-translates as its usual form does. This step only inserts the symbols, and
-removes them from a translation; the rule of the tokenizer, see `normalization`,
-makes the letters lower-case.
+"Der HUND" is read as "₁ der ₂ hund", where ₁ and ₂ stand for two symbols. So
+"der", "Der" and "DER" have the same pieces. A line in capitals has one symbol,
+and so has a line whose words are all capitalized: then they translate as the
+usual form does. This step only inserts the symbols, and removes them from a
+translation; the rule of the tokenizer, see `normalization`, makes the letters
+lower-case.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
+    SPACES,
     TO_UPPER,
     UPPER_CASE,
     character_class,
@@ -26,24 +28,40 @@ if TYPE_CHECKING:
 
     from keras_deepnmt.data.factored_case_in_graph import CaseInGraph
 
-# Unicode guarantees that no text has these characters, "noncharacters". The
-# first one says that the next letter is upper-case, the second one that all
-# letters are, up to the next symbol or the next other character.
-CAPITAL, CAPITALS = "\U0001fffe", "\U0001ffff"
-CASE_SYMBOLS = CAPITAL + CAPITALS
+# Unicode guarantees that no text has these characters, "noncharacters".
+CAPITAL = "\U0001fffe"  # the next letter
+CAPITALS = "\U0001ffff"  # all letters up to the next other character
+ALL_CAPITALS = "\U0002fffe"  # all letters
+EACH_CAPITAL = "\U0002ffff"  # the first letter of each word
+CASE_SYMBOLS = CAPITAL + CAPITALS + ALL_CAPITALS + EACH_CAPITAL
 # They stand around symbols of users, while a graph inserts case symbols.
-BRACKETS = "\U0002fffe\U0002ffff"
+BRACKETS = "\U0003fffe\U0003ffff"
 # What a text loses before symbols are inserted.
 DROPPED = CASE_SYMBOLS + BRACKETS
 # Symbols that no letter follows, and the spaces that belong to them.
 LAST_SYMBOLS = f"(?: ?[{CASE_SYMBOLS}])+ ?"
+# The fewest words for one `ALL_CAPITALS` or `EACH_CAPITAL`.
+LEAST_ALL_CAPITALS, LEAST_EACH_CAPITAL = 2, 4
 
 _LETTERS = UPPER_CASE | LOWER_CASE | NEUTRAL
-_LETTER = character_class(_LETTERS)
 _DROP = str.maketrans("", "", DROPPED)
 _RAISE = str.maketrans(TO_UPPER)
 _LAST_SYMBOLS = re.compile(rf"{LAST_SYMBOLS}\Z")
-_SCOPE = re.compile(f"([{CASE_SYMBOLS}]) ?({_LETTER}*)")
+_SCOPE = re.compile(f"([{CASE_SYMBOLS}]) ?([^{CASE_SYMBOLS}]*)")
+_WORD_OF_LETTERS = re.compile(f"{character_class(_LETTERS)}*")
+_SPACE = character_class(SPACES)
+_NO_LETTER = f"[^{character_class(UPPER_CASE, LOWER_CASE)[1:-1]}]"
+_WORD = re.compile(f"[^{_SPACE[1:-1]}]+")
+_WITHOUT_LETTER = re.compile(f"{_NO_LETTER}*")
+_CAPITALIZED = re.compile(
+    f"{_NO_LETTER}*{character_class(UPPER_CASE)}"
+    f"[^{character_class(UPPER_CASE)[1:-1]}]*"
+)
+_FIRST_LETTER = re.compile(
+    rf"(?:\A|{_SPACE})"
+    f"[^{character_class(UPPER_CASE, LOWER_CASE, SPACES)[1:-1]}]*"
+    f"{character_class(LOWER_CASE)}"
+)
 
 
 class FactoredCase(TextStep):
@@ -51,10 +69,14 @@ class FactoredCase(TextStep):
 
     One capital gets the symbol `CAPITAL`. Two or more get one `CAPITALS`; of
     these, the last one gets a symbol of its own if a lower-case letter follows:
-    "USAs" is "US" and "As". No symbol is inserted into a text that always is
-    one piece.
+    "USAs" is "US" and "As".
 
-    The inverse removes each symbol, and one space after it.
+    Where a text ends in several words in capitals, one `ALL_CAPITALS` stands
+    for all of them, and where it ends in several capitalized words, one
+    `EACH_CAPITAL`. No symbol is inserted into a text that always is one piece.
+
+    The inverse removes each symbol, and one space after it. What a symbol says
+    ends at the next symbol.
 
     Args:
         user_defined_symbols: The texts that always are one piece.
@@ -72,10 +94,8 @@ class FactoredCase(TextStep):
     def __init__(self, user_defined_symbols: Sequence[str] = ()):
         self._fixed_pattern = any_of(user_defined_symbols)
         self._fixed = re.compile(self._fixed_pattern or r"(?!)")
-        upper, run = (
-            character_class(UPPER_CASE),
-            character_class(UPPER_CASE, NEUTRAL),
-        )
+        upper = character_class(UPPER_CASE)
+        run = character_class(UPPER_CASE, NEUTRAL)
         if self._fixed_pattern:
             fixed = self._fixed_pattern
             found = f"{fixed}|({upper}(?:(?!{fixed}){run})*)"
@@ -101,7 +121,7 @@ class FactoredCase(TextStep):
         return places + kept[end:]
 
     def after(self, text: str) -> str:
-        if CAPITAL in text or CAPITALS in text:
+        if any(symbol in text for symbol in CASE_SYMBOLS):
             text = _LAST_SYMBOLS.sub("", text)
             text = _SCOPE.sub(_raise_letters, text)
         return text
@@ -120,27 +140,56 @@ class FactoredCase(TextStep):
 
     def _symbols(self, text: str) -> list[tuple[int, str]]:
         """Returns the places of the letters that get a symbol, and which."""
-        found = []
-        for match in self._found.finditer(text):
-            begin, end = match.span(1)
-            if begin < 0:  # a symbol of the user
-                continue
-            capitals = [n for n in range(begin, end) if text[n] in UPPER_CASE]
-            after = text[end : end + 1]
-            if self._fixed.match(text, end):
-                # Its letters must not be taken for more of these.
-                if after in _LETTERS:
-                    found += [(place, CAPITAL) for place in capitals]
-                    continue
-                last = []
-            else:
-                last = capitals[-1:] if after in LOWER_CASE else []
-            first = capitals[: len(capitals) - len(last)]
-            if first:
-                symbol = CAPITAL if len(first) == 1 else CAPITALS
-                found.append((first[0], symbol))
-            found += [(place, CAPITAL) for place in last]
+        runs = [
+            match.span(1)
+            for match in self._found.finditer(text)
+            if match.start(1) >= 0  # no symbol of the user
+        ]
+        start, symbol = _last_words(text, runs)
+        own = [run for run in runs if run[0] < start]
+        found = [pair for run in own for pair in self._of_run(text, *run)]
+        if len(own) < len(runs):
+            found.append((runs[len(own)][0], symbol))
         return found
+
+    def _of_run(self, text, begin, end) -> Iterator[tuple[int, str]]:
+        """Yields the symbols of letters that are upper-case or neutral."""
+        capitals = [n for n in range(begin, end) if text[n] in UPPER_CASE]
+        after = text[end : end + 1]
+        last = []
+        if self._fixed.match(text, end):
+            if after in _LETTERS:
+                # They must not be taken for more of these.
+                yield from ((place, CAPITAL) for place in capitals)
+                return
+        elif after in LOWER_CASE:
+            last = [capitals.pop()]
+        if capitals:
+            yield capitals[0], CAPITAL if len(capitals) == 1 else CAPITALS
+        yield from ((place, CAPITAL) for place in last)
+
+
+def _last_words(text, runs) -> tuple[int, str]:
+    """Returns where words begin that have one symbol, and the symbol."""
+    if len(runs) >= LEAST_ALL_CAPITALS:
+        end = len(text)
+        while end and text[end - 1] not in LOWER_CASE:
+            end -= 1
+        last = [text[slice(*run)] for run in runs if run[0] >= end]
+        capitals = sum(letter in UPPER_CASE for run in last for letter in run)
+        if len(last) >= LEAST_ALL_CAPITALS and capitals > len(last):
+            return end, ALL_CAPITALS
+    if len(runs) >= LEAST_EACH_CAPITAL:
+        start = 0
+        for word in reversed(list(_WORD.finditer(text))):
+            if not _CAPITALIZED.fullmatch(
+                word[0]
+            ) and not _WITHOUT_LETTER.fullmatch(word[0]):
+                start = word.end()
+                break
+        if sum(begin >= start for begin, _ in runs) >= LEAST_EACH_CAPITAL:
+            return start, EACH_CAPITAL
+    return len(text), ""
 
 
 def any_of(texts: Sequence[str]) -> str:
@@ -156,7 +205,12 @@ def any_of(texts: Sequence[str]) -> str:
 
 
 def _raise_letters(match: re.Match) -> str:
-    symbol, letters = match.groups()
-    if symbol == CAPITALS:
-        return letters.translate(_RAISE)
-    return letters[:1].translate(_RAISE) + letters[1:]
+    symbol, text = match.groups()
+    if symbol == ALL_CAPITALS:
+        return text.translate(_RAISE)
+    if symbol == EACH_CAPITAL:
+        return _FIRST_LETTER.sub(lambda m: m[0].translate(_RAISE), text)
+    end = _WORD_OF_LETTERS.match(text).end()
+    if symbol == CAPITAL:
+        end = min(end, 1)
+    return text[:end].translate(_RAISE) + text[end:]

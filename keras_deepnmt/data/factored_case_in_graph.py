@@ -8,20 +8,27 @@ import numpy as np
 import tensorflow as tf
 
 from keras_deepnmt.data.factored_case import (
+    ALL_CAPITALS,
     BRACKETS,
     CAPITAL,
     CAPITALS,
+    CASE_SYMBOLS,
     DROPPED,
+    EACH_CAPITAL,
     LAST_SYMBOLS,
+    LEAST_ALL_CAPITALS,
+    LEAST_EACH_CAPITAL,
 )
 from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
+    SPACES,
     TO_UPPER,
     UPPER_CASE,
 )
 
-_OTHER, _UPPER, _LOWER, _NEUTRAL = range(4)
+# From `_UPPER` on, they are letters.
+_OTHER, _SPACE, _UPPER, _LOWER, _NEUTRAL = range(5)
 
 
 class CaseInGraph:
@@ -47,16 +54,12 @@ class CaseInGraph:
             )
         # No text ends with a letter now, nor with something fixed.
         rows, codes = _characters(tf.strings.join([texts, "\n"]))
-        letters, row = rows.flat_values, rows.value_rowids()
+        letters, row = rows.flat_values, _int(rows.value_rowids())
         begins, ends = (codes == ord(bracket) for bracket in BRACKETS)
-        depth = tf.cumsum(_int(begins)) - tf.cumsum(_int(ends))
-        kinds = _kinds(codes)
-        free_kinds = tf.where((depth > 0) | ends, _OTHER, kinds)
-        capital, capitals = _symbols(kinds, free_kinds, begins)
         dropped = begins | ends | (row != _next(row, -1))
         letters = tf.where(dropped, "", letters)
-        letters = tf.where(capital, CAPITAL + " " + letters, letters)
-        letters = tf.where(capitals, CAPITALS + " " + letters, letters)
+        for symbol, places in _Symbols(codes, row, begins, ends).places():
+            letters = tf.where(places, f"{symbol} " + letters, letters)
         return _joined(rows, letters, shape)
 
     def remove_symbols(self, texts: tf.Tensor) -> tf.Tensor:
@@ -68,67 +71,150 @@ class CaseInGraph:
         # No text begins with a letter now.
         rows, codes = _characters(tf.strings.join(["\n", texts]))
         letters, row = rows.flat_values, rows.value_rowids()
-        is_capital, is_capitals = codes == ord(CAPITAL), codes == ord(CAPITALS)
-        is_symbol = is_capital | is_capitals
-        hidden = (codes == ord(" ")) & _previous(is_symbol, False)
-        is_letter = _kinds(codes) != _OTHER
-        after_capital = _previous(is_capital, False) | (
-            _previous(hidden, False)
-            & _previous(_previous(is_capital, False), False)
+        capital, capitals, all_capitals, each_capital = (
+            codes == ord(symbol) for symbol in CASE_SYMBOLS
         )
-        # The last character that ends what `CAPITALS` stands for.
-        limits = is_symbol | ~(is_letter | hidden)
-        places = tf.where(limits)[:, 0]
-        last = tf.gather(places, tf.cumsum(_int(limits)) - 1)
-        raised = is_letter & (after_capital | tf.gather(is_capitals, last))
+        is_symbol = capital | capitals | all_capitals | each_capital
+        is_first = row != _previous(row, -1)
+        hidden = (codes == ord(" ")) & _previous(is_symbol, False)
+        kinds = _kinds(codes)
+        is_letter = kinds >= _UPPER
+        after_capital = _previous(capital, False) | (
+            _previous(hidden, False)
+            & _previous(_previous(capital, False), False)
+        )
+        in_word = is_symbol | ~(is_letter | hidden)
+        in_text = is_symbol | is_first
+        has_case = (kinds == _UPPER) | (kinds == _LOWER)
+        so_far = tf.cumsum(_int(has_case))
+        word = is_symbol | is_first | (kinds == _SPACE)
+        begins_word = has_case & (so_far == _at_last(word, so_far) + 1)
+        raised = (
+            is_letter & (after_capital | _at_last(in_word, capitals))
+            | _at_last(in_text, all_capitals)
+            | begins_word & _at_last(in_text, each_capital)
+        )
         has_partner, partners = _upper_case(codes)
         letters = tf.where(raised & has_partner, partners, letters)
-        dropped = is_symbol | hidden | (row != _previous(row, -1))
+        dropped = is_symbol | hidden | is_first
         return _joined(rows, tf.where(dropped, "", letters), shape)
 
 
-def _symbols(kinds, free_kinds, begins):
-    """Returns which characters get which symbol.
+class _Symbols:
+    """Finds the letters that get a symbol.
 
-    `free_kinds` are the kinds without what is fixed, and `begins` is true where
-    something fixed begins.
+    `codes` are the characters of all texts, `row` the number of the text of
+    each, and `begins` and `ends` are true at the brackets around what is fixed.
     """
-    in_block = (free_kinds == _UPPER) | (free_kinds == _NEUTRAL)
-    is_upper = free_kinds == _UPPER
-    starts = _int(in_block & ~_previous(in_block, False))
-    number = tf.reduce_sum(starts)
-    # Everything outside of the blocks of capitals is in a last one.
-    block = tf.where(in_block, tf.cumsum(starts) - 1, number)
-    place = tf.range(tf.size(kinds))
 
-    def first(chosen):
-        values = tf.where(chosen, place, tf.size(kinds))
-        return tf.math.unsorted_segment_min(values, block, number + 1)
+    def __init__(self, codes, row, begins, ends):
+        self.row, self.begins = row, begins
+        depth = tf.cumsum(_int(begins)) - tf.cumsum(_int(ends))
+        self.kinds = _kinds(codes)
+        self.free_kinds = tf.where((depth > 0) | ends, _OTHER, self.kinds)
+        self.place = tf.range(tf.size(codes))
+        self.num_rows = tf.reduce_max(tf.concat([row, [-1]], 0)) + 1
+        in_run = (self.free_kinds == _UPPER) | (self.free_kinds == _NEUTRAL)
+        self.in_run = in_run
+        self.is_upper = self.free_kinds == _UPPER
+        starts = _int(in_run & ~_previous(in_run, False))
+        number = tf.reduce_sum(starts)
+        # What is in no run of capitals is in a last one, without capitals.
+        self.run = tf.where(in_run, tf.cumsum(starts) - 1, number)
+        self.num_runs = number + 1
 
-    def last(chosen):
-        values = tf.where(chosen, place, -1)
-        return tf.math.unsorted_segment_max(values, block, number + 1)
+    def places(self):
+        """Yields each symbol, and which characters get it."""
+        single, several = self._of_runs()
+        count = self._sum(self.is_upper, self.run, self.num_runs)
+        first = self._first(self.is_upper, self.run, self.num_runs)
+        row = self._last(self.in_run, self.run, self.num_runs, self.row)
+        row = tf.maximum(row, 0)
 
-    count = tf.math.unsorted_segment_sum(_int(is_upper), block, number + 1)
-    after = tf.maximum(last(in_block), -1) + 1
-    lower_follows = tf.gather(_padded(free_kinds), after) == _LOWER
-    fixed_follows = tf.gather(_padded(begins), after) & (
-        tf.gather(_padded(kinds), after + 1) != _OTHER
-    )
-    run = count - _int(lower_follows)
+        def last_runs(limit):
+            """The runs after a place of their row, and numbers by row."""
+            chosen = (count > 0) & (first > tf.gather(limit, row))
+            return chosen, self._sum(chosen, row, self.num_rows)
 
-    def of_block(values):
-        return tf.gather(values, block)
+        limit = self._last(self.kinds == _LOWER, self.row, self.num_rows)
+        capitals, runs = last_runs(_padded(limit))
+        letters = self._sum(count * _int(capitals), row, self.num_rows)
+        has_all = (runs >= LEAST_ALL_CAPITALS) & (letters > runs)
+        limit = self._last(self._not_capitalized(), self.row, self.num_rows)
+        capitalized, runs = last_runs(_padded(limit))
+        has_each = (runs >= LEAST_EACH_CAPITAL) & ~has_all
+        hidden = tf.zeros_like(self.is_upper)
+        for symbol, chosen, has in (
+            (ALL_CAPITALS, capitals, has_all),
+            (EACH_CAPITAL, capitalized, has_each),
+        ):
+            chosen &= tf.gather(_padded(has), row)
+            places = self.is_upper & tf.gather(chosen, self.run)
+            start = self._first(places, self.row, self.num_rows)
+            yield symbol, places & (self.place == tf.gather(start, self.row))
+            hidden |= places
+        yield CAPITAL, single & ~hidden
+        yield CAPITALS, several & ~hidden
 
-    is_first = place == of_block(first(is_upper))
-    is_last = place == of_block(last(is_upper))
-    single = (
-        is_first & of_block(run == 1)
-        | is_last & of_block(lower_follows)
-        | of_block(fixed_follows)
-    )
-    several = is_first & of_block((run > 1) & ~fixed_follows)
-    return is_upper & single, is_upper & several
+    def _of_runs(self):
+        """Returns which characters get `CAPITAL` and `CAPITALS`."""
+        count = self._sum(self.is_upper, self.run, self.num_runs)
+        after = self._last(self.in_run, self.run, self.num_runs) + 1
+        lower_follows = tf.gather(_padded(self.free_kinds), after) == _LOWER
+        fixed_follows = tf.gather(_padded(self.begins), after) & (
+            tf.gather(_padded(self.kinds), after + 1) >= _UPPER
+        )
+        run = count - _int(lower_follows)
+
+        def of_run(values):
+            return tf.gather(values, self.run)
+
+        first = self._first(self.is_upper, self.run, self.num_runs)
+        last = self._last(self.is_upper, self.run, self.num_runs)
+        is_first = self.place == of_run(first)
+        single = (
+            is_first & of_run(run == 1)
+            | (self.place == of_run(last)) & of_run(lower_follows)
+            | of_run(fixed_follows)
+        )
+        several = is_first & of_run((run > 1) & ~fixed_follows)
+        return self.is_upper & single, self.is_upper & several
+
+    def _not_capitalized(self):
+        """Returns which characters are in words that are not capitalized."""
+        is_first = self.row != _previous(self.row, -1)
+        starts = _int((self.kinds == _SPACE) | is_first)
+        word, number = tf.cumsum(starts) - 1, tf.reduce_sum(starts)
+        is_upper = self.kinds == _UPPER
+        has_case = is_upper | (self.kinds == _LOWER)
+        count = self._sum(is_upper, word, number)
+        first = self._first(has_case, word, number)
+        # That of a word without letters is the one after all.
+        first_is_upper = tf.gather(_padded(is_upper), first)
+        is_other = ~first_is_upper & (first < tf.size(self.kinds))
+        return tf.gather(is_other | (count > 1), word)
+
+    def _sum(self, values, segment, number):
+        return tf.math.unsorted_segment_sum(_int(values), segment, number)
+
+    def _first(self, chosen, segment, number):
+        """The first chosen place of each segment, or else the number of all."""
+        values = tf.where(chosen, self.place, tf.size(self.kinds))
+        found = tf.math.unsorted_segment_min(values, segment, number)
+        return tf.minimum(found, tf.size(self.kinds))
+
+    def _last(self, chosen, segment, number, values=None):
+        """The last chosen place, or value, of each segment, or else -1."""
+        values = tf.where(chosen, self.place if values is None else values, -1)
+        found = tf.math.unsorted_segment_max(values, segment, number)
+        return tf.maximum(found, -1)
+
+
+def _at_last(chosen, values):
+    """Returns the value at the last chosen place up to each one."""
+    places = tf.where(chosen)[:, 0]
+    last = tf.gather(places, tf.cumsum(_int(chosen)) - 1)
+    return tf.gather(values, last)
 
 
 def _characters(texts):
@@ -145,6 +231,7 @@ def _joined(rows, letters, shape):
 def _kinds(codes):
     table = np.full(0x110000, _OTHER, "int32")
     for kind, letters in (
+        (_SPACE, SPACES),
         (_UPPER, UPPER_CASE),
         (_LOWER, LOWER_CASE),
         (_NEUTRAL, NEUTRAL),

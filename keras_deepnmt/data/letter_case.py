@@ -38,6 +38,8 @@ NEUTRAL = frozenset(
         *"\u206a\u206b\u206c\u206d\u206e\u206f\ufeff\ufff9\ufffa\ufffb",
     }
 ) - {c for c in map(chr, range(0xA0)) if c.isspace()}
+# What is between words: white space, and SentencePiece's mark of a space.
+SPACES = frozenset([*(c for c in _ALL if c.isspace()), "▁"])
 
 
 def character_class(*kinds: frozenset[str]) -> str:
