@@ -119,8 +119,11 @@ def test_case_symbols_belong_to_the_word_that_is_copied(tmp_path, monkeypatch):
     replaced = replacer(translator, monkeypatch)
     for text in ("the dog lives in Łódź.", "THE DOG, ŁÓDŹ", "She: Łódź, łódź"):
         assert replaced(text, text) == text
-    assert replaced("Łódź, dog", "dog ШШ.", [1, 0]) == "dog Łódź."
-    assert replaced("in łódź", "In ШШШ", None, {"łódź": "lodz"}) == "In Lodz"
+    # A symbol holds for the copied word.
+    for unknown, copied in (("шш", "łódź"), ("Шш", "Łódź"), ("ШШ", "ŁÓDŹ")):
+        text = replaced("łódź, dog", f"dog {unknown}.", [1, 0])
+        assert text == f"dog {copied}."
+    assert replaced("in łódź", "In Шшш", None, {"łódź": "lodz"}) == "In Lodz"
 
 
 def foreign_translator(folder, options):

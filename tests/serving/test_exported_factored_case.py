@@ -1,7 +1,4 @@
-"""Where case is factored, an export and a translator do the same.
-
-An untrained model writes symbols at odd places.
-"""
+"""Where case is factored, an export and a translator do the same."""
 
 import pytest
 import tensorflow as tf
@@ -10,9 +7,17 @@ from tiny_translator import all_pairs, make_translator
 from keras_deepnmt.data.factored_case import CASE_SYMBOLS
 from keras_deepnmt.serving import exporting
 
+PAIRS = [
+    pair
+    for source, target in all_pairs()
+    for pair in (
+        (f"D{source[1:]}", f"T{target[1:].upper()}"),
+        (source.upper(), target.title()),
+    )
+]
 SOURCES = [
     *("Der HUND sieht den Löwe .", "DER MANN", "", "der LÖWEs Baum"),
-    *(source.title() for source, _ in all_pairs()[:9]),
+    *(source for source, _ in PAIRS[:16]),
 ]
 
 
@@ -21,6 +26,8 @@ def translator(tmp_path_factory):
     return make_translator(
         tmp_path_factory.mktemp("factored"),
         case="factored",
+        pairs=PAIRS,
+        steps=30,
         num_beams=2,
         compiled=False,
         max_length_ratio=0.0,
@@ -65,7 +72,7 @@ def test_given_text_is_kept(translator):
 def test_score_reads_the_case_of_a_text(translator):
     sources, texts = ["Der HUND"] * 2, ["The DOG sees", "the dog sees"]
     first, second = translator.score(sources, texts)
-    symbols = [t for t in first.tokens if t[-1] in CASE_SYMBOLS]
-    assert len(symbols) == 2
-    assert [t for t in first.tokens if t not in symbols] == [*second.tokens]
+    written = ["".join(score.tokens) for score in (first, second)]
+    assert sum(letter in CASE_SYMBOLS for letter in written[0]) == 2
+    assert not {*written[1]} & {*CASE_SYMBOLS}
     assert first.total != second.total
