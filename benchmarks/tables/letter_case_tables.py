@@ -4,6 +4,7 @@ from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
+    count,
     markdown_table,
     measured_when_and_where,
     newest_rows,
@@ -34,7 +35,9 @@ def letter_case_table(results: Path = RESULTS) -> list[str]:
         for case in dict.fromkeys(row["case"] for row in rows)
     ]
     return [
-        markdown_table(["`case`", "seeds", *_FORMS.values()], lines),
+        markdown_table(
+            ["`case`", "seeds", "tokens of a batch", *_FORMS.values()], lines
+        ),
         f"{measured_when_and_where(rows)} `{rows[0]['recipe']}`, "
         f"{int(rows[0]['sentences']):,} sentences, sources and references in "
         f"the same form; `{rows[0]['bleu_signature']}`. ± is the 95 % interval "
@@ -56,4 +59,5 @@ def _line(case, rows):
             share = sum(of_seeds.values()) / sum(map(ordinary.get, of_seeds))
             cell = f"{cell} ({share:.1%})"
         cells.append(cell.replace("%", " %"))
-    return [f"`{case}`", str(len(ordinary)), *cells]
+    tokens = count(rows[0]["batch_tokens"])
+    return [f"`{case}`", str(len(ordinary)), tokens, *cells]
