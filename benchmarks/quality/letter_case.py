@@ -5,11 +5,11 @@
 
 Trains the recipe of the embedded corpus with case kept and with case factored,
 and translates its test set in three forms: as it is, in capitals, and with
-every word capitalized, the references likewise. With case factored, batches have
-more tokens, so that an update has as many pairs. BLEU is that of sacreBLEU, with
-case. A row for each form is appended to `results/letter_case.csv`. Rows that
-are there are skipped, and after an interrupt the same command continues where
-it was.
+every word capitalized, the references likewise. With case factored, batches
+have more tokens, so that an update has as many pairs. BLEU is that of
+sacreBLEU, with case. A row for each form is appended to
+`results/letter_case.csv`. Rows that are there are skipped, and after an
+interrupt the same command continues where it was.
 """
 
 import argparse
