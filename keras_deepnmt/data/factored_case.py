@@ -9,7 +9,7 @@ lower-case.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
     SPACES,
+    TO_LOWER,
     TO_UPPER,
     UPPER_CASE,
     character_class,
@@ -76,7 +77,8 @@ class FactoredCase(TextStep):
     `EACH_CAPITAL`. No symbol is inserted into a text that always is one piece.
 
     The inverse removes each symbol, and one space after it. What a symbol says
-    ends at the next symbol.
+    ends at the next symbol. In the scope of the last two, texts that always are
+    one piece stay as they are.
 
     Args:
         user_defined_symbols: The texts that always are one piece.
@@ -94,6 +96,8 @@ class FactoredCase(TextStep):
     def __init__(self, user_defined_symbols: Sequence[str] = ()):
         self._fixed_pattern = any_of(user_defined_symbols)
         self._fixed = re.compile(self._fixed_pattern or r"(?!)")
+        self._loose_pattern = any_of(user_defined_symbols, _in_any_case)
+        self._loose = re.compile(self._loose_pattern or r"(?!)")
         upper = character_class(UPPER_CASE)
         run = character_class(UPPER_CASE, NEUTRAL)
         if self._fixed_pattern:
@@ -123,7 +127,7 @@ class FactoredCase(TextStep):
     def after(self, text: str) -> str:
         if any(symbol in text for symbol in CASE_SYMBOLS):
             text = _LAST_SYMBOLS.sub("", text)
-            text = _SCOPE.sub(_raise_letters, text)
+            text = _SCOPE.sub(self._raise_letters, text)
         return text
 
     def before_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
@@ -136,7 +140,7 @@ class FactoredCase(TextStep):
     def _in_graph(self) -> "CaseInGraph":
         from keras_deepnmt.data.factored_case_in_graph import CaseInGraph
 
-        return CaseInGraph(self._fixed_pattern)
+        return CaseInGraph(self._fixed_pattern, self._loose_pattern)
 
     def _symbols(self, text: str) -> list[tuple[int, str]]:
         """Returns the places of the letters that get a symbol, and which."""
@@ -145,7 +149,7 @@ class FactoredCase(TextStep):
             for match in self._found.finditer(text)
             if match.start(1) >= 0  # no symbol of the user
         ]
-        start, symbol = _last_words(text, runs)
+        start, symbol = self._last_words(text, runs)
         own = [run for run in runs if run[0] < start]
         found = [pair for run in own for pair in self._of_run(text, *run)]
         if len(own) < len(runs):
@@ -168,49 +172,77 @@ class FactoredCase(TextStep):
             yield capitals[0], CAPITAL if len(capitals) == 1 else CAPITALS
         yield from ((place, CAPITAL) for place in last)
 
-
-def _last_words(text, runs) -> tuple[int, str]:
-    """Returns where words begin that have one symbol, and the symbol."""
-    if len(runs) >= LEAST_ALL_CAPITALS:
-        end = len(text)
-        while end and text[end - 1] not in LOWER_CASE:
+    def _last_words(self, text, runs) -> tuple[int, str]:
+        """Returns where words begin that have one symbol, and the symbol."""
+        none = len(text), ""
+        if len(runs) < min(LEAST_ALL_CAPITALS, LEAST_EACH_CAPITAL):
+            return none
+        # In lower case, they must not look like a symbol of the user.
+        fixed, loose = (p.findall(text) for p in (self._fixed, self._loose))
+        if len(fixed) != len(loose):
+            return none
+        free = self._free(text)
+        end = len(free)
+        while end and free[end - 1] not in LOWER_CASE:
             end -= 1
-        last = [text[slice(*run)] for run in runs if run[0] >= end]
+        last = [free[slice(*run)] for run in runs if run[0] >= end]
         capitals = sum(letter in UPPER_CASE for run in last for letter in run)
         if len(last) >= LEAST_ALL_CAPITALS and capitals > len(last):
             return end, ALL_CAPITALS
-    if len(runs) >= LEAST_EACH_CAPITAL:
-        start = 0
-        for word in reversed(list(_WORD.finditer(text))):
-            if not _CAPITALIZED.fullmatch(
-                word[0]
-            ) and not _WITHOUT_LETTER.fullmatch(word[0]):
-                start = word.end()
-                break
-        if sum(begin >= start for begin, _ in runs) >= LEAST_EACH_CAPITAL:
-            return start, EACH_CAPITAL
-    return len(text), ""
+        others = (
+            word.end()
+            for word in reversed(list(_WORD.finditer(free)))
+            if not _CAPITALIZED.fullmatch(word[0])
+            and not _WITHOUT_LETTER.fullmatch(word[0])
+        )
+        end = next(others, 0)
+        if sum(begin >= end for begin, _ in runs) >= LEAST_EACH_CAPITAL:
+            return end, EACH_CAPITAL
+        return none
+
+    def _free(self, text):
+        """Replaces the characters of symbols of the user by U+0000."""
+        return self._fixed.sub(lambda match: "\0" * len(match[0]), text)
+
+    def _raise_letters(self, match: re.Match) -> str:
+        symbol, text = match.groups()
+        if symbol in (CAPITAL, CAPITALS):
+            end = _WORD_OF_LETTERS.match(text).end()
+            if symbol == CAPITAL:
+                end = min(end, 1)
+            return text[:end].translate(_RAISE) + text[end:]
+        raised = self._free(text)
+        if symbol == ALL_CAPITALS:
+            raised = raised.translate(_RAISE)
+        else:
+            raised = _FIRST_LETTER.sub(
+                lambda first: first[0].translate(_RAISE), raised
+            )
+        return "".join(
+            new if new != "\0" else old
+            for new, old in zip(raised, text, strict=True)
+        )
 
 
-def any_of(texts: Sequence[str]) -> str:
+def any_of(
+    texts: Sequence[str], pattern: Callable[[str], str] = re.escape
+) -> str:
     """Returns a regular expression for the longest of some texts, or ''.
+
+    `pattern` gives the one of a single text.
 
     Example:
     >>> any_of(["a", "ab"])
     '(?:ab|a)'
     """
     longest_first = sorted(texts, key=len, reverse=True)
-    alternatives = "|".join(map(re.escape, longest_first))
+    alternatives = "|".join(map(pattern, longest_first))
     return f"(?:{alternatives})" if texts else ""
 
 
-def _raise_letters(match: re.Match) -> str:
-    symbol, text = match.groups()
-    if symbol == ALL_CAPITALS:
-        return text.translate(_RAISE)
-    if symbol == EACH_CAPITAL:
-        return _FIRST_LETTER.sub(lambda m: m[0].translate(_RAISE), text)
-    end = _WORD_OF_LETTERS.match(text).end()
-    if symbol == CAPITAL:
-        end = min(end, 1)
-    return text[:end].translate(_RAISE) + text[end:]
+def _in_any_case(text):
+    """Returns a regular expression for a text in upper, lower or mixed case."""
+    partners = TO_LOWER | TO_UPPER
+    return "".join(
+        f"[{c}{partners[c]}]" if c in partners else re.escape(c) for c in text
+    )

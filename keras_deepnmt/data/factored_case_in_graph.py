@@ -37,10 +37,12 @@ class CaseInGraph:
     Args:
         fixed_pattern: a regular expression of what no symbol may be inserted
             into; empty for nothing.
+        loose_pattern: the same, in upper, lower or mixed case.
     """
 
-    def __init__(self, fixed_pattern: str):
+    def __init__(self, fixed_pattern: str, loose_pattern: str):
         self._fixed_pattern = fixed_pattern
+        self._loose_pattern = loose_pattern
 
     def insert_symbols(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns `FactoredCase.before` of a text or of several."""
@@ -48,56 +50,90 @@ class CaseInGraph:
         texts = tf.strings.regex_replace(
             tf.reshape(texts, [-1]), f"[{DROPPED}]", ""
         )
-        if self._fixed_pattern:
-            texts = tf.strings.regex_replace(
-                texts, self._fixed_pattern, rf"{BRACKETS[0]}\0{BRACKETS[1]}"
-            )
         # No text ends with a letter now, nor with something fixed.
-        rows, codes = _characters(tf.strings.join([texts, "\n"]))
+        rows, codes = _characters(
+            tf.strings.join([self._in_brackets(texts), "\n"])
+        )
         letters, row = rows.flat_values, _int(rows.value_rowids())
         begins, ends = (codes == ord(bracket) for bracket in BRACKETS)
         dropped = begins | ends | (row != _next(row, -1))
         letters = tf.where(dropped, "", letters)
-        for symbol, places in _Symbols(codes, row, begins, ends).places():
+        symbols = _Symbols(
+            codes, row, begins, ends, self._has_one_in_another_case(texts)
+        )
+        for symbol, places in symbols.places():
             letters = tf.where(places, f"{symbol} " + letters, letters)
         return _joined(rows, letters, shape)
 
     def remove_symbols(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns `FactoredCase.after` of a text or of several."""
         shape = tf.shape(texts)
-        texts = tf.strings.regex_replace(
-            tf.reshape(texts, [-1]), rf"{LAST_SYMBOLS}\z", ""
+        for pattern, kept in (
+            (rf"{LAST_SYMBOLS}\z", ""),
+            (f"([{CASE_SYMBOLS}]) ", r"\1"),
+        ):
+            texts = tf.strings.regex_replace(
+                tf.reshape(texts, [-1]), pattern, kept
+            )
+        texts = _raise_next_letters(texts)
+        return tf.reshape(_raise_words(self._in_brackets(texts)), shape)
+
+    def _in_brackets(self, texts):
+        """Puts brackets around what is fixed."""
+        if not self._fixed_pattern:
+            return texts
+        return tf.strings.regex_replace(
+            texts, self._fixed_pattern, rf"{BRACKETS[0]}\0{BRACKETS[1]}"
         )
-        # No text begins with a letter now.
-        rows, codes = _characters(tf.strings.join(["\n", texts]))
-        letters, row = rows.flat_values, rows.value_rowids()
-        capital, capitals, all_capitals, each_capital = (
-            codes == ord(symbol) for symbol in CASE_SYMBOLS
-        )
-        is_symbol = capital | capitals | all_capitals | each_capital
-        is_first = row != _previous(row, -1)
-        hidden = (codes == ord(" ")) & _previous(is_symbol, False)
-        kinds = _kinds(codes)
-        is_letter = kinds >= _UPPER
-        after_capital = _previous(capital, False) | (
-            _previous(hidden, False)
-            & _previous(_previous(capital, False), False)
-        )
-        in_word = is_symbol | ~(is_letter | hidden)
-        in_text = is_symbol | is_first
-        has_case = (kinds == _UPPER) | (kinds == _LOWER)
-        so_far = tf.cumsum(_int(has_case))
-        word = is_symbol | is_first | (kinds == _SPACE)
-        begins_word = has_case & (so_far == _at_last(word, so_far) + 1)
-        raised = (
-            is_letter & (after_capital | _at_last(in_word, capitals))
-            | _at_last(in_text, all_capitals)
-            | begins_word & _at_last(in_text, each_capital)
-        )
-        has_partner, partners = _upper_case(codes)
-        letters = tf.where(raised & has_partner, partners, letters)
-        dropped = is_symbol | hidden | is_first
-        return _joined(rows, tf.where(dropped, "", letters), shape)
+
+    def _has_one_in_another_case(self, texts):
+        """Returns which texts have something fixed in another case."""
+        if not self._fixed_pattern:
+            return tf.zeros_like(texts, tf.bool)
+        numbers = []
+        for pattern in (self._fixed_pattern, self._loose_pattern):
+            marked = tf.strings.regex_replace(texts, pattern, BRACKETS[0])
+            codes = tf.strings.unicode_decode(marked, "UTF-8")
+            is_mark = _int(codes == ord(BRACKETS[0]))
+            numbers.append(tf.reduce_sum(is_mark, axis=-1))
+        return numbers[0] != numbers[1]
+
+
+def _raise_next_letters(texts):
+    """Applies `CAPITAL` and `CAPITALS`, and leaves all symbols in the texts."""
+    # No text begins with a letter now.
+    rows, codes = _characters(tf.strings.join(["\n", texts]))
+    capital, capitals, *others = _symbols_among(codes)
+    is_letter = _kinds(codes) >= _UPPER
+    limits = capital | capitals | others[0] | others[1] | ~is_letter
+    raised = _previous(capital, False) | _at_last(limits, capitals)
+    letters = _raised(rows.flat_values, codes, is_letter & raised)
+    row = rows.value_rowids()
+    is_first = row != _previous(row, -1)
+    return _joined(rows, tf.where(is_first, "", letters), tf.shape(texts))
+
+
+def _raise_words(texts):
+    """Applies `ALL_CAPITALS` and `EACH_CAPITAL`; drops symbols and brackets."""
+    rows, codes = _characters(tf.strings.join(["\n", texts]))
+    capital, capitals, all_capitals, each_capital = _symbols_among(codes)
+    is_symbol = capital | capitals | all_capitals | each_capital
+    row = rows.value_rowids()
+    limits = is_symbol | (row != _previous(row, -1))
+    begins, ends = (codes == ord(bracket) for bracket in BRACKETS)
+    is_free = tf.cumsum(_int(begins)) == tf.cumsum(_int(ends))
+    kinds = tf.where(is_free, _kinds(codes), _OTHER)
+    has_case = (kinds == _UPPER) | (kinds == _LOWER)
+    so_far = tf.cumsum(_int(has_case))
+    word = limits | (kinds == _SPACE)
+    begins_word = has_case & (so_far == _at_last(word, so_far) + 1)
+    raised = is_free & (
+        _at_last(limits, all_capitals)
+        | begins_word & _at_last(limits, each_capital)
+    )
+    letters = _raised(rows.flat_values, codes, raised)
+    dropped = limits | begins | ends
+    return _joined(rows, tf.where(dropped, "", letters), tf.shape(texts))
 
 
 class _Symbols:
@@ -105,15 +141,16 @@ class _Symbols:
 
     `codes` are the characters of all texts, `row` the number of the text of
     each, and `begins` and `ends` are true at the brackets around what is fixed.
+    `excluded` are the texts in which words have symbols of their own.
     """
 
-    def __init__(self, codes, row, begins, ends):
-        self.row, self.begins = row, begins
+    def __init__(self, codes, row, begins, ends, excluded):
+        self.row, self.begins, self.excluded = row, begins, excluded
         depth = tf.cumsum(_int(begins)) - tf.cumsum(_int(ends))
         self.kinds = _kinds(codes)
         self.free_kinds = tf.where((depth > 0) | ends, _OTHER, self.kinds)
         self.place = tf.range(tf.size(codes))
-        self.num_rows = tf.reduce_max(tf.concat([row, [-1]], 0)) + 1
+        self.num_rows = tf.size(excluded)
         in_run = (self.free_kinds == _UPPER) | (self.free_kinds == _NEUTRAL)
         self.in_run = in_run
         self.is_upper = self.free_kinds == _UPPER
@@ -136,13 +173,14 @@ class _Symbols:
             chosen = (count > 0) & (first > tf.gather(limit, row))
             return chosen, self._sum(chosen, row, self.num_rows)
 
-        limit = self._last(self.kinds == _LOWER, self.row, self.num_rows)
+        limit = self._last(self.free_kinds == _LOWER, self.row, self.num_rows)
         capitals, runs = last_runs(_padded(limit))
         letters = self._sum(count * _int(capitals), row, self.num_rows)
         has_all = (runs >= LEAST_ALL_CAPITALS) & (letters > runs)
+        has_all &= ~self.excluded
         limit = self._last(self._not_capitalized(), self.row, self.num_rows)
         capitalized, runs = last_runs(_padded(limit))
-        has_each = (runs >= LEAST_EACH_CAPITAL) & ~has_all
+        has_each = (runs >= LEAST_EACH_CAPITAL) & ~has_all & ~self.excluded
         hidden = tf.zeros_like(self.is_upper)
         for symbol, chosen, has in (
             (ALL_CAPITALS, capitals, has_all),
@@ -183,10 +221,10 @@ class _Symbols:
     def _not_capitalized(self):
         """Returns which characters are in words that are not capitalized."""
         is_first = self.row != _previous(self.row, -1)
-        starts = _int((self.kinds == _SPACE) | is_first)
+        starts = _int((self.free_kinds == _SPACE) | is_first)
         word, number = tf.cumsum(starts) - 1, tf.reduce_sum(starts)
-        is_upper = self.kinds == _UPPER
-        has_case = is_upper | (self.kinds == _LOWER)
+        is_upper = self.is_upper
+        has_case = is_upper | (self.free_kinds == _LOWER)
         count = self._sum(is_upper, word, number)
         first = self._first(has_case, word, number)
         # That of a word without letters is the one after all.
@@ -242,13 +280,18 @@ def _kinds(codes):
     return tf.gather(table[starts], interval)
 
 
-def _upper_case(codes):
-    """Returns which characters have an upper-case partner, and which one."""
+def _symbols_among(codes):
+    return [codes == ord(symbol) for symbol in CASE_SYMBOLS]
+
+
+def _raised(letters, codes, chosen):
+    """Replaces the chosen letters by their upper-case partners, if any."""
     lower = sorted(TO_UPPER)
     known = np.array([ord(letter) for letter in lower], "int32")
     upper = tf.constant([TO_UPPER[letter] for letter in lower])
     place = tf.minimum(tf.searchsorted(known, codes), len(known) - 1)
-    return tf.gather(known, place) == codes, tf.gather(upper, place)
+    chosen &= tf.gather(known, place) == codes
+    return tf.where(chosen, tf.gather(upper, place), letters)
 
 
 def _int(flags):

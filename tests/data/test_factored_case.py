@@ -21,9 +21,11 @@ from keras_deepnmt.cli import main
 from keras_deepnmt.data.batches.segmentation import RandomSegmentation
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.factored_case import (
+    ALL_CAPITALS,
     CAPITAL,
     CASE_SYMBOLS,
     DROPPED,
+    EACH_CAPITAL,
     FactoredCase,
 )
 from keras_deepnmt.data.letter_case import (
@@ -42,7 +44,10 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import UNKNOWN_ID
 
-SYMBOLS = ["<NAME>", "<2DE>", "⟪Ab⟫", "ab", "NAME", "Name", "ßA", "a b", "."]
+SYMBOLS = [
+    *("<NAME>", "<2DE>", "⟪Ab⟫", "ab", "NAME", "Name", "ßA", "a b", "."),
+    *("<name>", "Ǆ", " x"),
+]
 LETTERS = sorted(UPPER_CASE | LOWER_CASE | NEUTRAL)
 TEXTS = [
     "Der kleine Hund der NATO schläft, sagt McDonald.",
@@ -91,11 +96,12 @@ def random_letters(generator):
 
 
 def random_output(generator):
-    """What no text has: symbols anywhere."""
+    """What no text has: symbols anywhere, and symbols of users."""
     parts = [
         *CASE_SYMBOLS,
         *(f"{s} " for s in CASE_SYMBOLS),
         *" abAß.é\u0301\n",
+        *("a b", "<2DE>", "ab"),
     ]
     return "".join(generator.choices(parts, k=generator.randrange(14)))
 
@@ -229,10 +235,14 @@ def test_no_symbol_reaches_the_user(outputs):
     }
     for text, expected in odd.items():
         assert step.after(text.translate(WRITTEN)) == expected, text
+    step = FactoredCase(["<name>", "%s"])
+    for symbol, shown in (("₃", "GUT, <name> %s"), ("₄", "Gut, <name> %s")):
+        text = f"{symbol} gut, <name> %s".translate(WRITTEN)
+        assert step.after(text) == shown
 
 
 def test_texts_of_one_piece_keep_their_letters(tmp_path, lines):
-    symbols = ["<NAME>", "<2DE>", "⟪1⟫", "⟪Ab⟫", "XX", "Name", "name"]
+    symbols = ["<NAME>", "<2de>", "⟪1⟫", "⟪Ab⟫", "XX", "Name", "name", "%s"]
     tokenizer = train_tokenizer(
         [*TEXTS, "abcdefghijklmnopqrstuvwxyz -"],
         tmp_path / "m",
@@ -245,12 +255,21 @@ def test_texts_of_one_piece_keep_their_letters(tmp_path, lines):
     )
     generator = random.Random(4)
     parts = [*symbols, *symbols, "A", "B", "a", "b", " ", "-", "AB"]
-    texts = ["A<NAME>B X<2DE>y AB⟪Ab⟫C ABname ABName aXXX NAME"]
+    texts = [
+        "A<NAME>B X<2de>y AB⟪Ab⟫C ABname ABName aXXX NAME",
+        "<2de> HALLO ⟪Ab⟫ UND <NAME>, %s!",
+        "<2de> Guten Tag, ⟪Ab⟫ Und %s Da Name",
+        "HALLO ABER <2DE> UND NAME",
+    ]
     for _ in range(1000):
         text = "".join(generator.choices(parts, k=8))
         texts.append(" ".join(text.split()))
     graph = tokenizer.in_graph_tokenizer()
     encoded = tokenizer.encode(texts)
+    for number, symbol in ((1, ALL_CAPITALS), (2, EACH_CAPITAL)):
+        pieces = tokenizer.pieces(encoded[number])
+        used = [letter for letter in "".join(pieces) if letter in CASE_SYMBOLS]
+        assert used == [symbol]
     assert tokenizer.decode(encoded) == texts
     assert graph.tokenize(texts).to_list() == [ids.tolist() for ids in encoded]
     for text, ids in zip(texts, encoded, strict=True):
