@@ -145,12 +145,14 @@ class _Symbols:
     """
 
     def __init__(self, codes, row, begins, ends, excluded):
-        self.row, self.begins, self.excluded = row, begins, excluded
+        self.row, self.begins = row, begins
+        # One row more, since there may be none.
+        self.excluded = tf.concat([excluded, [True]], 0)
         depth = tf.cumsum(_int(begins)) - tf.cumsum(_int(ends))
         self.kinds = _kinds(codes)
         self.free_kinds = tf.where((depth > 0) | ends, _OTHER, self.kinds)
         self.place = tf.range(tf.size(codes))
-        self.num_rows = tf.size(excluded)
+        self.num_rows = tf.size(excluded) + 1
         in_run = (self.free_kinds == _UPPER) | (self.free_kinds == _NEUTRAL)
         self.in_run = in_run
         self.is_upper = self.free_kinds == _UPPER
