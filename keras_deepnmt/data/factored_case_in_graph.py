@@ -176,19 +176,19 @@ class _Symbols:
             return chosen, self._sum(chosen, row, self.num_rows)
 
         limit = self._last(self.free_kinds == _LOWER, self.row, self.num_rows)
-        capitals, runs = last_runs(_padded(limit))
+        capitals, runs = last_runs(limit)
         letters = self._sum(count * _int(capitals), row, self.num_rows)
         has_all = (runs >= LEAST_ALL_CAPITALS) & (letters > runs)
         has_all &= ~self.excluded
         limit = self._last(self._not_capitalized(), self.row, self.num_rows)
-        capitalized, runs = last_runs(_padded(limit))
+        capitalized, runs = last_runs(limit)
         has_each = (runs >= LEAST_EACH_CAPITAL) & ~has_all & ~self.excluded
         hidden = tf.zeros_like(self.is_upper)
         for symbol, chosen, has in (
             (ALL_CAPITALS, capitals, has_all),
             (EACH_CAPITAL, capitalized, has_each),
         ):
-            chosen &= tf.gather(_padded(has), row)
+            chosen &= tf.gather(has, row)
             places = self.is_upper & tf.gather(chosen, self.run)
             start = self._first(places, self.row, self.num_rows)
             yield symbol, places & (self.place == tf.gather(start, self.row))

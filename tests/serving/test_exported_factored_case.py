@@ -7,6 +7,7 @@ from tiny_translator import all_pairs, make_translator
 from keras_deepnmt.data.factored_case import CASE_SYMBOLS
 from keras_deepnmt.serving import exporting
 
+pytestmark = pytest.mark.thorough
 PAIRS = [
     pair
     for source, target in all_pairs()
