@@ -173,10 +173,8 @@ def test_one_model_learns_what_each_tag_asks_for(deepnmt, tmp_path):
     """A model of two tags copies or reverses, in every command."""
     run = train(tmp_path, 6000, steps=600, validate_every=600)
     files = [tmp_path / f"{name}.source" for name in ("testcopy", "own")]
-    files[1].write_text(
-        "".join(f"<reverse> {x}" for x in files[0].open(encoding="utf-8"))
-    )
     lines = files[0].read_text().splitlines()
+    files[1].write_text("".join(f"<reverse> {line}\n" for line in lines))
     reversed_lines = [line[::-1] for line in lines]
 
     def right(expected, out):
