@@ -4,6 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_deepnmt.data.normalization import Normalization, load_normalization
+from keras_deepnmt.data.preparation.given_tokenizers import (
+    check_given_tokenizer,
+    options_without_effect,
+)
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.tokenizer_training import (
     train_model,
@@ -29,7 +33,8 @@ class TokenizerMaker:
     Raises:
         UserError: if a file that the options name is missing or wrong, or the
             rule of a given tokenizer is not the one that they ask for, or a
-            given source tokenizer lacks the tag of a corpus.
+            given tokenizer lacks the tag of a corpus or other pieces that they
+            ask for.
     """
 
     def __init__(self, options: PrepareOptions):
@@ -44,6 +49,8 @@ class TokenizerMaker:
         self._given = [file and Tokenizer(file) for file in given]
         self._check_joint()
         self._check_tags()
+        for tokenizer in self.given.values():
+            check_given_tokenizer(options, tokenizer)
         self.normalizations: tuple[Normalization, Normalization] = tuple(
             _normalization(side, options, tokenizer)
             for side, tokenizer in zip(SIDES, self._given, strict=True)
@@ -54,6 +61,14 @@ class TokenizerMaker:
         """The tokenizers that are not trained, by side."""
         pairs = zip(SIDES, self._given, strict=True)
         return {side: one for side, one in pairs if one is not None}
+
+    def warnings(self) -> list[str]:
+        """Names the options that have no effect on given tokenizers."""
+        found = (
+            options_without_effect(self.options, tokenizer)
+            for tokenizer in self.given.values()
+        )
+        return list(dict.fromkeys(filter(None, found)))
 
     def make(
         self,
