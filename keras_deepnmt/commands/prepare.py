@@ -174,10 +174,10 @@ def _from_options(options):
         source, target = options[f"{split}_source"], options[f"{split}_target"]
         tag = options[f"{split}_tag"]
         if source or target:
-            given[split] = CorpusOptions(source, target, tag=tag)
+            given[split] = CorpusOptions(source, target, tag=tag or None)
         elif options.corpus and not given.get(f"{split}_pairs"):
             tag = train[0].tag if tag is None else tag
-            given[split] = CorpusOptions(name=options.corpus, tag=tag)
+            given[split] = CorpusOptions(name=options.corpus, tag=tag or None)
         elif tag is not None:
             raise UserError(
                 f"`--{split}-tag` needs `--{split}-source` or `--corpus`: "
@@ -242,7 +242,8 @@ def _print_counts(manifest):
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
     console = rich.console.Console(stderr=True)
     console.print(table)
-    if any(corpus["tag"] is not None for corpus in manifest["corpora"]):
+    # Folders of earlier versions have no tags.
+    if any(corpus.get("tag") is not None for corpus in manifest["corpora"]):
         console.print(_tag_table(manifest["corpora"]))
 
 

@@ -62,6 +62,17 @@ def begins_with_tag(text: str, tags: Iterable[str]) -> bool:
     return text.lstrip().startswith(tuple(tags))
 
 
+def untagged_text(text: str, tags: Iterable[str]) -> str:
+    """Returns a text without the tag that it begins with, if it does.
+
+    Example:
+    >>> [untagged_text(text, ["<2de>"]) for text in ("<2de> a dog", "<2de>r")]
+    ['a dog', '<2de>r']
+    """
+    first, *rest = text.split(maxsplit=1) or [""]
+    return "".join(rest) if first in tags else text
+
+
 def tagged_texts(
     tokenizer: "Tokenizer", texts: Sequence[str], tag: str | None
 ) -> list[str]:

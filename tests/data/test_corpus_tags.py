@@ -187,6 +187,17 @@ def test_held_out_text_is_looked_for_without_its_tag(tmp_path, caplog):
     assert manifest["leakage"]["train_valid_source"] == 15
 
 
+def test_tags_in_lines_are_not_regarded_either(tmp_path):
+    pairs = [*with_tag(PAIRS[85:90], "<2xx>"), *with_tag(PAIRS[180:], "<2de>")]
+    manifest = prepare(
+        options(
+            two_corpora(tmp_path), valid=tagged(tmp_path, "v", pairs, None)
+        ),
+        tmp_path / "out",
+    )
+    assert manifest["leakage"]["train_valid"] == 5
+
+
 def test_scores_of_alignments_are_those_of_the_text_alone(
     tmp_path, monkeypatch
 ):
@@ -289,6 +300,9 @@ def test_the_command_takes_a_tag_for_each_corpus(tmp_path, capfd, monkeypatch):
     manifest = PreparedData("out").manifest
     tags = {c["name"]: c["tag"] for c in manifest["corpora"]}
     assert tags == {"valid": "<2de>", "german": "<2de>", "other": None}
+    # It is shown again when nothing is left to do.
+    again = cli.main([*words, "--tag", "<2de>", "", "--valid-tag", "<2de>"])
+    assert again == 0 and "<2de>" in capfd.readouterr().err
     rows = [line for line in shown.splitlines() if "<2de>" in line]
     assert any("german" in row and "90" in row for row in rows)
     drawn = ["--valid-pairs", "7", "--test-pairs", "3"]

@@ -241,7 +241,7 @@ class FolderWriter:
 
     def _warn_of_tags(self):
         """Names held-out corpora whose tags differ from those in training."""
-        tags = [corpus.tag for corpus in self.corpora["train"]]
+        tags = list(dict.fromkeys(c.tag for c in self.corpora["train"]))
         for split in HELD_OUT:
             for corpus in self.corpora.get(split, ()):
                 place = f"the {split} corpus {corpus.name} ({corpus.source})"
@@ -313,6 +313,7 @@ class FolderWriter:
             tokenizers,
             unknown,
             lambda n: self.bars.advance(task, n),
+            self.options.tags(),
         )
         held_out = {
             split: {

@@ -1,7 +1,7 @@
 """The second pass of `prepare`: from temporary files to shards of ids."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from keras_deepnmt.data.preparation.shard_writer import (
 )
 from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
-from keras_deepnmt.data.tags import tagged_text
+from keras_deepnmt.data.tags import tagged_text, untagged_text
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.threads import num_cores, results_in_order
 
@@ -29,8 +29,9 @@ class EncodedBlock(NamedTuple):
 
     `given` are its sources and targets as they are in the corpus, and `read`
     those with the tags of the corpora, which `ids` stand for. `hashes` are
-    those of `hash_pairs` for the given texts, and `untagged` the ids of the
-    given sources; each is `None` unless it was asked for.
+    those of `hash_pairs` for the given texts, also without tags that stand in
+    them, and `untagged` the ids of the given sources; each is `None` unless it
+    was asked for.
     """
 
     given: tuple[list[str], list[str]]
@@ -45,8 +46,12 @@ def encode_blocks(
     tokenizers: tuple[Tokenizer, Tokenizer],
     hashed: bool,
     untagged: bool = False,
+    known_tags: Sequence[str] = (),
 ) -> Iterator[EncodedBlock]:
-    """Tokenizes a spool on all cores, in the order of its pairs."""
+    """Tokenizes a spool on all cores, in the order of its pairs.
+
+    `known_tags` are all that may stand in a text.
+    """
 
     def encode(row, block):
         tags = spool.tags(np.arange(row, row + len(block[0])))
@@ -60,7 +65,12 @@ def encode_blocks(
         if untagged:
             # The same where no pair of the block has a tag.
             plain = tokenizers[0].encode(block[0]) if any(tags) else ids[0]
-        hashes = hash_pairs(*block) if hashed else None
+        hashes = None
+        if hashed:
+            compared = block[0]
+            if known_tags:
+                compared = [untagged_text(s, known_tags) for s in block[0]]
+            hashes = hash_pairs(compared, block[1])
         return EncodedBlock(block, read, ids, hashes, plain)
 
     def calls():
@@ -79,7 +89,8 @@ class PairEncoder:
 
     Held-out splits must be encoded before the training split. `progress` is
     called with the number of pairs encoded since its last call, and `unknown`
-    counts the unknown tokens of the pairs that are written. `too_long` has
+    counts the unknown tokens of the pairs that are written. `known_tags` are
+    those of all corpora. `too_long` has
     the sides of held-out pairs that no shard can hold: the split, the row, the
     side (0 or 1) and the number of ids of each.
     """
@@ -90,6 +101,7 @@ class PairEncoder:
         tokenizers: tuple[Tokenizer, Tokenizer],
         unknown: UnknownTokens,
         progress=lambda pairs: None,
+        known_tags: Sequence[str] = (),
     ):
         self.leakage: dict[str, int] = {}
         self.too_long: list[tuple[str, int, int, int]] = []
@@ -97,6 +109,7 @@ class PairEncoder:
         self._tokenizers = tokenizers
         self._unknown = unknown
         self._progress = progress
+        self._known_tags = known_tags
         self._held_out_hashes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def encode_held_out(self, split: str, spool: Spool) -> dict:
@@ -194,7 +207,9 @@ class PairEncoder:
         return writer.summary, written.tolist()
 
     def _blocks(self, spool: Spool, hashed: bool, untagged: bool = False):
-        for block in encode_blocks(spool, self._tokenizers, hashed, untagged):
+        for block in encode_blocks(
+            spool, self._tokenizers, hashed, untagged, self._known_tags
+        ):
             yield block
             self._progress(len(block.ids[0]))
 
