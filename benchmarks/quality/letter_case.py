@@ -50,7 +50,9 @@ def main(arguments: list[str] | None = None):
 def _parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="from 1 to this")
-    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument(
+        "--cases", nargs="+", choices=list(CASES), default=list(CASES)
+    )
     parser.add_argument(
         "--set", nargs="+", default=[], help="changes of the recipe, key=value"
     )

@@ -13,6 +13,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_ensemble,
+    add_tag,
     load_translator,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
@@ -69,6 +70,7 @@ def add_options(parser: VerbParser) -> None:
         help="Whether the score ignores case. Default: as in the run's "
         "recipe, or false.",
     )
+    add_tag(parser)
     add_output(parser)
     add_decoding_options(parser)
     add_checkpoint(parser)
@@ -112,6 +114,8 @@ def run(options: Namespace) -> None:
             "score_of_search": round(tuned.first_score, 4),
             "score": round(tuned.score, 4),
         }
+        if translator.tag is not None:
+            tuning["tag"] = translator.tag
         output.write(
             weights_text(tuned.weights, runs.models, translator.options, tuning)
         )
