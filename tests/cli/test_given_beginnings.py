@@ -63,7 +63,12 @@ def test_a_beginning_without_room_is_named_by_its_line(
 
 
 @pytest.mark.parametrize(
-    "options", [[], ["--allow-unknown", "false"], ["--replace-unknown"]]
+    "options",
+    [
+        pytest.param([], marks=pytest.mark.thorough),
+        ["--allow-unknown", "false"],
+        pytest.param(["--replace-unknown"], marks=pytest.mark.thorough),
+    ],
 )
 def test_characters_that_the_vocabulary_lacks_are_kept(
     deepnmt, digits, write_file, options

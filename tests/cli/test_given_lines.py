@@ -62,12 +62,15 @@ def test_an_evaluation_begins_with_what_is_given(
         "constraints_sha256": lines_sha256(PHRASES),
         "max_lengths_sha256": lines_sha256(LENGTHS),
     }
-    assert Translator.load(run, compiled=False).translate(
-        SENTENCES,
-        prefixes=PREFIXES,
-        constraints=[line.split("\t") for line in PHRASES],
-        max_lengths=[0, 20, 9],
-    ) == (lines)
+    assert (
+        Translator.load(run, compiled=False).translate(
+            SENTENCES,
+            prefixes=PREFIXES,
+            constraints=[line.split("\t") for line in PHRASES],
+            max_lengths=[0, 20, 9],
+        )
+        == lines
+    )
     few = tmp_path / "few"
     for text, said in (("7\n", "fewer than there"), ("7\n" * 4, "more than t")):
         few.write_text(text)
@@ -94,6 +97,7 @@ def test_translations_in_files_have_nothing_given(refused, given):
     assert "--max-lengths cannot be given with --m2" in error
 
 
+@pytest.mark.thorough
 def test_other_prefixes_are_another_row(digits, words, tmp_path):
     options = {
         "source_file": words[1],
@@ -114,6 +118,7 @@ def test_other_prefixes_are_another_row(digits, words, tmp_path):
     ]
 
 
+@pytest.mark.thorough
 def test_weights_are_tuned_on_what_is_given(deepnmt, refused, words, given):
     _, source, *_ = words
     words = ["tune", source.parent / "run", *words, "--no-compile"]

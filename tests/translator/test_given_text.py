@@ -247,7 +247,7 @@ def test_forbidden_unknown_tokens_are_in_a_prefix_alone(tokenizer):
         ("", {"constraints": ["a"]}, {}, "empty"),
         ("ab", {"constraints": ["ab " * 9]}, {}, "room"),
         ("ab", {"constraints": ["ab"], "max_lengths": 3}, {}, "room"),
-        ("ab", {"constraints": ["a"], "prefixes": "b " * 40}, {}, "room"),
+        ("ab", {"constraints": ["a"], "prefixes": "b " * 18}, {}, "room"),
         ("ab", {"constraints": ["aŁ"]}, {"allow_unknown": False}, "unknown"),
         ("ab", {"constraints": ["a a"], "prefixes": "b"}, {}, "contradiction"),
         ("ab", {"constraints": ["b"]}, {"allow_unknown": False}, None),
