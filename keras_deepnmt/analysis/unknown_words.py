@@ -79,20 +79,23 @@ def replace_unknown(
     if not places:
         return replaced
     longest = translator.max_source_length - 1
-    source_rows = translator.source_tokenizer.encode(
-        [sources[place] for place in places]
-    )
+    texts = translator.tagged([sources[place] for place in places])
+    source_rows = translator.source_tokenizer.encode(texts)
     target_rows = [_without_special(hypotheses[place].ids) for place in places]
     rows = [
         (source[:longest], target)
         for source, target in zip(source_rows, target_rows, strict=True)
     ]
-    for place, pair, aligned in zip(
-        places, rows, align_tokens(translator, rows, layer), strict=True
+    aligned_rows = align_tokens(translator, rows, layer)
+    for place, text, pair, aligned in zip(
+        places, texts, rows, aligned_rows, strict=True
     ):
         if aligned:
             source = _Source(
-                translator.source_tokenizer, sources[place], table or {}
+                translator.source_tokenizer,
+                text,
+                table or {},
+                len(translator.tag or ""),
             )
             text = _replaced_text(
                 source,
@@ -140,9 +143,12 @@ def read_word_table(file: str | Path) -> dict[str, str]:
 
 
 class _Source:
-    """The words of a source sentence and its unknown tokens."""
+    """The words of a source sentence and its unknown tokens.
 
-    def __init__(self, tokenizer, text, table):
+    The words begin after `start` characters, those of a tag.
+    """
+
+    def __init__(self, tokenizer, text, table, start):
         (ids,) = tokenizer.encode([text])
         self._normalize = tokenizer.normalization.normalize
         self._text = text
@@ -151,8 +157,10 @@ class _Source:
         self.surfaces = tokenizer.surfaces(text)
         self.is_unknown = [number == UNKNOWN_ID for number in ids]
         self._spans = tokenizer.token_spans(text)
-        self._words = word_spans(text)
-        self._numbers = tokenizer.token_words(text)
+        self._words = [
+            (a + start, b + start) for a, b in word_spans(text[start:])
+        ]
+        self._numbers = tokenizer.token_words(text, start)
 
     def visible(self, token):
         """The token itself, or the next one if it is only a space."""

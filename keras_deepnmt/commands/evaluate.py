@@ -13,6 +13,7 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
+    add_tag,
     given_decoding_options,
     load_run,
     option_name,
@@ -95,6 +96,7 @@ def _add_text_options(parser):
             "are needed to translate; they replace the runs' own data. "
             "--references may stand for --target.",
         )
+    add_tag(parser)
     parser.add_argument(
         "--split",
         type=str,
@@ -248,6 +250,11 @@ def _check(options):
         raise UserError("--references needs --hypotheses or --source.")
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
+    elif options.tag is not None and options.runs and not options.source:
+        raise UserError(
+            "--tag needs --source: the run's own text has the tags of its "
+            "corpora already."
+        )
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses

@@ -17,6 +17,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     add_ensemble,
     add_shortlist,
+    add_tag,
     load_translator,
 )
 from keras_deepnmt.commands.options.given_lines import (
@@ -105,6 +106,7 @@ def add_options(parser: VerbParser) -> None:
         "each is a line `number ||| text ||| score`, where number is the line "
         "number of the sentence, from 1.",
     )
+    add_tag(parser)
     add_given_lines(parser)
     add_shortlist(parser)
     parser.add_argument(

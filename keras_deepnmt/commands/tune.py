@@ -13,6 +13,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_ensemble,
+    add_tag,
     load_translator,
 )
 from keras_deepnmt.commands.options.given_lines import (
@@ -73,6 +74,7 @@ def add_options(parser: VerbParser) -> None:
         help="Whether the score ignores case. Default: as in the run's "
         "recipe, or false.",
     )
+    add_tag(parser)
     add_output(parser)
     add_decoding_options(parser)
     add_given_lines(parser)
@@ -124,6 +126,8 @@ def run(options: Namespace) -> None:
             "score_of_search": round(tuned.first_score, 4),
             "score": round(tuned.score, 4),
         }
+        if translator.tag is not None:
+            tuning["tag"] = translator.tag
         output.write(
             weights_text(tuned.weights, runs.models, translator.options, tuning)
         )

@@ -156,6 +156,12 @@ def describe_manifest(manifest: dict) -> str:
         for corpus in manifest["corpora"]
         if corpus["split"] == "train" and not corpus["pairs"]
     ]
+    lines += [
+        f"{corpus['split']} corpus {corpus['name']}: {corpus['pairs']:,} pairs "
+        f"with the tag {corpus['tag']}"
+        for corpus in manifest["corpora"]
+        if corpus.get("tag") is not None
+    ]
     kind = "joint" if manifest["joint"] else "separate"
     lines.append(
         f"vocabulary ({kind}): {manifest['source_vocabulary_size']:,} source, "

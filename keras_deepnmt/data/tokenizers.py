@@ -217,7 +217,7 @@ class Tokenizer:
         """
         return [text[a:b].strip() for a, b in self.token_spans(text)]
 
-    def token_words(self, text: str) -> list[tuple[int, ...]]:
+    def token_words(self, text: str, start: int = 0) -> list[tuple[int, ...]]:
         """Returns which words of a text each token of `encode` belongs to.
 
         Words are those of the text as it is given, between white space; in
@@ -227,14 +227,20 @@ class Tokenizer:
 
         Args:
             text: One sentence.
+            start: Number of characters at its beginning, a tag, that count as
+                no word.
 
         Returns:
-            The numbers of the words, from 0, for each token.
+            The numbers of the words, from 0, for each token; none for the
+            tokens of a tag.
         """
-        words = word_spans(text)
+        words = [(a + start, b + start) for a, b in word_spans(text[start:])]
         ends = [end for _, end in words]
-        found = []
+        found: list[tuple[int, ...]] = []
         for begin, end in self.token_spans(text):
+            if begin < start and end <= start:
+                found.append(())
+                continue
             first = bisect.bisect_right(ends, begin)
             numbers = [
                 number

@@ -39,6 +39,7 @@ def evaluate(
     target_file: str | Path | None = None,
     more_reference_files: Sequence[str | Path] = (),
     split: str = "test",
+    tag: str | None = None,
     prepared_dir: str | Path | None = None,
     batch_size: int | None = None,
     batch_tokens: int | None = None,
@@ -70,6 +71,7 @@ def evaluate(
         more_reference_files: further references of the same sentences, a file
             for each set of them. An empty line is not a reference.
         split: split of the run's own data: `test` or `valid`.
+        tag: text to put before each line of `source_file`, as in training.
         prepared_dir: the prepared folder, if it was moved after training.
         batch_size: largest number of sentences translated together. Defaults
             to the run's, as do the next four options.
@@ -105,14 +107,21 @@ def evaluate(
 
     Raises:
         UserError: if the run is not finished, the files are not aligned, there
-            is no such split, a metric or tokenizer is unknown, or the number of
-            prefixes, constraints or lengths is not that of the sentences.
+            is no such split, a metric, tokenizer or tag is unknown, a tag is
+            given for the run's own data, which have tags of their own, or the
+            number of prefixes, constraints or lengths is not that of the
+            sentences.
 
     Example:
     >>> row = evaluate("runs/demo", num_beams=5)
     >>> sorted(row["scores"])
     ['bleu', 'chrf', 'ter']
     """
+    if tag is not None and source_file is None:
+        raise UserError(
+            "`tag` needs `source_file`: the run's own data have the tags of "
+            f"their corpora already. Received: tag={tag}"
+        )
     run, loaded = RunFolder(run_dir), open_run(run_dir, checkpoint)
     summary = loaded.summary
     if checkpoint is not None:
@@ -137,7 +146,11 @@ def evaluate(
     if output_file is not None:
         _check_folder(Path(output_file))
     translator = Translator.load(
-        loaded, **decoding, compiled=compiled, on_truncated=on_truncated
+        loaded,
+        **decoding,
+        compiled=compiled,
+        on_truncated=on_truncated,
+        tag=tag,
     )
     if on_loaded is not None:
         on_loaded(translator, sources)
@@ -165,7 +178,7 @@ def evaluate(
         "preset": summary["preset"],
         "test_set": _test_set(name, sources, references, more),
         "scores": {metric: asdict(score) for metric, score in scores.items()},
-        "decoding": decoding,
+        "decoding": decoding | _given(tag=tag),
         **({"given": given_sha256(**given)} if given else {}),
         "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
         "seconds": round(seconds, 2),

@@ -112,7 +112,8 @@ def save_run_to_preset(
             recipe, summary, type(translator.model).__name__, directory.name
         )
         write_text(folder / "README.md", card)
-        _verify(folder, directory, translator)
+        tag = next(filter(None, loaded.tags), None)
+        _verify(folder, directory, translator, tag)
     return directory
 
 
@@ -128,7 +129,7 @@ def _portable(resolved):
     return portable
 
 
-def _verify(folder, directory, translator):
+def _verify(folder, directory, translator, tag):
     """Loads the written folder and compares weights and translations."""
     saved = Translator.load(folder)
     pairs = zip(
@@ -138,7 +139,7 @@ def _verify(folder, directory, translator):
     if is_same:
         texts = default_sources(translator.source_tokenizer, _NUM_SENTENCES)
         expected, received = (
-            loaded.replaced(compiled=False).translate(texts)
+            loaded.replaced(compiled=False, tag=tag).translate(texts)
             for loaded in (translator, saved)
         )
         is_same = expected == received

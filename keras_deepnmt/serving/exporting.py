@@ -47,6 +47,9 @@ def export(
     translations and scores of the golden sentences. An interrupted export
     leaves no numbered folder.
 
+    Where the translator has a tag, the graph puts it before each source, so
+    that the two translate alike. Otherwise a tag is a part of the text.
+
     Args:
         translator: Translator to export, with its current weights.
         directory: Model folder; the export becomes a numbered folder in it.
@@ -195,6 +198,7 @@ def _write_description(graph, translator, folder):
         "format": 1,
         **graph.options.as_dict(),
         "max_source_length": graph.max_source_length,
+        "tag": graph.tag,
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,
         "target_tokenizer_sha256": translator.target_tokenizer.sha256,

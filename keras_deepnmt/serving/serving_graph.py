@@ -28,7 +28,8 @@ class ServingGraph(SearchOptionAttributes):
 
     The functions run in Python as they run on a server: graphs without XLA, on
     any number of sentences of any length. Sentences are padded to the longest
-    of their batch. The model's weights are read at each call.
+    of their batch. The model's weights are read at each call. The translator's
+    tag, if it has one, stands before each text that is not empty.
 
     Args:
         translator: translator to serve.
@@ -67,6 +68,7 @@ class ServingGraph(SearchOptionAttributes):
     ):
         self.model = translator.model
         self.max_source_length = translator.max_source_length
+        self.tag = translator.tag
         self.options = translator.options.updated(**search_options)
         self.source_tokenizer = translator.source_tokenizer.in_graph_tokenizer()
         self.target_tokenizer = translator.target_tokenizer.in_graph_tokenizer()
@@ -362,6 +364,12 @@ class ServingGraph(SearchOptionAttributes):
 
     def _source_rows(self, text):
         ids = self.source_tokenizer.tokenize(text)
+        if self.tag is not None:
+            is_empty = tf.equal(ids.row_lengths(), 0)
+            tagged = tf.strings.join([f"{self.tag} ", text])
+            ids = self.source_tokenizer.tokenize(
+                tf.where(is_empty, text, tagged)
+            )
         most = self.max_source_length - 1  # the end id is added
         return _with_end(ids[:, :most]), ids.row_lengths() > most
 

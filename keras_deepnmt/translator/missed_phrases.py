@@ -63,7 +63,10 @@ def why_missed(
     if not missed:
         return None
     (row,), _ = source_rows(
-        translator.source_tokenizer, [source], translator.max_source_length
+        translator.source_tokenizer,
+        [source],
+        translator.max_source_length,
+        translator.tag,
     )
     if len(row) == 1:  # the end id alone
         return "empty"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keras_deepnmt.data.tags import tagged_texts
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batches import (
@@ -90,9 +91,11 @@ def refuse_one_sentence(texts, name: str) -> None:
 
 
 def source_rows(
-    tokenizer, texts: Sequence[str], max_length: int
+    tokenizer, texts: Sequence[str], max_length: int, tag: str | None = None
 ) -> tuple[list[list[int]], list[int]]:
     """Turns sources into rows of at most `max_length` ids, the end included.
+
+    A `tag` stands before each source that is not empty.
 
     Returns:
         The rows, and the indices of those that were truncated.
@@ -101,7 +104,7 @@ def source_rows(
     >>> source_rows(source_tokenizer, [""], 9)
     ([[3]], [])
     """
-    encoded = tokenizer.encode(list(texts))
+    encoded = tokenizer.encode(tagged_texts(tokenizer, texts, tag))
     truncated = [n for n, ids in enumerate(encoded) if len(ids) >= max_length]
     rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
     return rows, truncated

@@ -34,6 +34,7 @@ from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
+from keras_deepnmt.data.tags import begins_with_tag, tagged_text
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.files import file_sha256
@@ -88,6 +89,7 @@ class FolderWriter:
         self.spool_folder.mkdir()
         samples = {split: self._read_split(split) for split in self.corpora}
         self._raise_problems()
+        self._warn_of_tags()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
         unknown = UnknownTokens(self.maker.given)
@@ -149,7 +151,7 @@ class FolderWriter:
         total = sum(f.stat().st_size for f in files if f.is_file())
         self.bars.update(task, total=total or None)
         with ExitStack() as stack:
-            spool = stack.enter_context(Spool(self.spool_folder, split))
+            spool = stack.enter_context(self._new_spool(split))
             raw = () if train else self._open_texts(split, stack)
             try:
                 reader.find_heavier_pairs(options.errors)
@@ -214,20 +216,54 @@ class FolderWriter:
             start += count
             raw = texts[drawn]
             with ExitStack() as stack:
-                spool = stack.enter_context(Spool(self.spool_folder, split))
+                spool = stack.enter_context(self._new_spool(split))
                 spool.write(raw, origins[drawn])
+            self.spools[split] = spool
+            tags = spool.tags(np.arange(len(raw)))
+            sources, targets = zip(*raw, strict=True)
+            with ExitStack() as stack:
                 for file, side in zip(
                     self._open_texts(split, stack),
-                    zip(*raw, strict=True),
+                    (map(tagged_text, sources, tags), targets),
                     strict=True,
                 ):
-                    file.write("\n".join(side) + "\n")
-            self.spools[split] = spool
+                    file.writelines(f"{text}\n" for text in side)
             self.filters[split] = {
                 "read": count,
                 **dict.fromkeys(self.options.filters(), 0),
                 "kept": count,
             }
+
+    def _new_spool(self, split: str) -> Spool:
+        # A split that is drawn is from the training corpora.
+        corpora = self.corpora.get(split, self.corpora["train"])
+        return Spool(self.spool_folder, split, [c.tag for c in corpora])
+
+    def _warn_of_tags(self):
+        """Names held-out corpora whose tags differ from those in training."""
+        tags = list(dict.fromkeys(c.tag for c in self.corpora["train"]))
+        for split in HELD_OUT:
+            for corpus in self.corpora.get(split, ()):
+                place = f"the {split} corpus {corpus.name} ({corpus.source})"
+                if corpus.tag not in (None, *tags):
+                    self.warnings.append(
+                        f"The tag {corpus.tag} of {place} is that of no "
+                        "training corpus, so no model learns it. Give it one "
+                        f"of {', '.join(filter(None, tags)) or 'none'}."
+                    )
+                elif corpus.tag is None and None not in tags:
+                    with open(
+                        self.folder / text_file(split, "source"),
+                        encoding="utf-8",
+                        newline="\n",
+                    ) as file:
+                        # Lines with tags of their own are as they should be.
+                        if begins_with_tag(file.readline(), tags):
+                            continue
+                    self.warnings.append(
+                        f"All training corpora have a tag, but {place} has "
+                        f"none. Give it one of {', '.join(tags)}."
+                    )
 
     def _open_texts(self, split: str, stack: ExitStack) -> list:
         return [
@@ -277,6 +313,7 @@ class FolderWriter:
             tokenizers,
             unknown,
             lambda n: self.bars.advance(task, n),
+            self.options.tags(),
         )
         held_out = {
             split: {

@@ -219,6 +219,15 @@ class PrepareOptions:
                 ) from error
         return [symbol for symbol in dict.fromkeys(symbols) if symbol]
 
+    def tags(self) -> list[str]:
+        """Returns the tags of all corpora.
+
+        Returns:
+            Each tag once, those of the training corpora first.
+        """
+        corpora = [*self.train, *filter(None, (self.valid, self.test))]
+        return list(dict.fromkeys(c.tag for c in corpora if c.tag is not None))
+
     def pair_filter(self) -> PairFilter:
         """Returns the filter of training pairs.
 
