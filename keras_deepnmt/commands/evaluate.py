@@ -18,6 +18,10 @@ from keras_deepnmt.commands.options.decoding import (
     load_run,
     option_name,
 )
+from keras_deepnmt.commands.options.given_lines import (
+    GivenLines,
+    add_given_lines,
+)
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
@@ -44,11 +48,13 @@ _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
     **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
     **dict.fromkeys(("rouge", "details", "ladder"), False),
+    **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     **{"differences": None, "split": "test", "resamples": 1_000},
 }
 # Options that have no effect with --hypotheses, besides those of decoding.
 _NOT_WITH_HYPOTHESES = {
     **dict.fromkeys(("target", "prepared", "checkpoint", "compile")),
+    **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     "split": "test",
 }
 
@@ -75,6 +81,7 @@ def add_options(parser: VerbParser) -> None:
         "corrections. Default: none is written.",
     )
     add_decoding_options(parser)
+    add_given_lines(parser)
     add_checkpoint(parser)
     add_compile(parser, lazily=False)
 
@@ -346,6 +353,8 @@ def _writing(path):
 
 def _translate(options) -> "TestTranslations":
     given = given_decoding_options(options)
+    lines = GivenLines(options)
+    asked = lines.read()
     start_backend()
     from keras_deepnmt.runs.test_translations import translate_runs
 
@@ -376,6 +385,8 @@ def _translate(options) -> "TestTranslations":
             num_resamples=options.resamples,
             checkpoint=options.checkpoint,
             compiled=options.compile is not False,
+            **asked,
+            on_loaded=lines.check,
             on_translated=write,
             on_truncated=warn,
             on_progress=advance,

@@ -39,7 +39,8 @@ def add_options(parser: VerbParser) -> None:
         "--format",
         type=Literal["saved_model", "preset"],
         default="saved_model",
-        help="saved_model: text in, text out, for TensorFlow Serving; or "
+        help="saved_model: text in, text out, for TensorFlow Serving, with "
+        "given beginnings, phrases and maximum lengths in a signature; or "
         "preset: a Keras preset with tokenizers, search options and a model "
         "card, to publish, to load with Translator.load and to fine-tune with "
         "deepnmt train --from-preset.",

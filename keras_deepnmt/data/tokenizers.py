@@ -122,6 +122,19 @@ class Tokenizer:
         rows = _together_or_singly(self._processor.encode, texts)
         return [np.array(row, "int32") for row in rows]
 
+    def encode_as_pieces(self, texts: Sequence[str]) -> list[list[str]]:
+        """Segments texts as `encode`, into strings.
+
+        Args:
+            texts: A list of sentences.
+
+        Returns:
+            One list per text: the piece of each token, and of an unknown token
+            its characters.
+        """
+        texts = [self.normalization.before(text) for text in texts]
+        return [self._processor.encode(text, out_type=str) for text in texts]
+
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """Converts ids back to text.
 

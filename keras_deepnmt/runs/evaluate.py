@@ -23,6 +23,7 @@ from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import (
     add_scores,
+    given_sha256,
     read_scores,
     with_defaults,
 )
@@ -49,6 +50,10 @@ def evaluate(
     output_file: str | Path | None = None,
     checkpoint: str | int | None = None,
     compiled: bool = True,
+    prefixes: Sequence[str] | None = None,
+    constraints: Sequence[Sequence[str]] | None = None,
+    max_lengths: Sequence[int] | None = None,
+    on_loaded: Callable[[Translator, list[str]], None] | None = None,
     on_progress: Callable[[int], None] | None = None,
     on_truncated: Callable[[list[int]], None] | None = None,
     on_translated: Callable[..., None] | None = None,
@@ -56,7 +61,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
 
-    A row with the same test set, options and checkpoint is replaced.
+    A row with the same test set, options, checkpoint, prefixes, constraints and
+    maximum lengths is replaced.
 
     Args:
         run_dir: folder of a run; finished, unless `checkpoint` is given.
@@ -79,6 +85,13 @@ def evaluate(
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
             evaluate. Defaults to the final model of a finished run.
         compiled: whether XLA compiles the search.
+        prefixes: what each translation begins with, as for
+            `Translator.translate`; the row has the hash of the lines, as it has
+            those of the next two. Defaults to none.
+        constraints: phrases that each translation contains.
+        max_lengths: maximum length of each translation.
+        on_loaded: called with the translator and the sources, before they are
+            translated.
         on_progress: called with the number of sentences just translated.
         on_truncated: called with the indices of the sources longer than the
             model's position range. Defaults to a warning.
@@ -89,12 +102,15 @@ def evaluate(
 
     Returns:
         The row: scores with signatures, test set with hashes, decoding
-        options, speed, training, seed, device, versions, commit.
+        options, hashes of what was given, speed, training, seed, device,
+        versions, commit.
 
     Raises:
         UserError: if the run is not finished, the files are not aligned, there
-            is no such split, a metric, tokenizer or tag is unknown, or a tag is
-            given for the run's own data, which have tags of their own.
+            is no such split, a metric, tokenizer or tag is unknown, a tag is
+            given for the run's own data, which have tags of their own, or the
+            number of prefixes, constraints or lengths is not that of the
+            sentences.
 
     Example:
     >>> row = evaluate("runs/demo", num_beams=5)
@@ -136,8 +152,13 @@ def evaluate(
         on_truncated=on_truncated,
         tag=tag,
     )
+    if on_loaded is not None:
+        on_loaded(translator, sources)
+    given = _given(
+        prefixes=prefixes, constraints=constraints, max_lengths=max_lengths
+    )
     start = time.monotonic()
-    hypotheses = translator.translate(sources, on_progress=on_progress)
+    hypotheses = translator.translate(sources, on_progress, **given)
     seconds = time.monotonic() - start
     if output_file is not None:
         write_text(output_file, "".join(f"{line}\n" for line in hypotheses))
@@ -158,6 +179,7 @@ def evaluate(
         "test_set": _test_set(name, sources, references, more),
         "scores": {metric: asdict(score) for metric, score in scores.items()},
         "decoding": decoding | _given(tag=tag),
+        **({"given": given_sha256(**given)} if given else {}),
         "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
         "seconds": round(seconds, 2),
         "tokens_per_second": round(tokens / seconds, 1),

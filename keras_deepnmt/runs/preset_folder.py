@@ -98,6 +98,8 @@ def save_run_to_preset(
             {**row, "weights_sha256": weights_sha256}
             for row in read_scores(run.scores_file)
             if row["weights_sha256"] == summary["weights_sha256"]
+            # Not those of translations that were given a part of the text.
+            and "given" not in row
         ]
         options = dataclasses.asdict(translator.options)
         summary |= {

@@ -178,7 +178,13 @@ def _run_golden(graph, sources):
     max_characters = graph.model.max_length
     if max_characters is not None:
         max_characters = max(max_characters - 2, 0)
-    records = golden_records(sources, graph.num_beams, call, max_characters)
+    records = golden_records(
+        sources,
+        graph.num_beams,
+        call,
+        max_characters,
+        graph.finds_phrases,
+    )
     if not all(math.isfinite(record["score"]) for record in records):
         raise no_probabilities(graph.model)
     return records

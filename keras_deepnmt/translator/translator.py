@@ -448,7 +448,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         rows, truncated = self._source_rows(texts)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
-            [replace(empty, constraints_met=not x)] for x in given.constraints
+            [replace(empty, constraints_met=not given.has_text(number))]
+            for number in range(len(texts))
         ]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
