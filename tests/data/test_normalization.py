@@ -102,7 +102,7 @@ OWN = {
     "unigram": {"model_type": "unigram", "vocabulary_size": 98},
     "factored case": {"normalization": "nfc", "case": "factored"},
     "factored case and symbols": {
-        "vocabulary_size": 350,
+        "vocabulary_size": 356,
         "model_type": "unigram",
         "case": "factored",
         "byte_fallback": True,
