@@ -13,6 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from keras_deepnmt.data.case_symbols import (
+    ALL_CAPITALS,
+    CAPITAL,
+    CAPITALS,
+    CASE_SYMBOLS,
+    DROPPED,
+    EACH_CAPITAL,
+    LAST_SYMBOLS,
+    LEAST_ALL_CAPITALS,
+    LEAST_EACH_CAPITAL,
+)
 from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
@@ -28,21 +39,6 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     from keras_deepnmt.data.factored_case_in_graph import CaseInGraph
-
-# Unicode guarantees that no text has these characters, "noncharacters".
-CAPITAL = "\U0001fffe"  # the next letter
-CAPITALS = "\U0001ffff"  # all letters up to the next other character
-ALL_CAPITALS = "\U0002fffe"  # all letters
-EACH_CAPITAL = "\U0002ffff"  # the first letter of each word
-CASE_SYMBOLS = CAPITAL + CAPITALS + ALL_CAPITALS + EACH_CAPITAL
-# They stand around symbols of users, while a graph inserts case symbols.
-BRACKETS = "\U0003fffe\U0003ffff"
-# What a text loses before symbols are inserted.
-DROPPED = CASE_SYMBOLS + BRACKETS
-# Symbols that no letter follows, and the spaces that belong to them.
-LAST_SYMBOLS = f"(?: ?[{CASE_SYMBOLS}])+ ?"
-# The fewest words for one `ALL_CAPITALS` or `EACH_CAPITAL`.
-LEAST_ALL_CAPITALS, LEAST_EACH_CAPITAL = 2, 4
 
 _LETTERS = UPPER_CASE | LOWER_CASE | NEUTRAL
 _DROP = str.maketrans("", "", DROPPED)
@@ -84,6 +80,7 @@ class FactoredCase(TextStep):
         user_defined_symbols: The texts that always are one piece.
 
     Example:
+    >>> from keras_deepnmt.data.case_symbols import CAPITAL, CAPITALS
     >>> FactoredCase().before("der Hund") == f"der {CAPITAL} Hund"
     True
     >>> FactoredCase().after(f"{CAPITAL} der {CAPITALS} usa")

@@ -7,7 +7,7 @@ all texts are looked at together, as one row of codes.
 import numpy as np
 import tensorflow as tf
 
-from keras_deepnmt.data.factored_case import (
+from keras_deepnmt.data.case_symbols import (
     ALL_CAPITALS,
     BRACKETS,
     CAPITAL,

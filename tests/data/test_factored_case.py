@@ -19,15 +19,15 @@ import pytest
 
 from keras_deepnmt.cli import main
 from keras_deepnmt.data.batches.segmentation import RandomSegmentation
-from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.factored_case import (
+from keras_deepnmt.data.case_symbols import (
     ALL_CAPITALS,
     CAPITAL,
     CASE_SYMBOLS,
     DROPPED,
     EACH_CAPITAL,
-    FactoredCase,
 )
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.factored_case import FactoredCase
 from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
