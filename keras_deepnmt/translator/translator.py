@@ -296,7 +296,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 translations must begin with, empty for any; `constraints`,
                 lists of phrases that they must contain; `max_lengths`, maximum
                 numbers of tokens, the end token included, in place of the
-                options' maximum, 0 for that maximum.
+                options' maximum, 0 for that maximum. Given text keeps its
+                characters that the vocabulary lacks.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
