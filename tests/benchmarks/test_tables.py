@@ -11,6 +11,7 @@ import pytest
 from benchmarks.quality.rows.row_list import CORPORA, presets_of
 from benchmarks.shared.result_rows import append_rows, read_rows
 from benchmarks.tables import decoding_tables, speed_tables, trained_tables
+from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.markdown import measured_when_and_where
 from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.seed_statistics import mean_and_interval
@@ -550,3 +551,38 @@ def test_the_presets_of_the_table_are_measured_ones():
     costs = decoding_tables.read_rows(decoding_tables.COSTS)
     names = {row["preset"] for row in costs if row["decode_ratio"]}
     assert set(decoding_tables.PRESETS) <= names
+
+
+def test_the_table_of_case_has_shares_of_the_ordinary_score(tmp_path):
+    assert letter_case_table(tmp_path) == []
+    rows = [
+        {
+            "date": "2026-01-02",
+            "machine": "AMD EPYC, 2 cores",
+            "recipe": "tiny",
+            "sentences": "500",
+            "bleu_signature": "tok:13a",
+            "batch_tokens": "1330",
+            "case": "factored",
+            "seed": seed,
+            "form": form,
+            "bleu": bleu,
+            "changes": changes,
+        }
+        for seed, form, bleu, changes in (
+            ("1", "ordinary", "80", ""),
+            ("2", "ordinary", "82", ""),
+            ("1", "all_caps", "40", ""),
+            ("2", "all_caps", "41", ""),
+            ("1", "capitalized", "81", ""),
+            ("2", "capitalized", "81", ""),
+            ("1", "ordinary", "70", "training.steps=9"),
+        )
+    ]
+    append_rows(tmp_path / "letter_case.csv", rows)
+    table, note = letter_case_table(tmp_path)
+    assert table.splitlines()[-1] == (
+        "| `factored` | 2 | 1,330 | 81 ± 13 | 40.5 ± 6.4 (50.0 %) | "
+        "81 (100.0 %) |"
+    )
+    assert "500 sentences" in note and "`tok:13a`" in note
