@@ -31,6 +31,10 @@ from keras_deepnmt.commands.options.reranking import (
     add_reranking_weights,
     is_reranked,
 )
+from keras_deepnmt.commands.options.segments import (
+    SegmentOptions,
+    add_segments,
+)
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import (
     decode_windows,
@@ -98,6 +102,7 @@ def add_options(parser: VerbParser) -> None:
         "number of the sentence, from 1.",
     )
     add_given_lines(parser)
+    add_segments(parser)
     add_shortlist(parser)
     parser.add_argument(
         "--mbr",
@@ -160,6 +165,7 @@ def run(options: Namespace) -> None:
         if options[name] is not None and len(options.runs) > 1:
             option = f"--{name.replace('_', '-')}"
             raise UserError(f"{option} needs a single run.")
+    segments = SegmentOptions(options)
     name = input_name(options.input)
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(open_output(options.output))
@@ -170,6 +176,7 @@ def run(options: Namespace) -> None:
             alignments = partial(_write_alignments, file, options)
         given = GivenLines(options)
         translator = load_translator(options)
+        segments.load_rules()
         runs = unknown = None
         if is_reranked(options):
             runs = RerankingRuns(options, translator)
@@ -192,6 +199,7 @@ def run(options: Namespace) -> None:
                 _Choice(options.num_hypotheses, options.mbr, runs, unknown),
                 alignments,
                 given,
+                segments,
             )
         given.check_end()
 
@@ -222,6 +230,10 @@ class _Choice:
         if self._utility:
             nbest = [self._consensus(found, translator) for found in nbest]
         nbest = [found[: self._num_hypotheses] for found in nbest]
+        return self.finish(translator, texts, nbest)
+
+    def finish(self, translator, texts, nbest):
+        """Returns those that were chosen without their unknown tokens."""
         if self._unknown:
             nbest = self._unknown.replaced(translator, texts, nbest)
         return nbest
@@ -307,29 +319,36 @@ def _translate(
     choice,
     write_alignments,
     given,
+    segments,
 ):
     number = 0
     for texts in windows:
         translator = translators.choose(texts)
-        translator.on_truncated = partial(
-            _warn_truncated, warnings, number + 1, translator.max_source_length
-        )
-        num_searched = choice.num_searched(translator)
         asked = given.take(len(texts), translator)
+        lines = segments.take(translator, texts, asked, number + 1)
+        translator.on_truncated = partial(
+            _warn_truncated, warnings, lines, translator.max_source_length
+        )
         nbest = translator.translate_nbest(
-            texts, num_searched, advance, **asked
+            lines.reads,
+            choice.num_searched(translator),
+            advance,
+            **lines.given,
         )
         nbest = choice.choose(
-            translator, texts, nbest, partial(_warn, warnings, number + 1)
+            translator, lines.reads, nbest, partial(_warn, warnings, lines)
+        )
+        nbest, checked = lines.finish(
+            nbest, partial(_finish_again, choice, translator)
         )
         prefixes = asked.get("prefixes", [""] * len(texts))
         for line, (hypotheses, prefix) in enumerate(
-            zip(nbest, prefixes, strict=True), start=number + 1
+            zip(checked, prefixes, strict=True), start=number + 1
         ):
-            for fault in _faults(hypotheses[0], prefix):
+            for fault in _faults(hypotheses, prefix):
                 warnings.add(line, fault)
-        lines = choice.lines(nbest, number + 1)
-        output.writelines(f"{line}\n" for line in lines)
+        printed = choice.lines(nbest, number + 1)
+        output.writelines(f"{line}\n" for line in printed)
         output.flush()
         if write_alignments is not None:
             first = [hypotheses[0].text for hypotheses in nbest]
@@ -339,13 +358,18 @@ def _translate(
             warnings.print()  # at once, to the person who typed the line
 
 
+def _finish_again(choice, translator, texts, hypotheses):
+    nbest = [[hypothesis] for hypothesis in hypotheses]
+    return [f[0] for f in choice.finish(translator, texts, nbest)]
+
+
 def _faults(best, prefix):
-    """Yields what is wrong with the best translation of a sentence."""
-    if best.truncated:
+    """Yields what is wrong with the best translations of a line."""
+    if any(hypothesis.truncated for hypothesis in best):
         yield _MAXIMUM_LENGTH
-    if not best.constraints_met:
+    if not all(hypothesis.constraints_met for hypothesis in best):
         yield _MISSED
-    if prefix.strip() and not best.text:
+    if prefix.strip() and not any(hypothesis.text for hypothesis in best):
         yield _EMPTY
 
 
@@ -360,14 +384,15 @@ def _write_alignments(file, options, translator, sources, targets):
     file.writelines(f"{format_alignment(links)}\n" for links in found)
 
 
-def _warn(warnings, first, place, fault):
-    warnings.add(first + place, fault)
+def _warn(warnings, lines, place, fault):
+    warnings.add(lines.number(place), fault)
 
 
-def _warn_truncated(warnings, first, max_length, places):
-    for place in places:
+def _warn_truncated(warnings, lines, max_length, places):
+    # A line may have several such sentences.
+    for number in dict.fromkeys(map(lines.number, places)):
         warnings.add(
-            first + place,
+            number,
             f"longer than {max_length - 1} tokens, the model's position range; "
             "the rest was not translated.",
         )

@@ -1,6 +1,7 @@
 """The second pass of `prepare`: from temporary files to shards of ids."""
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
+from keras_deepnmt.data.preparation.pair_masking import PairMasker
 from keras_deepnmt.data.preparation.shard_writer import (
     MAX_PAIR_LENGTH,
     ShardWriter,
@@ -23,27 +25,36 @@ RECORDS_PER_SHARD = 32_768
 
 
 def encode_blocks(
-    spool: Spool, tokenizers: tuple[Tokenizer, Tokenizer], hashed: bool
+    spool: Spool,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    hashed: bool,
+    masker: PairMasker | None = None,
 ) -> Iterator[tuple]:
     """Tokenizes a spool on all cores, in the order of its pairs.
 
-    Yields `(source ids, target ids, hashes, texts)` per block; hashes are those
-    of `hash_pairs`, or `None` unless `hashed` is true; `texts` are its sources
-    and targets.
+    Yields `(source ids, target ids, hashes, texts, encoded)` per block; hashes
+    are those of `hash_pairs`, or `None` unless `hashed` is true; `texts` are
+    its sources and targets, and `encoded` is what `masker` makes of them.
     """
 
-    def encode(block):
+    def encode(first_row, block):
         hashes = hash_pairs(*block) if hashed else None
+        encoded = masker.mask_block(first_row, *block) if masker else block
         source_ids, target_ids = (
             tokenizer.encode(side)
-            for tokenizer, side in zip(tokenizers, block, strict=True)
+            for tokenizer, side in zip(tokenizers, encoded, strict=True)
         )
-        return source_ids, target_ids, hashes, block
+        return source_ids, target_ids, hashes, block, encoded
+
+    def calls():
+        row = 0
+        for block in spool.blocks():
+            yield partial(encode, row, block)
+            row += len(block[0])
 
     # Threads suffice, since SentencePiece releases the GIL; processes would
     # each import TensorFlow.
-    calls = (partial(encode, block) for block in spool.blocks())
-    yield from results_in_order(calls, num_cores())
+    yield from results_in_order(calls(), num_cores())
 
 
 class PairEncoder:
@@ -75,7 +86,7 @@ class PairEncoder:
         """Encodes a valid or test split and returns its manifest entry."""
         hashes, row = [], 0
         with ShardWriter(self._folder, split, RECORDS_PER_SHARD) as writer:
-            for *sides, block, texts in self._blocks(spool, True):
+            for *sides, block, texts, _ in self._blocks(spool, True):
                 hashes.append(block)
                 self._unknown.add(split, _by_side(sides, texts))
                 for pair in zip(*sides, strict=True):
@@ -105,6 +116,7 @@ class PairEncoder:
         max_tokens: int,
         leave_out: Callable[[int, str, tuple, tuple], None],
         alignment: AlignmentFilter | None = None,
+        masker: PairMasker | None = None,
     ) -> tuple[dict, list[int]]:
         """Encodes the training split.
 
@@ -113,8 +125,9 @@ class PairEncoder:
         `max_tokens` ids on a side are left out too: `leave_out` is called with
         the row, the reason, the two texts and their two numbers of ids. So are
         those that `alignment`
-        finds to be misaligned. Returns the manifest entry and the number of
-        pairs written of each corpus.
+        finds to be misaligned. `masker` changes what is encoded, and the entry
+        then has the number of the pairs that it changed. Returns the manifest
+        entry and the number of pairs written of each corpus.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -123,9 +136,11 @@ class PairEncoder:
         held_out_rows = np.unique(np.asarray(held_out_rows, "int64"))
         ends = np.cumsum(corpus_pairs)
         written = np.zeros(len(corpus_pairs), "int64")
-        row = 0
+        row = masked = 0
         with ShardWriter(self._folder, "train", RECORDS_PER_SHARD) as writer:
-            for *sides, hashes, texts in self._blocks(spool, bool(counters)):
+            for *sides, hashes, texts, encoded in self._blocks(
+                spool, bool(counters), masker
+            ):
                 rows = np.arange(row, row + len(sides[0]))
                 row += len(rows)
                 fits = _longest_side(sides) <= max_tokens
@@ -145,11 +160,12 @@ class PairEncoder:
                         pair = tuple(side[place] for side in texts)
                         pieces = tuple(len(side[place]) for side in sides)
                         leave_out(int(rows[place]), reason, pair, pieces)
-                sides, texts = (
+                sides, texts, encoded = (
                     [list(itertools.compress(side, kept)) for side in both]
-                    for both in (sides, texts)
+                    for both in (sides, texts, encoded)
                 )
-                self._unknown.add("train", _by_side(sides, texts))
+                masked += sum(map(operator.ne, texts[0], encoded[0]))
+                self._unknown.add("train", _by_side(sides, encoded))
                 for pair in zip(*sides, strict=True):
                     writer.write(*pair)
                 corpora = np.searchsorted(ends, rows[kept], side="right")
@@ -158,10 +174,13 @@ class PairEncoder:
                     counter.add(*(side[kept] for side in hashes))
         for split, counter in counters.items():
             self._record_leakage(f"train_{split}", counter)
-        return writer.summary, written.tolist()
+        masks = {"masked_pairs": masked} if masker else {}
+        return {**writer.summary, **masks}, written.tolist()
 
-    def _blocks(self, spool: Spool, hashed: bool):
-        for block in encode_blocks(spool, self._tokenizers, hashed):
+    def _blocks(
+        self, spool: Spool, hashed: bool, masker: PairMasker | None = None
+    ):
+        for block in encode_blocks(spool, self._tokenizers, hashed, masker):
             yield block
             self._progress(len(block[0]))
 
