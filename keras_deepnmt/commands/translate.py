@@ -17,6 +17,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     add_ensemble,
     add_shortlist,
+    add_tag,
     load_translator,
 )
 from keras_deepnmt.commands.options.given_lines import (
@@ -59,10 +60,18 @@ _MAXIMUM_LENGTH = (
 )
 
 
-_MISSED = (
-    "the translation lacks a phrase of `--constraints`, which has no room in "
-    "it or contradicts another option, or the sentence is empty."
-)
+# Why the translation lacks a phrase of `--constraints`, see `why_missed`.
+_MISSED = {
+    "empty": "the sentence is empty, and so is its translation: the phrases in "
+    "`--constraints` were not used.",
+    "unknown": "the translation lacks a phrase of `--constraints`: it has "
+    "characters that the vocabulary lacks, and unknown tokens are forbidden "
+    "(`--allow-unknown false`).",
+    "room": "the translation lacks a phrase of `--constraints`, which has no "
+    "room within the maximum length.",
+    "contradiction": "the translation lacks a phrase of `--constraints`, which "
+    "contradicts another option, the beginning or another phrase.",
+}
 _EMPTY = (
     "the sentence is empty, and so is its translation: the beginning in "
     "`--prefixes` was not used."
@@ -101,6 +110,7 @@ def add_options(parser: VerbParser) -> None:
         "each is a line `number ||| text ||| score`, where number is the line "
         "number of the sentence, from 1.",
     )
+    add_tag(parser)
     add_given_lines(parser)
     add_segments(parser)
     add_shortlist(parser)
@@ -341,12 +351,12 @@ def _translate(
         nbest, checked = lines.finish(
             nbest, partial(_finish_again, choice, translator)
         )
-        prefixes = asked.get("prefixes", [""] * len(texts))
-        for line, (hypotheses, prefix) in enumerate(
-            zip(checked, prefixes, strict=True), start=number + 1
+        for place, (text, hypotheses) in enumerate(
+            zip(texts, checked, strict=True)
         ):
-            for fault in _faults(hypotheses, prefix):
-                warnings.add(line, fault)
+            own = {name: values[place] for name, values in asked.items()}
+            for fault in _faults(translator, text, hypotheses, own):
+                warnings.add(number + 1 + place, fault)
         printed = choice.lines(nbest, number + 1)
         output.writelines(f"{line}\n" for line in printed)
         output.flush()
@@ -363,13 +373,19 @@ def _finish_again(choice, translator, texts, hypotheses):
     return [f[0] for f in choice.finish(translator, texts, nbest)]
 
 
-def _faults(best, prefix):
-    """Yields what is wrong with the best translations of a line."""
-    if any(hypothesis.truncated for hypothesis in best):
+def _faults(translator, text, found, given):
+    """Yields what is wrong with the translations of the sentences of a line."""
+    from keras_deepnmt.translator.missed_phrases import why_missed
+
+    if any(hypothesis.truncated for hypothesis in found):
         yield _MAXIMUM_LENGTH
-    if not all(hypothesis.constraints_met for hypothesis in best):
-        yield _MISSED
-    if prefix.strip() and not any(hypothesis.text for hypothesis in best):
+    for hypothesis in found:
+        if not hypothesis.constraints_met:
+            reason = why_missed(translator, text, hypothesis, **given)
+            if reason is not None:
+                yield _MISSED[reason]
+    is_empty = not any(hypothesis.text for hypothesis in found)
+    if given.get("prefixes", "").strip() and is_empty:
         yield _EMPTY
 
 
