@@ -12,6 +12,7 @@ _MODULES = (
     "analysis",
     "data",
     "decoding",
+    "documents",
     "evaluation",
     "layers",
     "losses",

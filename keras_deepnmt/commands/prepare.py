@@ -241,6 +241,9 @@ def _print_counts(manifest):
             continue  # the tokenizer was trained on this text
         counts = (splits[split][name] for split in filters)
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
+    if "masked_pairs" in splits["train"]:
+        counts = (splits[split].get("masked_pairs", 0) for split in filters)
+        table.add_row("masked pairs", *(f"{n:,}" for n in counts))
     for name, count in splits["train"].get("case_examples", {}).items():
         counts = (f"{count:,}" if s == "train" else "" for s in filters)
         table.add_row(f"also shown {CASES[name]}", *counts)

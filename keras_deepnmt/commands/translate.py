@@ -32,6 +32,10 @@ from keras_deepnmt.commands.options.reranking import (
     add_reranking_weights,
     is_reranked,
 )
+from keras_deepnmt.commands.options.segments import (
+    SegmentOptions,
+    add_segments,
+)
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import (
     decode_windows,
@@ -108,6 +112,7 @@ def add_options(parser: VerbParser) -> None:
     )
     add_tag(parser)
     add_given_lines(parser)
+    add_segments(parser)
     add_shortlist(parser)
     parser.add_argument(
         "--mbr",
@@ -170,6 +175,7 @@ def run(options: Namespace) -> None:
         if options[name] is not None and len(options.runs) > 1:
             option = f"--{name.replace('_', '-')}"
             raise UserError(f"{option} needs a single run.")
+    segments = SegmentOptions(options)
     name = input_name(options.input)
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(open_output(options.output))
@@ -180,6 +186,7 @@ def run(options: Namespace) -> None:
             alignments = partial(_write_alignments, file, options)
         given = GivenLines(options)
         translator = load_translator(options)
+        segments.load_rules()
         runs = unknown = None
         if is_reranked(options):
             runs = RerankingRuns(options, translator)
@@ -202,6 +209,7 @@ def run(options: Namespace) -> None:
                 _Choice(options.num_hypotheses, options.mbr, runs, unknown),
                 alignments,
                 given,
+                segments,
             )
         given.check_end()
 
@@ -232,6 +240,10 @@ class _Choice:
         if self._utility:
             nbest = [self._consensus(found, translator) for found in nbest]
         nbest = [found[: self._num_hypotheses] for found in nbest]
+        return self.finish(translator, texts, nbest)
+
+    def finish(self, translator, texts, nbest):
+        """Returns those that were chosen without their unknown tokens."""
         if self._unknown:
             nbest = self._unknown.replaced(translator, texts, nbest)
         return nbest
@@ -317,29 +329,36 @@ def _translate(
     choice,
     write_alignments,
     given,
+    segments,
 ):
     number = 0
     for texts in windows:
         translator = translators.choose(texts)
-        translator.on_truncated = partial(
-            _warn_truncated, warnings, number + 1, translator.max_source_length
-        )
-        num_searched = choice.num_searched(translator)
         asked = given.take(len(texts), translator)
+        lines = segments.take(translator, texts, asked, number + 1)
+        translator.on_truncated = partial(
+            _warn_truncated, warnings, lines, translator.max_source_length
+        )
         nbest = translator.translate_nbest(
-            texts, num_searched, advance, **asked
+            lines.reads,
+            choice.num_searched(translator),
+            advance,
+            **lines.given,
         )
         nbest = choice.choose(
-            translator, texts, nbest, partial(_warn, warnings, number + 1)
+            translator, lines.reads, nbest, partial(_warn, warnings, lines)
+        )
+        nbest, checked = lines.finish(
+            nbest, partial(_finish_again, choice, translator)
         )
         for place, (text, hypotheses) in enumerate(
-            zip(texts, nbest, strict=True)
+            zip(texts, checked, strict=True)
         ):
             own = {name: values[place] for name, values in asked.items()}
-            for fault in _faults(translator, text, hypotheses[0], own):
+            for fault in _faults(translator, text, hypotheses, own):
                 warnings.add(number + 1 + place, fault)
-        lines = choice.lines(nbest, number + 1)
-        output.writelines(f"{line}\n" for line in lines)
+        printed = choice.lines(nbest, number + 1)
+        output.writelines(f"{line}\n" for line in printed)
         output.flush()
         if write_alignments is not None:
             first = [hypotheses[0].text for hypotheses in nbest]
@@ -349,17 +368,24 @@ def _translate(
             warnings.print()  # at once, to the person who typed the line
 
 
-def _faults(translator, text, best, given):
-    """Yields what is wrong with the best translation of a sentence."""
+def _finish_again(choice, translator, texts, hypotheses):
+    nbest = [[hypothesis] for hypothesis in hypotheses]
+    return [f[0] for f in choice.finish(translator, texts, nbest)]
+
+
+def _faults(translator, text, found, given):
+    """Yields what is wrong with the translations of the sentences of a line."""
     from keras_deepnmt.translator.missed_phrases import why_missed
 
-    if best.truncated:
+    if any(hypothesis.truncated for hypothesis in found):
         yield _MAXIMUM_LENGTH
-    if not best.constraints_met:
-        reason = why_missed(translator, text, best, **given)
-        if reason is not None:
-            yield _MISSED[reason]
-    if given.get("prefixes", "").strip() and not best.text:
+    for hypothesis in found:
+        if not hypothesis.constraints_met:
+            reason = why_missed(translator, text, hypothesis, **given)
+            if reason is not None:
+                yield _MISSED[reason]
+    is_empty = not any(hypothesis.text for hypothesis in found)
+    if given.get("prefixes", "").strip() and is_empty:
         yield _EMPTY
 
 
@@ -374,14 +400,15 @@ def _write_alignments(file, options, translator, sources, targets):
     file.writelines(f"{format_alignment(links)}\n" for links in found)
 
 
-def _warn(warnings, first, place, fault):
-    warnings.add(first + place, fault)
+def _warn(warnings, lines, place, fault):
+    warnings.add(lines.number(place), fault)
 
 
-def _warn_truncated(warnings, first, max_length, places):
-    for place in places:
+def _warn_truncated(warnings, lines, max_length, places):
+    # A line may have several such sentences.
+    for number in dict.fromkeys(map(lines.number, places)):
         warnings.add(
-            first + place,
+            number,
             f"longer than {max_length - 1} tokens, the model's position range; "
             "the rest was not translated.",
         )

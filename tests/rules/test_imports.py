@@ -21,6 +21,7 @@ from package_tree import (
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
+    {"documents"},
     {"analysis"},
     {"runs", "reranking"},
     {"recipes", "training", "evaluation", "serving"},

@@ -30,6 +30,7 @@ from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
+from keras_deepnmt.data.preparation.pair_masking import PairMasker
 from keras_deepnmt.data.preparation.pair_reading import PairReader
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
 from keras_deepnmt.data.preparation.shard_writer import MAX_PAIR_LENGTH
@@ -345,6 +346,7 @@ class FolderWriter:
             self._leave_out,
             self.case_examples,
             self._alignment_filter(tokenizers),
+            self._pair_masker(),
         )
         if self.case_examples.share:
             train["case_examples"] = self.case_examples.counts
@@ -361,6 +363,13 @@ class FolderWriter:
         stops = np.cumsum(written).tolist()
         for entry, pairs, stop in zip(entries, written, stops, strict=True):
             entry |= {"pairs": pairs, "rows": [stop - pairs, stop]}
+        if train.get("masked_pairs") == 0:
+            self.warnings.append(
+                "no training pair got a mask symbol, since none has a "
+                "placeholder, address, number or name that is equal on both "
+                "sides. A model will not learn to copy the symbols: prepare "
+                "without `mask_symbols`."
+            )
         splits = {"train": train, **held_out}
         self.warnings += unknown.warnings(splits)
         splits = {
@@ -378,6 +387,10 @@ class FolderWriter:
         alignment = AlignmentFilter(self.spools["train"], tokenizers, min_score)
         self.bars.update(task, total=1, completed=1)
         return alignment
+
+    def _pair_masker(self) -> PairMasker | None:
+        number = self.options.mask_symbols
+        return PairMasker(number, self.options.seed) if number else None
 
     def _leave_out(self, row: int, reason: str, texts: tuple, pieces: tuple):
         """Leaves a pair out in the second pass."""

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import field_validator
 
 from keras_deepnmt.data.corpora import CorpusOptions, LineReader, decode_line
+from keras_deepnmt.data.mask_symbols import mask_symbol
 from keras_deepnmt.data.preparation.text_filters import (
     FILTERS,
     OPTIONAL_FILTERS,
@@ -80,6 +81,10 @@ class PrepareOptions:
         user_defined_symbols_file: Path of a file with more of them, one in each
             line.
         required_chars: Characters that get a piece in any case, as one text.
+        mask_symbols: Number of symbols `⟪1⟫`, `⟪2⟫`, ... that both tokenizers
+            get, and that stand for placeholders, addresses, numbers and names
+            in training pairs, so that `translate --keep-markup` can use them. A
+            text has at most that many of them; 4 are enough for most.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
             train a tokenizer on. It bounds the memory of that training.
         min_length: Minimum number of words (between white space) of a side. In
@@ -143,6 +148,7 @@ class PrepareOptions:
     user_defined_symbols: list[str] = field(default_factory=list)
     user_defined_symbols_file: str | None = None
     required_chars: str | None = None
+    mask_symbols: integer(0, 100) = 0
     tokenizer_sentences: integer(101) = 1_000_000
     min_length: Count = 1
     max_length: Count = 250
@@ -210,7 +216,7 @@ class PrepareOptions:
         """Returns the symbols that are given by themselves and in the file.
 
         Returns:
-            Each symbol once, in order.
+            Each symbol once, in order; the `mask_symbols` are the last ones.
 
         Raises:
             UserError: if the file cannot be read.
@@ -225,6 +231,7 @@ class PrepareOptions:
                 raise UserError(
                     f"`user_defined_symbols_file`: {error}"
                 ) from error
+        symbols += map(mask_symbol, range(1, self.mask_symbols + 1))
         return [symbol for symbol in dict.fromkeys(symbols) if symbol]
 
     def tags(self) -> list[str]:

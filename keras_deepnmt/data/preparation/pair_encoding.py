@@ -1,6 +1,7 @@
 """The second pass of `prepare`: from temporary files to shards of ids."""
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.case_examples import CaseExamples
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
+from keras_deepnmt.data.preparation.pair_masking import PairMasker
 from keras_deepnmt.data.preparation.shard_writer import (
     MAX_PAIR_LENGTH,
     ShardWriter,
@@ -31,8 +33,9 @@ class EncodedBlock(NamedTuple):
     `given` are its sources and targets as they are in the corpus, and `read`
     those with the tags of the corpora, which `ids` stand for. `hashes` are
     those of `hash_pairs` for the given texts, also without tags that stand in
-    them, and `untagged` the ids of the given sources; each is `None` unless it
-    was asked for.
+    them, and `untagged` the ids of the sources without the tags of the corpora;
+    each is `None` unless it was asked for. `masked` says which pairs a masker
+    changed before they got tags.
     """
 
     given: tuple[list[str], list[str]]
@@ -40,6 +43,7 @@ class EncodedBlock(NamedTuple):
     ids: tuple[list[np.ndarray], list[np.ndarray]]
     hashes: tuple[np.ndarray, np.ndarray] | None
     untagged: list[np.ndarray] | None
+    masked: np.ndarray
 
 
 def encode_blocks(
@@ -48,16 +52,19 @@ def encode_blocks(
     hashed: bool,
     untagged: bool = False,
     known_tags: Sequence[str] = (),
+    masker: PairMasker | None = None,
 ) -> Iterator[EncodedBlock]:
     """Tokenizes a spool on all cores, in the order of its pairs.
 
-    `known_tags` are all that may stand in a text.
+    `known_tags` are all that may stand in a text, and `masker` changes what is
+    encoded.
     """
 
     def encode(row, block):
         tags = spool.tags(np.arange(row, row + len(block[0])))
-        sources = list(map(tagged_text, block[0], tags))
-        read = sources, block[1]
+        texts = masker.mask_block(row, *block) if masker else block
+        masked = np.array([*map(operator.ne, texts[0], block[0])], bool)
+        read = list(map(tagged_text, texts[0], tags)), texts[1]
         ids = tuple(
             tokenizer.encode(side)
             for tokenizer, side in zip(tokenizers, read, strict=True)
@@ -65,14 +72,14 @@ def encode_blocks(
         plain = None
         if untagged:
             # The same where no pair of the block has a tag.
-            plain = tokenizers[0].encode(block[0]) if any(tags) else ids[0]
+            plain = tokenizers[0].encode(texts[0]) if any(tags) else ids[0]
         hashes = None
         if hashed:
             compared = block[0]
             if known_tags:
                 compared = [untagged_text(s, known_tags) for s in block[0]]
             hashes = hash_pairs(compared, block[1])
-        return EncodedBlock(block, read, ids, hashes, plain)
+        return EncodedBlock(block, read, ids, hashes, plain, masked)
 
     def calls():
         row = 0
@@ -148,6 +155,7 @@ class PairEncoder:
         leave_out: Callable[[int, str, tuple, tuple], None],
         case_examples: CaseExamples,
         alignment: AlignmentFilter | None = None,
+        masker: PairMasker | None = None,
     ) -> tuple[dict, list[int]]:
         """Encodes the training split.
 
@@ -159,7 +167,8 @@ class PairEncoder:
         misaligned, whose sources it reads without tags. After a pair come its
         `case_examples` that have at most `max_tokens` ids on a side. Returns
         the manifest entry and the number of pairs written of each corpus,
-        examples included.
+        examples included. `masker` changes what is encoded, and the entry then
+        has the number of the pairs that it changed.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -168,10 +177,10 @@ class PairEncoder:
         held_out_rows = np.unique(np.asarray(held_out_rows, "int64"))
         ends = np.cumsum(corpus_pairs)
         written = np.zeros(len(corpus_pairs), "int64")
-        row = 0
+        row = masked = 0
         with ShardWriter(self._folder, "train", RECORDS_PER_SHARD) as writer:
             for block in self._blocks(
-                spool, bool(counters), alignment is not None
+                spool, bool(counters), alignment is not None, masker
             ):
                 rows = np.arange(row, row + len(block.ids[0]))
                 row += len(rows)
@@ -202,6 +211,7 @@ class PairEncoder:
                     [list(itertools.compress(side, kept)) for side in both]
                     for both in (block.ids, block.read)
                 )
+                masked += int(block.masked[kept].sum())
                 self._unknown.add("train", _by_side(sides, texts))
                 for place, *pair in zip(
                     rows[kept].tolist(), *sides, strict=True
@@ -220,7 +230,8 @@ class PairEncoder:
                     counter.add(*(side[kept] for side in block.hashes))
         for split, counter in counters.items():
             self._record_leakage(f"train_{split}", counter)
-        return writer.summary, written.tolist()
+        masks = {"masked_pairs": masked} if masker else {}
+        return {**writer.summary, **masks}, written.tolist()
 
     def _case_examples(self, case_examples, first_row, texts, kept, max_tokens):
         """Returns the ids of the examples of a block, by the pair's row."""
@@ -241,9 +252,15 @@ class PairEncoder:
                 case_examples.counts[name] += 1
         return found
 
-    def _blocks(self, spool: Spool, hashed: bool, untagged: bool = False):
+    def _blocks(
+        self,
+        spool: Spool,
+        hashed: bool,
+        untagged: bool = False,
+        masker: PairMasker | None = None,
+    ):
         for block in encode_blocks(
-            spool, self._tokenizers, hashed, untagged, self._known_tags
+            spool, self._tokenizers, hashed, untagged, self._known_tags, masker
         ):
             yield block
             self._progress(len(block.ids[0]))

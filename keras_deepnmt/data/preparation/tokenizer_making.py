@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from keras_deepnmt.data.mask_symbols import mask_symbols
 from keras_deepnmt.data.normalization import Normalization, load_normalization
 from keras_deepnmt.data.preparation.given_tokenizers import (
     check_given_tokenizer,
@@ -50,6 +51,7 @@ class TokenizerMaker:
             given[1] = given[0]
         self._given = [file and Tokenizer(file) for file in given]
         self._check_joint()
+        self._check_mask_symbols()
         self._check_tags()
         for tokenizer in self.given.values():
             check_given_tokenizer(options, tokenizer)
@@ -158,6 +160,19 @@ class TokenizerMaker:
                 "`tokenizer_source` alone, or joint=false. Received: "
                 f"tokenizer_source={source.model_file}, "
                 f"tokenizer_target={target.model_file}"
+            )
+
+    def _check_mask_symbols(self):
+        if not self.given:
+            return
+        asked = self.options.mask_symbols
+        found = len(mask_symbols(*self.given.values()))
+        if asked > found:
+            raise UserError(
+                "`mask_symbols` must not exceed the number of such symbols "
+                "that the given tokenizers have as user-defined ones. "
+                f"Received: mask_symbols={asked} and tokenizers with {found}. "
+                "Train new tokenizers, or leave the option out."
             )
 
 

@@ -1,0 +1,12 @@
+"""Translating texts as documents have them: with markup, of many sentences."""
+
+from keras_deepnmt.documents.segments import Segments as Segments
+from keras_deepnmt.documents.segments import (
+    TranslatedSegment as TranslatedSegment,
+)
+from keras_deepnmt.documents.segments import (
+    translate_segments as translate_segments,
+)
+from keras_deepnmt.documents.sentences import (
+    SentenceSplitter as SentenceSplitter,
+)

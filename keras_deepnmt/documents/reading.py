@@ -1,0 +1,248 @@
+"""What a model reads of a text with tags and placeholders."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from keras_deepnmt.data.kept_items import TAG_KINDS, KeptItem, find_kept_items
+from keras_deepnmt.data.word_units import lacks_spaces
+from keras_deepnmt.documents.atoms import Atom, cut_atoms
+from keras_deepnmt.documents.tag_tree import TagNode, tag_tree
+
+_BRACKETS = {"(": ")", "[": "]", "„": "“", "“": "”", "«": "»", "»": "«"}
+_BRACKETS |= {mark: mark for mark in "\"'"}
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text and what is kept in it.
+
+    Attributes:
+        text: The text as it is given.
+        items: All kept items, in order.
+        tree: Those that are tags, in pairs.
+    """
+
+    text: str
+    items: tuple[KeptItem, ...]
+    tree: tuple[TagNode, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "MarkedText":
+        """Finds the items of a text.
+
+        Example:
+        >>> len(MarkedText.of("ein <b>Hund</b>").items)
+        2
+        """
+        items = find_kept_items(text)
+        tags = [item for item in items if item.kind in TAG_KINDS]
+        return cls(text, tuple(items), tuple(tag_tree(tags)))
+
+    def words(self, begin: int = 0, end: int | None = None) -> list[KeptItem]:
+        """Returns the items between two places that stand for words."""
+        end = len(self.text) if end is None else end
+        return [
+            item
+            for item in self.items
+            if item.kind not in TAG_KINDS and begin <= item.begin < end
+        ]
+
+
+@dataclass
+class Reading:
+    """A part of a text as a model reads it.
+
+    Attributes:
+        text: What the model reads.
+        places: For each of its characters the place in the given text.
+        symbols: The items that symbols stand for, by symbol.
+        removed: The items that the model does not read, as atoms.
+    """
+
+    text: str
+    places: list[int]
+    symbols: dict[str, KeptItem] = field(default_factory=dict)
+    removed: list[Atom] = field(default_factory=list)
+
+    def atoms(self) -> list[Atom]:
+        """Returns the atoms of the part, with their places in the given text.
+
+        All items but tags are among them.
+        """
+        atoms = [
+            self._given(atom) for atom in cut_atoms(self.text, self.symbols)
+        ]
+        return sorted([*atoms, *self.removed], key=lambda atom: atom.begin)
+
+    def target_atoms(self, translation: str) -> list[Atom]:
+        """Returns the atoms of a translation, with items for symbols."""
+        atoms = cut_atoms(translation, self.symbols)
+        return [self._restored(atom) for atom in atoms]
+
+    def _given(self, atom):
+        begin, end = self.places[atom.begin], self.places[atom.end - 1] + 1
+        return self._restored(replace(atom, begin=begin, end=end))
+
+    def _restored(self, atom):
+        item = self.symbols.get(atom.text)
+        return replace(atom, text=item.text, item=item) if item else atom
+
+
+def read_part(
+    marked: MarkedText,
+    begin: int,
+    end: int,
+    symbols: Sequence[str] = (),
+) -> Reading:
+    """Takes the items out of a part of a text.
+
+    Symbols stand for the first items that are no tags; the others are removed.
+
+    Args:
+        marked: The text.
+        begin: The place where the part begins.
+        end: The place where it ends.
+        symbols: The symbols that may be used.
+
+    Returns:
+        What is left.
+
+    Example:
+    >>> marked = MarkedText.of("Hallo <b>{name}</b>!")
+    >>> read_part(marked, 0, 20).text, read_part(marked, 0, 20, ["⟪1⟫"]).text
+    ('Hallo!', 'Hallo ⟪1⟫!')
+    """
+    words = marked.words(begin, end)
+    named = dict(zip(words, symbols, strict=False))
+    reader = _Reader(marked.text, begin, end)
+    separating = _separating_tags(marked)
+    for item in marked.items:
+        if not begin <= item.begin < end:
+            continue
+        reader.read_to(item.begin)
+        if item in named:
+            reader.write(item, named[item])
+        elif item.kind not in TAG_KINDS:
+            reader.remove(item)
+        elif item in separating:
+            reader.write(item, " ")
+        reader.skip_to(item.end)
+    reader.read_to(end)
+    return Reading(
+        "".join(reader.letters),
+        reader.places,
+        {symbol: item for item, symbol in named.items()},
+        reader.removed,
+    )
+
+
+def with_stand_ins(marked: MarkedText, word: str) -> Reading:
+    """Takes the tags out of a text, and puts a word in place of other items.
+
+    Example:
+    >>> with_stand_ins(MarkedText.of("Hallo <b>{name}</b>!"), "Wort").text
+    'Hallo Wort!'
+    """
+    reader = _Reader(marked.text, 0, len(marked.text))
+    separating = _separating_tags(marked)
+    for item in marked.items:
+        reader.read_to(item.begin)
+        if item.kind not in TAG_KINDS:
+            reader.write(item, word)
+        elif item in separating:
+            reader.write(item, " ")
+        reader.skip_to(item.end)
+    reader.read_to(len(marked.text))
+    return Reading("".join(reader.letters), reader.places)
+
+
+class _Reader:
+    def __init__(self, text, begin, end):
+        self.letters: list[str] = []
+        self.places: list[int] = []
+        self.removed: list[Atom] = []
+        self._text = text
+        self._begin = self._place = begin
+        self._end = end
+
+    def read_to(self, place):
+        self.letters += self._text[self._place : place]
+        self.places += range(self._place, max(place, self._place))
+        self._place = max(place, self._place)
+
+    def skip_to(self, place):
+        self._place = max(place, self._place)
+
+    def write(self, item, letters):
+        self.letters += letters
+        self.places += [item.begin] * (len(letters) - 1) + [item.end - 1]
+
+    def remove(self, item):
+        begin, end = item.begin, item.end
+        while (
+            self.places
+            and self.places[-1] == begin - 1
+            and end < self._end
+            and _BRACKETS.get(self._text[begin - 1]) == self._text[end]
+        ):
+            self._drop_last()
+            begin, end = begin - 1, end + 1
+        self.skip_to(end)
+        after = self._text[end : self._end][:1]
+        if not after or after.isspace() or _ends(after):
+            while self.letters and self.letters[-1].isspace():
+                self._drop_last()
+        self.removed.append(Atom(self._text[begin:end], begin, end, item=item))
+
+    def _drop_last(self):
+        self.letters.pop()
+        self.places.pop()
+
+
+def _ends(letter: str) -> bool:
+    """Whether no space stands before such punctuation."""
+    return letter in ".,;:!?…、。，！？" or unicodedata.category(letter) in (
+        "Pe",
+        "Pf",
+    )
+
+
+def _separating_tags(marked: MarkedText) -> set[KeptItem]:
+    """Finds the tags in whose place a space is read.
+
+    They stand between two letters: a single tag, such as `<br/>`, or the first
+    one after the end of a pair that another one follows at once.
+    """
+    singles = {node.opening for node in _nodes(marked.tree) if not node.closing}
+    closings = {node.closing for node in _nodes(marked.tree)}
+    found, run = set(), []
+    for item in [*marked.items, None]:
+        if item and run and item.begin == run[-1].end:
+            run.append(item)
+            continue
+        if _separates(marked.text, run, singles, closings):
+            found.add(run[0])
+        run = [item] if item and item.kind in TAG_KINDS else []
+    return found
+
+
+def _separates(text, run, singles, closings) -> bool:
+    if not run or not run[0].begin or run[-1].end == len(text):
+        return False
+    beside = text[run[0].begin - 1] + text[run[-1].end]
+    if beside[0].isspace() or not beside[1].isalnum() or lacks_spaces(beside):
+        return False
+    after_closing = False
+    for tag in run:
+        is_single = tag in singles and tag.kind != "comment"
+        if is_single or (after_closing and tag not in closings):
+            return True
+        after_closing |= tag in closings
+    return False
+
+
+def _nodes(tree: Iterable[TagNode]) -> Iterable[TagNode]:
+    for node in tree:
+        yield node
+        yield from _nodes(node.children)

@@ -1,0 +1,6 @@
+"""Made-up segments come from `benchmarks`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
