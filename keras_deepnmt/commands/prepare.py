@@ -14,6 +14,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.manifest import describe_extension
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 
@@ -204,4 +205,7 @@ def _print_counts(manifest):
             continue  # the tokenizer was trained on this text
         counts = (splits[split][name] for split in filters)
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
-    rich.console.Console(stderr=True).print(table)
+    console = rich.console.Console(stderr=True)
+    console.print(table)
+    for line in describe_extension(manifest):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -122,6 +122,19 @@ class Tokenizer:
         rows = _together_or_singly(self._processor.encode, texts)
         return [np.array(row, "int32") for row in rows]
 
+    def segment(self, texts: Sequence[str]) -> list[list[str]]:
+        """Segments texts into pieces.
+
+        Args:
+            texts: A list of sentences.
+
+        Returns:
+            The pieces of each text. Characters outside the model's alphabet
+            stand for themselves, those that stand side by side together.
+        """
+        texts = [self.normalization.before(text) for text in texts]
+        return self._processor.encode(texts, out_type=str, num_threads=1)
+
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """Converts ids back to text.
 

@@ -90,9 +90,13 @@ class FolderWriter:
         self._raise_problems()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
-        unknown = UnknownTokens(self.maker.given)
+        made = {"source": source, "target": target}
+        names = self.maker.given_names()
+        unknown = UnknownTokens({side: made[side] for side in names}, names)
         splits, leakage = self._write_shards((source, target), unknown)
         shortlist = self._write_shortlist(source, target)
+        added = self.maker.extension
+        extension = {"extension": added} if added else {}
         for path in self.spool_folder.iterdir():
             path.unlink()
         self.spool_folder.rmdir()
@@ -109,6 +113,7 @@ class FolderWriter:
             "filters": {split: self.filters[split] for split in splits},
             "splits": splits,
             "leakage": leakage,
+            **extension,
             **shortlist,
             "versions": _versions(),
         }
