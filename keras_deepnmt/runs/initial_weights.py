@@ -126,7 +126,7 @@ def fine_tuning(
 
 
 def _check_extension(number, is_fine_tuned, has_prepared):
-    if number is None:
+    if not number:
         return
     if has_prepared:
         raise UserError(
