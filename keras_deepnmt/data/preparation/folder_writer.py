@@ -250,7 +250,8 @@ class FolderWriter:
     def _make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         folder = self.folder / "tokenizer"
         folder.mkdir()
-        task = self.bars.add_task("Training tokenizer", total=None)
+        work = "Extending" if self.options.extend_vocabulary else "Training"
+        task = self.bars.add_task(f"{work} tokenizer", total=None)
         tokenizers = self.maker.make(
             folder,
             self._training_pairs,
