@@ -1,10 +1,10 @@
-"""Writes the tables of all READMEs from the CSV files in `results/` folders.
+"""Writes the tables of all pages from the CSV files in `results/` folders.
 
     python benchmarks/write_tables.py
 
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README and in the READMEs of the folders
-here. The project's README has only the most important
+here, and in `docs/text.md`. The project's README has only the most important
 rows.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.tables.decoding_tables import decoding_summary
+from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.scaling_tables import scaling_tables
@@ -34,6 +35,7 @@ PAGES = {
     FOLDER / "quality" / "README.md": quality_tables,
     FOLDER / "memory" / "README.md": memory_tables,
     FOLDER / "scaling" / "README.md": scaling_tables,
+    FOLDER.parent / "docs" / "text.md": letter_case_table,
 }
 
 

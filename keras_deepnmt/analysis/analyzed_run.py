@@ -42,6 +42,10 @@ class AnalyzedRun:
         label_file: gold labels of source words, one line of JSON for each
             sentence of the text, as `write_demo_corpus` writes them:
             `[{"token_index": 0, "function": "subject"}]`.
+        prefixes: what each translation of the text begins with, as for
+            `Translator.translate`. Defaults to none.
+        constraints: phrases that each contains.
+        max_lengths: maximum length of each.
 
     Attributes:
         name: The name of the run's folder.
@@ -76,6 +80,9 @@ class AnalyzedRun:
         compiled: bool = True,
         token: str = "der",
         label_file: str | Path | None = None,
+        prefixes: Sequence[str] | None = None,
+        constraints: Sequence[Sequence[str]] | None = None,
+        max_lengths: Sequence[int] | None = None,
     ):
         self.run = RunFolder(run_dir)
         self.name = self.run.directory.name
@@ -89,6 +96,16 @@ class AnalyzedRun:
             data = open_data(self.run, prepared_dir)
             sources, references = data.texts(split)
         self._choose(sources, references, num_sentences)
+        given = {
+            "prefixes": prefixes,
+            "constraints": constraints,
+            "max_lengths": max_lengths,
+        }
+        self._given = {
+            name: self._of_rows(name, values, len(sources))
+            for name, values in given.items()
+            if values is not None
+        }
         self.labels_of_words = None
         if label_file is not None:
             found = _read_labels(Path(label_file), len(sources))
@@ -105,6 +122,15 @@ class AnalyzedRun:
         self.rows = [short[int(place)] for place in places]
         self.sources = [sources[row] for row in self.rows]
         self.references = [references[row] for row in self.rows]
+
+    def _of_rows(self, name, values, number):
+        """The values of the chosen sentences, of one for each of the text."""
+        if len(values) != number:
+            raise UserError(
+                f"`{name}` must have one value for each sentence. Received: "
+                f"{len(values)} for {number} sentences"
+            )
+        return [values[row] for row in self.rows]
 
     def _encode(self, sources, references):
         return zip(
@@ -189,12 +215,12 @@ class AnalyzedRun:
     @cached_property
     def translations(self) -> list[str]:
         """The translations of the sentences by the run's model."""
-        return self.translator.translate(self.sources)
+        return self.translator.translate(self.sources, **self._given)
 
     def translate_by(self, model: keras.Model) -> list[str]:
         """Translates the sentences with a changed copy of the model."""
         translator = self.translator.replaced(model=model)
-        return translator.translate(self.sources)
+        return translator.translate(self.sources, **self._given)
 
     def bleu(self, translations: Sequence[str]) -> Score:
         """BLEU of translations of the sentences, as the run's recipe asks."""

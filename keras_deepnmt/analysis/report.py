@@ -17,6 +17,7 @@ from keras_deepnmt.runs.test_translations import (
     TestTranslations,
     translate_runs,
 )
+from keras_deepnmt.translator import Translator
 
 # Sentences with the best and the worst translations.
 NUM_SENTENCES = 5
@@ -46,6 +47,7 @@ def report(
     *,
     num_resamples: int = 1_000,
     on_stage: Callable[[str], None] | None = None,
+    on_loaded: Callable[[Translator, list[str]], None] | None = None,
     **sentences: Any,
 ) -> str:
     """Makes one HTML page about runs, which needs no other file.
@@ -60,8 +62,9 @@ def report(
             compared with it.
         num_resamples: samples of the bootstrap intervals and tests.
         on_stage: called with a sentence when a part begins.
-        **sentences: arguments of `AnalyzedRun`, such as `num_sentences=200`
-            and `source_file`.
+        on_loaded: as for `runs.evaluate`.
+        **sentences: arguments of `AnalyzedRun`, such as `num_sentences=200`,
+            `source_file` and `prefixes`.
 
     Returns:
         The text of the page.
@@ -83,11 +86,13 @@ def report(
     text = translate_runs(
         names,
         num_resamples=num_resamples,
+        on_loaded=on_loaded,
         **{
             option: sentences[option]
             for option in (
                 *("split", "source_file", "target_file"),
                 *("prepared_dir", "compiled"),
+                *("prefixes", "constraints", "max_lengths"),
             )
             if option in sentences
         },

@@ -12,6 +12,7 @@ from keras_deepnmt.data.tokenizers import WORD_MARK
 from keras_deepnmt.data.word_units import lacks_spaces, word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
+from keras_deepnmt.translator.given_text import as_characters
 from keras_deepnmt.translator.results import Hypothesis
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def replace_unknown(
     characters, only these characters replace the unknown token. Punctuation
     around a word stays. In scripts without spaces between words the source word
     is the longest one of the table that has the token, or otherwise the token,
-    and only the unknown token is replaced.
+    and only the unknown token is replaced. The given text of a translation
+    (`Hypothesis.given`) stays: no unknown token of it is replaced, and of a
+    word that has a part of it only the other unknown tokens.
 
     Args:
         translator: Translator with a single model.
@@ -72,27 +75,35 @@ def replace_unknown(
             f"{len(sources)} and {len(hypotheses)}"
         )
     replaced = list(hypotheses)
-    places = [n for n, h in enumerate(hypotheses) if UNKNOWN_ID in h.ids]
+    places = [n for n, h in enumerate(hypotheses) if _unknown(h.ids, h.given)]
     if not places:
         return replaced
     longest = translator.max_source_length - 1
-    source_rows = translator.source_tokenizer.encode(
-        [sources[place] for place in places]
-    )
+    texts = translator.tagged([sources[place] for place in places])
+    source_rows = translator.source_tokenizer.encode(texts)
     target_rows = [_without_special(hypotheses[place].ids) for place in places]
     rows = [
         (source[:longest], target)
         for source, target in zip(source_rows, target_rows, strict=True)
     ]
-    for place, pair, aligned in zip(
-        places, rows, align_tokens(translator, rows, layer), strict=True
+    aligned_rows = align_tokens(translator, rows, layer)
+    for place, text, pair, aligned in zip(
+        places, texts, rows, aligned_rows, strict=True
     ):
         if aligned:
             source = _Source(
-                translator.source_tokenizer, sources[place], table or {}
+                translator.source_tokenizer,
+                text,
+                table or {},
+                len(translator.tag or ""),
             )
             text = _replaced_text(
-                source, translator.target_tokenizer, pair[1], aligned, table
+                source,
+                translator.target_tokenizer,
+                pair[1],
+                hypotheses[place].given,
+                aligned,
+                table or {},
             )
             replaced[place] = replace(hypotheses[place], text=text)
     return replaced
@@ -132,9 +143,12 @@ def read_word_table(file: str | Path) -> dict[str, str]:
 
 
 class _Source:
-    """The words of a source sentence and its unknown tokens."""
+    """The words of a source sentence and its unknown tokens.
 
-    def __init__(self, tokenizer, text, table):
+    The words begin after `start` characters, those of a tag.
+    """
+
+    def __init__(self, tokenizer, text, table, start):
         (ids,) = tokenizer.encode([text])
         self._normalize = tokenizer.normalization.normalize
         self._text = text
@@ -143,8 +157,10 @@ class _Source:
         self.surfaces = tokenizer.surfaces(text)
         self.is_unknown = [number == UNKNOWN_ID for number in ids]
         self._spans = tokenizer.token_spans(text)
-        self._words = word_spans(text)
-        self._numbers = tokenizer.token_words(text)
+        self._words = [
+            (a + start, b + start) for a, b in word_spans(text[start:])
+        ]
+        self._numbers = tokenizer.token_words(text, start)
 
     def visible(self, token):
         """The token itself, or the next one if it is only a space."""
@@ -181,21 +197,38 @@ class _Source:
         return max((w for w in words if w in self._table), key=len, default="")
 
 
-def _replaced_text(source, tokenizer, ids, aligned, table):
+def _replaced_text(source, tokenizer, ids, given, aligned, table):
     pieces = tokenizer.pieces(ids)
     words = tokenizer.word_numbers(ids)
     tokens = {target: token for token, target in aligned}
-    for number in sorted({words[t] for t in _unknown(ids)}):
+    kept = {place: piece for place, piece in given if ids[place] == UNKNOWN_ID}
+    pieces = [kept.get(place, piece) for place, piece in enumerate(pieces)]
+    is_given = {place for place, _ in given}
+    unknown = _unknown(ids, given)
+    for number in sorted({words[t] for t in unknown}):
         places = [t for t, word in enumerate(words) if word == number]
         _replace_in_word(
-            source, tokenizer, ids, pieces, places, tokens, table or {}
+            source,
+            tokenizer,
+            pieces,
+            places,
+            [t for t in places if t in unknown],
+            any(t in is_given for t in places),
+            tokens,
+            table,
         )
-    return tokenizer.decode_pieces([piece for piece in pieces if piece])
+    parts = [
+        as_characters(piece, place == 0) if place in kept else [piece]
+        for place, piece in enumerate(pieces)
+        if piece
+    ]
+    return tokenizer.decode_pieces([part for each in parts for part in each])
 
 
-def _replace_in_word(source, tokenizer, ids, pieces, places, tokens, table):
+def _replace_in_word(
+    source, tokenizer, pieces, places, unknown, has_given, tokens, table
+):
     """Changes the pieces at the places of one word of the translation."""
-    unknown = [t for t in places if ids[t] == UNKNOWN_ID]
     letters = "".join(pieces[t] for t in places if t not in unknown)
     for place in unknown:
         token = source.visible(tokens[place])
@@ -210,6 +243,8 @@ def _replace_in_word(source, tokenizer, ids, pieces, places, tokens, table):
             pieces[place] = entry or bare
         elif entry is None and is_part:
             pieces[place] = surface
+        elif has_given:
+            pieces[place] = entry or bare
         else:
             _replace_word(pieces, places, unknown, entry or bare)
             return
@@ -226,8 +261,14 @@ def _replace_word(pieces, places, unknown, word):
     pieces[first] = f"{begin}{word}{end}"
 
 
-def _unknown(ids):
-    return [place for place, number in enumerate(ids) if number == UNKNOWN_ID]
+def _unknown(ids, given):
+    """The places of the unknown tokens that do not stand for given text."""
+    kept = {place for place, _ in given}
+    return [
+        place
+        for place, number in enumerate(ids)
+        if number == UNKNOWN_ID and place not in kept
+    ]
 
 
 def _without_special(ids):

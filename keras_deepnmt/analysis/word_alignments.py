@@ -50,7 +50,7 @@ def align_words(
         For each pair of sentences the aligned words, `(source word, target
         word)`, both counted from 0, in order; empty where a text is empty or
         longer than the model's position range. Words are those of the text as
-        it is given.
+        it is given; no word is aligned with the translator's tag.
 
     Raises:
         ValueError: if the lists differ in length, or the model has no such
@@ -66,18 +66,21 @@ def align_words(
             f"{len(sources)} and {len(targets)}"
         )
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    texts = translator.tagged(sources), list(targets)
     sides = [
-        tokenizer.encode(list(texts))
-        for tokenizer, texts in zip(tokenizers, (sources, targets), strict=True)
+        tokenizer.encode(side)
+        for tokenizer, side in zip(tokenizers, texts, strict=True)
     ]
     rows = list(zip(*sides, strict=True))
     found = []
     for *pair, aligned in zip(
-        sources, targets, align_tokens(translator, rows, layer), strict=True
+        *texts, align_tokens(translator, rows, layer), strict=True
     ):
         words = [
-            tokenizer.token_words(text)
-            for tokenizer, text in zip(tokenizers, pair, strict=True)
+            tokenizer.token_words(text, start)
+            for tokenizer, text, start in zip(
+                tokenizers, pair, (len(translator.tag or ""), 0), strict=True
+            )
         ]
         links = {
             link
@@ -96,7 +99,8 @@ def align_tokens(
     """Aligns the tokens of translations with those of their sources.
 
     Args:
-        translator: Translator with a single model.
+        translator: Translator with a single model. If it has a tag, the sources
+            begin with it, and no token is aligned with it.
         rows: Pairs of source and target ids, without special ids.
         layer: Decoder block, from 1. Defaults to the last but one, or the last
             of two.
@@ -116,6 +120,7 @@ def align_tokens(
     """
     name = _attention_name(translator.model, layer)
     recorded = record(translator.model, name)
+    tag_length = num_tag_tokens(translator)
     longest = translator.max_source_length - 1
     found: list[list[tuple[int, int]]] = [[] for _ in rows]
     fitting = [
@@ -129,7 +134,7 @@ def align_tokens(
     ):
         places = [fitting[number] for number in batch]
         positions = _align_positions(
-            recorded, name, [rows[place] for place in places]
+            recorded, name, [rows[place] for place in places], tag_length
         )
         for place, aligned in zip(places, positions, strict=True):
             found[place] = aligned
@@ -151,8 +156,18 @@ def _attention_name(model, layer):
     return names[layer - 1]
 
 
-def _align_positions(recorded, name, rows):
-    """Pairs of token positions, without the end tokens."""
+def num_tag_tokens(translator: "Translator") -> int:
+    """Returns how many tokens the translator's tag has before each source."""
+    if translator.tag is None:
+        return 0
+    tokenizer, tag = translator.source_tokenizer, translator.tag
+    # A space after it belongs to the sentence.
+    words = tokenizer.token_words(f"{tag} {tag}", len(tag))
+    return words.count(())
+
+
+def _align_positions(recorded, name, rows, tag_length):
+    """Pairs of token positions, without the tag and the end tokens."""
     lengths = [
         padded_length(max(len(pair[side]) for pair in rows) + 1)
         for side in (0, 1)
@@ -167,4 +182,5 @@ def _align_positions(recorded, name, rows):
     weights = np.asarray(keras.ops.convert_to_numpy(recorded(inputs)[name]))
     labels = padded_batch([target for _, target in rows], *target_ids.shape)
     is_word = (source_ids != PADDING_ID) & (source_ids != END_ID)
+    is_word[:, :tag_length] = False
     return align_by_attention(weights, is_word, labels != PADDING_ID)

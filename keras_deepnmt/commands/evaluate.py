@@ -13,9 +13,14 @@ from keras_deepnmt.commands.options.compilation import (
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
+    add_tag,
     given_decoding_options,
     load_run,
     option_name,
+)
+from keras_deepnmt.commands.options.given_lines import (
+    GivenLines,
+    add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
@@ -43,11 +48,13 @@ _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
     **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
     **dict.fromkeys(("rouge", "details", "ladder"), False),
+    **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     **{"differences": None, "split": "test", "resamples": 1_000},
 }
 # Options that have no effect with --hypotheses, besides those of decoding.
 _NOT_WITH_HYPOTHESES = {
     **dict.fromkeys(("target", "prepared", "checkpoint", "compile")),
+    **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     "split": "test",
 }
 
@@ -74,6 +81,7 @@ def add_options(parser: VerbParser) -> None:
         "corrections. Default: none is written.",
     )
     add_decoding_options(parser)
+    add_given_lines(parser)
     add_checkpoint(parser)
     add_compile(parser, lazily=False)
 
@@ -88,6 +96,7 @@ def _add_text_options(parser):
             "are needed to translate; they replace the runs' own data. "
             "--references may stand for --target.",
         )
+    add_tag(parser)
     parser.add_argument(
         "--split",
         type=str,
@@ -241,6 +250,11 @@ def _check(options):
         raise UserError("--references needs --hypotheses or --source.")
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
+    elif options.tag is not None and options.runs and not options.source:
+        raise UserError(
+            "--tag needs --source: the run's own text has the tags of its "
+            "corpora already."
+        )
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses
@@ -339,6 +353,8 @@ def _writing(path):
 
 def _translate(options) -> "TestTranslations":
     given = given_decoding_options(options)
+    lines = GivenLines(options)
+    asked = lines.read()
     start_backend()
     from keras_deepnmt.runs.test_translations import translate_runs
 
@@ -369,6 +385,8 @@ def _translate(options) -> "TestTranslations":
             num_resamples=options.resamples,
             checkpoint=options.checkpoint,
             compiled=options.compile is not False,
+            **asked,
+            on_loaded=lines.check,
             on_translated=write,
             on_truncated=warn,
             on_progress=advance,

@@ -8,11 +8,13 @@ from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_search_options,
+    add_tag,
     given_search_options,
     load_translator,
 )
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
+from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
 deepnmt export runs/demo served/demo
@@ -37,11 +39,13 @@ def add_options(parser: VerbParser) -> None:
         "--format",
         type=Literal["saved_model", "preset"],
         default="saved_model",
-        help="saved_model: text in, text out, for TensorFlow Serving; or "
+        help="saved_model: text in, text out, for TensorFlow Serving, with "
+        "given beginnings, phrases and maximum lengths in a signature; or "
         "preset: a Keras preset with tokenizers, search options and a model "
         "card, to publish, to load with Translator.load and to fine-tune with "
         "deepnmt train --from-preset.",
     )
+    add_tag(parser)
     add_search_options(parser)
     add_checkpoint(parser)
 
@@ -60,6 +64,11 @@ def run(options: Namespace) -> None:
 
 
 def _export_preset(options):
+    if options.tag is not None:
+        raise UserError(
+            "--tag cannot be given with --format preset, whose reader chooses "
+            "the tag."
+        )
     search_options = given_search_options(options)
     start_backend()
     from keras_deepnmt.runs.preset_folder import save_run_to_preset

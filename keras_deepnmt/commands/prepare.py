@@ -4,6 +4,7 @@ import dataclasses
 
 import rich.console
 import rich.table
+import rich.text
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveFloat
 
@@ -23,9 +24,12 @@ deepnmt prepare --source train.en --target train.de \\
     --valid-source valid.en --valid-target valid.de --output prepared
 deepnmt prepare --source a.en b.en.gz --target a.de b.de.gz --weight 1 2 \\
     --valid-pairs 1000 --test-pairs 1000 --output prepared
+deepnmt prepare --source en-de.en en-fr.en --target en-de.de en-fr.fr \\
+    --tag "<2de>" "<2fr>" --valid-pairs 1000 --output prepared
 deepnmt prepare --recipe transformer_tiny.multi30k_en_de --output prepared
 """
 UNKNOWN_TOKENS = ("source_unknown_tokens", "target_unknown_tokens")
+CASES = {"all_caps": "in capitals", "capitalized": "capitalized"}
 CONTINUE = "Nothing was written; run the same command again."
 
 
@@ -52,6 +56,16 @@ def add_options(parser: VerbParser) -> None:
         "pair of files. Default: 1.",
     )
     parser.add_argument(
+        "--tag",
+        type=str,
+        nargs="+",
+        default=[],
+        metavar="TAG",
+        help="Text before each source sentence of a corpus, such as <2de>, "
+        "which is one piece of the source tokenizer: one for each corpus, in "
+        'the order of --weight; "" for a corpus without. Default: none.',
+    )
+    parser.add_argument(
         "--corpus",
         type=str,
         metavar="NAME",
@@ -66,6 +80,13 @@ def add_options(parser: VerbParser) -> None:
                 metavar="FILE",
                 help=f"Text of the {name} set, {side} side.",
             )
+        parser.add_argument(
+            f"--{split}-tag",
+            type=str,
+            metavar="TAG",
+            help=f"Text before each source sentence of the {name} set. "
+            "Default: none, or that of --corpus for its own set.",
+        )
     _add_folders(parser)
     add_dataclass_options(parser, PrepareOptions)
 
@@ -133,8 +154,9 @@ def run(options: Namespace) -> None:
 def _from_recipe(options):
     from keras_deepnmt.recipes import load_recipe
 
-    others = ("source", "target", "weight", "corpus")
-    others += ("valid_source", "valid_target", "test_source", "test_target")
+    others = ("source", "target", "weight", "tag", "corpus")
+    others += ("valid_source", "valid_target", "valid_tag")
+    others += ("test_source", "test_target", "test_tag")
     given = [name for name in others if options.get(name)]
     given += given_options(options, PrepareOptions)
     if given:
@@ -152,10 +174,17 @@ def _from_options(options):
     given = given_options(options, PrepareOptions)
     for split in ("valid", "test"):
         source, target = options[f"{split}_source"], options[f"{split}_target"]
+        tag = options[f"{split}_tag"]
         if source or target:
-            given[split] = CorpusOptions(source, target)
+            given[split] = CorpusOptions(source, target, tag=tag or None)
         elif options.corpus and not given.get(f"{split}_pairs"):
-            given[split] = CorpusOptions(name=options.corpus)
+            tag = train[0].tag if tag is None else tag
+            given[split] = CorpusOptions(name=options.corpus, tag=tag or None)
+        elif tag is not None:
+            raise UserError(
+                f"`--{split}-tag` needs `--{split}-source` or `--corpus`: "
+                "pairs that are drawn keep the tag of their corpus."
+            )
     try:
         return PrepareOptions(train=train, **given)
     except UserError as error:
@@ -177,16 +206,24 @@ def _train_corpora(options):
         train.append(CorpusOptions(source, target))
     if not train:
         raise UserError("Use --source and --target, --corpus, or --recipe.")
-    if not options.weight:
+    train = _with_values(train, options, "weight", "number")
+    options.tag = [tag or None for tag in options.tag]
+    return _with_values(train, options, "tag", "text")
+
+
+def _with_values(train, options, name, kind):
+    """Returns corpora with the values of an option, one for each corpus."""
+    values = options[name]
+    if not values:
         return train
-    if len(options.weight) != len(train):
+    if len(values) != len(train):
         raise UserError(
-            "`--weight` must have one number per corpus. Received: "
-            f"{len(options.weight)} numbers for {len(train)} corpora"
+            f"`--{name}` must have one {kind} per corpus. Received: "
+            f"{len(values)} {kind}s for {len(train)} corpora"
         )
     return [
-        dataclasses.replace(corpus, weight=weight)
-        for corpus, weight in zip(train, options.weight, strict=True)
+        dataclasses.replace(corpus, **{name: value})
+        for corpus, value in zip(train, values, strict=True)
     ]
 
 
@@ -205,7 +242,26 @@ def _print_counts(manifest):
             continue  # the tokenizer was trained on this text
         counts = (splits[split][name] for split in filters)
         table.add_row(name.replace("_", " "), *(f"{n:,}" for n in counts))
+    for name, count in splits["train"].get("case_examples", {}).items():
+        counts = (f"{count:,}" if s == "train" else "" for s in filters)
+        table.add_row(f"also shown {CASES[name]}", *counts)
     console = rich.console.Console(stderr=True)
     console.print(table)
+    # Folders of earlier versions have no tags.
+    if any(corpus.get("tag") is not None for corpus in manifest["corpora"]):
+        console.print(_tag_table(manifest["corpora"]))
     for line in describe_extension(manifest):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _tag_table(corpora):
+    table = rich.table.Table(title="Tags")
+    for name in ("split", "corpus", "tag"):
+        table.add_column(name)
+    table.add_column("pairs", justify="right")
+    for corpus in corpora:
+        values = (corpus["split"], corpus["name"], corpus["tag"] or "")
+        # Not `[...]`, which rich would take for a style.
+        cells = map(rich.text.Text, (*values, f"{corpus['pairs']:,}"))
+        table.add_row(*cells)
+    return table

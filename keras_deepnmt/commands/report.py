@@ -13,6 +13,10 @@ from keras_deepnmt.commands.options.analyzed_sentences import (
 from keras_deepnmt.commands.options.compilation import (
     start_backend,
 )
+from keras_deepnmt.commands.options.given_lines import (
+    GivenLines,
+    add_given_lines,
+)
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
@@ -43,6 +47,7 @@ def add_options(parser: VerbParser) -> None:
         help="HTML file to write. Default: report.html in the first run.",
     )
     add_analyzed_sentences(parser)
+    add_given_lines(parser)
     parser.add_argument(
         "--resamples",
         type=PositiveInt,
@@ -64,6 +69,8 @@ def run(options: Namespace) -> None:
             f"{output}: cannot be written. Give a file in an existing folder."
         )
     console = Console(options.quiet)
+    lines = GivenLines(options)
+    asked = lines.read()
     start_backend()
     from keras_deepnmt.analysis import report
 
@@ -71,6 +78,8 @@ def run(options: Namespace) -> None:
         options.runs,
         num_resamples=options.resamples,
         on_stage=console.print_stage,
+        on_loaded=lines.check,
+        **asked,
         **analyzed_sentences(options),
     )
     with open_output(str(output)) as file:

@@ -13,6 +13,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_batch_size,
     add_checkpoint,
     add_ensemble,
+    add_tag,
     load_translator,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
@@ -48,6 +49,7 @@ def add_options(parser: VerbParser) -> None:
         help="Print one row per sentence (line, tokens, log_prob) instead of "
         "one per token.",
     )
+    add_tag(parser)
     add_output(parser)
     add_batch_size(parser)
     add_checkpoint(parser)

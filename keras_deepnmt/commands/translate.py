@@ -17,6 +17,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_decoding_options,
     add_ensemble,
     add_shortlist,
+    add_tag,
     load_translator,
 )
 from keras_deepnmt.commands.options.given_lines import (
@@ -55,10 +56,18 @@ _MAXIMUM_LENGTH = (
 )
 
 
-_MISSED = (
-    "the translation lacks a phrase of `--constraints`, which has no room in "
-    "it or contradicts another option, or the sentence is empty."
-)
+# Why the translation lacks a phrase of `--constraints`, see `why_missed`.
+_MISSED = {
+    "empty": "the sentence is empty, and so is its translation: the phrases in "
+    "`--constraints` were not used.",
+    "unknown": "the translation lacks a phrase of `--constraints`: it has "
+    "characters that the vocabulary lacks, and unknown tokens are forbidden "
+    "(`--allow-unknown false`).",
+    "room": "the translation lacks a phrase of `--constraints`, which has no "
+    "room within the maximum length.",
+    "contradiction": "the translation lacks a phrase of `--constraints`, which "
+    "contradicts another option, the beginning or another phrase.",
+}
 _EMPTY = (
     "the sentence is empty, and so is its translation: the beginning in "
     "`--prefixes` was not used."
@@ -97,6 +106,7 @@ def add_options(parser: VerbParser) -> None:
         "each is a line `number ||| text ||| score`, where number is the line "
         "number of the sentence, from 1.",
     )
+    add_tag(parser)
     add_given_lines(parser)
     add_shortlist(parser)
     parser.add_argument(
@@ -322,12 +332,12 @@ def _translate(
         nbest = choice.choose(
             translator, texts, nbest, partial(_warn, warnings, number + 1)
         )
-        prefixes = asked.get("prefixes", [""] * len(texts))
-        for line, (hypotheses, prefix) in enumerate(
-            zip(nbest, prefixes, strict=True), start=number + 1
+        for place, (text, hypotheses) in enumerate(
+            zip(texts, nbest, strict=True)
         ):
-            for fault in _faults(hypotheses[0], prefix):
-                warnings.add(line, fault)
+            own = {name: values[place] for name, values in asked.items()}
+            for fault in _faults(translator, text, hypotheses[0], own):
+                warnings.add(number + 1 + place, fault)
         lines = choice.lines(nbest, number + 1)
         output.writelines(f"{line}\n" for line in lines)
         output.flush()
@@ -339,13 +349,17 @@ def _translate(
             warnings.print()  # at once, to the person who typed the line
 
 
-def _faults(best, prefix):
+def _faults(translator, text, best, given):
     """Yields what is wrong with the best translation of a sentence."""
+    from keras_deepnmt.translator.missed_phrases import why_missed
+
     if best.truncated:
         yield _MAXIMUM_LENGTH
     if not best.constraints_met:
-        yield _MISSED
-    if prefix.strip() and not best.text:
+        reason = why_missed(translator, text, best, **given)
+        if reason is not None:
+            yield _MISSED[reason]
+    if given.get("prefixes", "").strip() and not best.text:
         yield _EMPTY
 
 

@@ -13,7 +13,12 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_ensemble,
+    add_tag,
     load_translator,
+)
+from keras_deepnmt.commands.options.given_lines import (
+    GivenLines,
+    add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
 from keras_deepnmt.commands.options.parser import VerbParser
@@ -69,8 +74,10 @@ def add_options(parser: VerbParser) -> None:
         help="Whether the score ignores case. Default: as in the run's "
         "recipe, or false.",
     )
+    add_tag(parser)
     add_output(parser)
     add_decoding_options(parser)
+    add_given_lines(parser)
     add_checkpoint(parser)
     add_compile(parser)
 
@@ -83,6 +90,7 @@ def run(options: Namespace) -> None:
     start_backend()
     from keras_deepnmt.reranking.weights_file import weights_text
     from keras_deepnmt.runs.evaluate import read_pairs
+    from keras_deepnmt.runs.scores_file import given_sha256
 
     console = Console(options.quiet)
     with (
@@ -97,8 +105,13 @@ def run(options: Namespace) -> None:
                 "`--num-beams` must be at least 2, so that there are several "
                 "translations to choose from. Received: 1"
             )
+        lines = GivenLines(options)
+        given = lines.take(len(sources), translator)
+        lines.check_end()
         runs = RerankingRuns(options, translator)
-        texts, features = _nbest(options, translator, runs, sources, warnings)
+        texts, features = _nbest(
+            options, translator, runs, sources, given, warnings
+        )
         tuned = _tune(features, texts, references, scoring)
         name = _NAMES[options.metric]
         console.print(
@@ -109,9 +122,12 @@ def run(options: Namespace) -> None:
             **scoring,
             "sentences": len(sources),
             "num_beams": translator.num_beams,
+            **given_sha256(**given),
             "score_of_search": round(tuned.first_score, 4),
             "score": round(tuned.score, 4),
         }
+        if translator.tag is not None:
+            tuning["tag"] = translator.tag
         output.write(
             weights_text(tuned.weights, runs.models, translator.options, tuning)
         )
@@ -134,7 +150,7 @@ def _scoring(options, references):
     return {"metric": options.metric, **settings}
 
 
-def _nbest(options, translator, runs, sources, warnings):
+def _nbest(options, translator, runs, sources, given, warnings):
     """The translations of each source, and the scores of each of them."""
     translator.on_truncated = lambda places: [
         warnings.add(
@@ -147,7 +163,7 @@ def _nbest(options, translator, runs, sources, warnings):
     translator = LazilyCompiled(translator, options.compile).choose(sources)
     with progress_bar("sentences", len(sources), options.quiet) as advance:
         nbest = translator.translate_nbest(
-            sources, translator.num_beams, advance
+            sources, translator.num_beams, advance, **given
         )
     reranker = runs.reranker(
         translator,

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import field_validator
+
 from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
+from keras_deepnmt.data.tags import check_tag
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.validation import Positive, checked_dataclass
@@ -32,10 +35,14 @@ class CorpusOptions:
             name of a known corpus, such as `multi30k_en_de`.
         weight: How often each of its pairs is drawn per epoch, on average:
             1.0 is once, 2.0 twice, 0.5 every second epoch.
+        tag: Text without white space that stands before each source sentence,
+            such as `<2de>`, and is one piece of the source tokenizer. Defaults
+            to none.
 
     Raises:
         UserError: if only one side is given, if neither files nor a name are
-            given, or if `weight` is not positive.
+            given, if `weight` is not positive, or `tag` is empty or has white
+            space.
 
     Example:
     >>> CorpusOptions("train.en", "train.de", weight=2.0).weight
@@ -46,6 +53,13 @@ class CorpusOptions:
     target: str | None = None
     name: str | None = None
     weight: Positive = 1.0
+    tag: str | None = None
+
+    @field_validator("tag")
+    def _check_tag(cls, tag):
+        if tag is not None:
+            check_tag(tag)
+        return tag
 
     def __post_init__(self):
         if (self.source is None) != (self.target is None) or not (
@@ -62,15 +76,16 @@ class CorpusOptions:
 class CorpusFiles:
     """A corpus with the paths of its two files.
 
-    `weight` is how often each of its pairs is drawn per epoch, on average.
-    `copies` are the copies of files that are pipes, which are kept as long as
-    this object.
+    `weight` is how often each of its pairs is drawn per epoch, on average, and
+    `tag` the text before each source sentence. `copies` are the copies of files
+    that are pipes, which are kept as long as this object.
     """
 
     name: str
     source: Path
     target: Path
     weight: float = 1.0
+    tag: str | None = None
     copies: tuple[PipeCopy | None, ...] = ()
 
 

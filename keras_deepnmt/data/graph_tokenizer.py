@@ -1,12 +1,18 @@
 """A tokenizer as TensorFlow operations, for `tf.data` and exported graphs."""
 
+import copy
 from collections.abc import Sequence
 
 import tensorflow as tf
 import tensorflow_text
+from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.text_steps import TextStep
 from keras_deepnmt.files import bytes_sha256
+from keras_deepnmt.masks import PADDING_ID, UNKNOWN_ID
+
+# A character that no text has, see `text_steps.DropNull`.
+_UNKNOWN_MARK = "\0"
 
 
 class GraphTokenizer(tf.Module):
@@ -25,6 +31,7 @@ class GraphTokenizer(tf.Module):
     def __init__(self, proto: bytes, steps: Sequence[TextStep]):
         super().__init__(name="tokenizer")
         self._steps = tuple(steps)
+        self._model = model_pb2.ModelProto.FromString(proto)
         # TensorFlow caches the kernels of loaded functions by node name: with
         # equal names the second tokenizer of a process would be the first one.
         self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
@@ -38,13 +45,59 @@ class GraphTokenizer(tf.Module):
 
         A single text `()` gives a tensor of ids.
         """
-        for step in self._steps:
-            texts = step.before_in_graph(texts)
-        return self._sentencepiece.tokenize(texts)
+        return self._sentencepiece.tokenize(self._before(texts))
+
+    def tokenize_to_pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Segments texts `(B,)` into rows of pieces.
+
+        The piece of an unknown token is its characters.
+        """
+        to_pieces = copy.copy(self._sentencepiece)  # of the same model
+        to_pieces.out_type = tf.string
+        return to_pieces.tokenize(self._before(texts))
 
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Converts rows of ids without special ids to texts `(B,)`."""
-        texts = self._sentencepiece.detokenize(ids)
+        return self._after(self._sentencepiece.detokenize(ids))
+
+    def detokenize_given(self, ids: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
+        """Converts rows of ids to texts, where strings stand for tokens.
+
+        Args:
+            ids: int32 tensor `(B, M)`; special ids are left out.
+            given: string tensor `(B, M)`, empty where the token is meant.
+
+        Returns:
+            String tensor `(B,)`, as SentencePiece would join the pieces.
+        """
+        spec = self._model.normalizer_spec
+        surface = self._model.trainer_spec.unk_surface
+        kinds = model_pb2.ModelProto.SentencePiece
+        invisible = [PADDING_ID] + [
+            number
+            for number, piece in enumerate(self._model.pieces)
+            if piece.type == kinds.CONTROL
+        ]
+        is_invisible = tf.reduce_any(ids[..., None] == invisible, axis=-1)
+        pieces = self._sentencepiece.id_to_string(ids)
+        pieces = tf.where(is_invisible, "", pieces)
+        pieces = tf.where(ids == UNKNOWN_ID, _UNKNOWN_MARK, pieces)
+        pieces = tf.where(given != "", given, pieces)
+        texts = tf.strings.reduce_join(pieces, axis=-1)
+        texts = tf.strings.regex_replace(texts, "▁", " ")
+        if spec.remove_extra_whitespaces:
+            texts = tf.strings.regex_replace(texts, "^ +", "")
+        elif spec.add_dummy_prefix:
+            texts = tf.strings.regex_replace(texts, "^ ", "")
+        escaped = surface.replace("\\", r"\\")
+        return self._after(tf.strings.regex_replace(texts, r"\x00", escaped))
+
+    def _before(self, texts):
+        for step in self._steps:
+            texts = step.before_in_graph(texts)
+        return texts
+
+    def _after(self, texts):
         for step in reversed(self._steps):
             texts = step.after_in_graph(texts)
         return texts

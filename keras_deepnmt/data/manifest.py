@@ -149,12 +149,19 @@ def describe_manifest(manifest: dict) -> str:
             f"(left out: {', '.join(left_out) or 'none'}), "
             f"{tokens['source_tokens']:,} source and "
             f"{tokens['target_tokens']:,} target tokens{_unknown(tokens)}"
+            f"{_case_examples(tokens)}"
         )
     lines += [
         f"training corpus {corpus['name']}: no pair is left of "
         f"{corpus['lines']:,}, its weight {corpus['weight']:g} has no effect"
         for corpus in manifest["corpora"]
         if corpus["split"] == "train" and not corpus["pairs"]
+    ]
+    lines += [
+        f"{corpus['split']} corpus {corpus['name']}: {corpus['pairs']:,} pairs "
+        f"with the tag {corpus['tag']}"
+        for corpus in manifest["corpora"]
+        if corpus.get("tag") is not None
     ]
     kind = "joint" if manifest["joint"] else "separate"
     lines.append(
@@ -185,6 +192,13 @@ def describe_extension(manifest: dict) -> list[str]:
             f"{added['missing_characters']:,} characters have no piece"
         )
     return lines
+
+
+def _case_examples(split: dict) -> str:
+    counts = split.get("case_examples", {})
+    names = {"all_caps": "in capitals", "capitalized": "with capitalized words"}
+    parts = [f"{count:,} {names[name]}" for name, count in counts.items()]
+    return f", also shown: {' and '.join(parts)}" if parts else ""
 
 
 def _unknown(tokens: dict) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
+from keras_deepnmt.data.factored_case import FactoredCase
 from keras_deepnmt.data.normalization import Normalization
-from keras_deepnmt.data.text_steps import TEXT_STEPS, TextStep
+from keras_deepnmt.data.text_steps import DropNull, TextStep
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
@@ -21,6 +22,7 @@ SPECIAL_IDS = {
     "bos_id": BEGIN_ID,
     "eos_id": END_ID,
 }
+TEXT_STEPS = {step.name: step for step in (DropNull, FactoredCase)}
 # SentencePiece leaves the numbers from 200 on to others.
 _FIELD = 1_000
 
@@ -129,7 +131,18 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
             f"This one does not know what it does to a text: "
             f"{', '.join(missing)}. Update keras_deepnmt."
         )
-    return tuple(TEXT_STEPS[name]() for name in names)
+    symbols = user_defined_symbols(model)
+    return tuple(TEXT_STEPS[name](symbols) for name in names)
+
+
+def user_defined_symbols(model: model_pb2.ModelProto) -> list[str]:
+    """Returns the texts that always are one piece."""
+    kinds = model_pb2.ModelProto.SentencePiece
+    return [
+        piece.piece
+        for piece in model.pieces
+        if piece.type == kinds.USER_DEFINED
+    ]
 
 
 def _varint(number: int) -> bytes:

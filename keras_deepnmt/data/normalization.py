@@ -15,6 +15,8 @@ from pathlib import Path
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
+from keras_deepnmt.data.factored_case import FactoredCase
+from keras_deepnmt.data.letter_case import TO_LOWER
 from keras_deepnmt.data.text_steps import DropNull, TextStep
 from keras_deepnmt.errors import UserError
 
@@ -22,6 +24,7 @@ from keras_deepnmt.errors import UserError
 sentencepiece.set_min_log_level(1)
 
 NORMALIZATIONS = ("nfkc", "nfc", "nmt_nfkc", "identity")
+CASES = ("kept", "factored")
 # The mark that stands for a space in pieces would be taken for one anyway.
 _SPACE_MARK = "▁"
 # Format characters that only tell how a text is to be shown or broken into
@@ -58,6 +61,12 @@ class Normalization:
             escape_whitespaces=False,
         )
 
+    @property
+    def case(self) -> str:
+        """How upper-case letters are read, one of `CASES`."""
+        is_factored = any(isinstance(s, FactoredCase) for s in self.steps)
+        return "factored" if is_factored else "kept"
+
     def normalize(self, text: str) -> str:
         """Returns a text as the tokenizer reads it."""
         return self.apply_rule(self.before(text))
@@ -84,40 +93,60 @@ class Normalization:
         )
 
 
-def load_normalization(rule: str) -> Normalization:
+def load_normalization(
+    rule: str, case: str = "kept", user_defined_symbols: Sequence[str] = ()
+) -> Normalization:
     """Returns the rule of a name or of a file.
 
     Args:
         rule: One of `NORMALIZATIONS`, or the path of a file of rules.
+        case: How upper-case letters are read, one of `CASES`.
+        user_defined_symbols: The texts that always are one piece.
 
     Raises:
         UserError: if there is no such file, or a line of it is no rule.
+        ValueError: if `case` is unknown.
 
     Example:
     >>> load_normalization("identity").normalize("ﬁne  words")
     'ﬁne words'
     """
+    if case not in CASES:
+        raise ValueError(
+            f"`case` must be one of {', '.join(CASES)}. Received: case={case!r}"
+        )
     if rule in NORMALIZATIONS:
-        return _named(rule)
-    return _made(rules=_read_rules(Path(rule)))
+        spec = _named(rule, case)
+    else:
+        spec = _made("user_defined", _read_rules(Path(rule)), case)
+    steps = [DropNull()]
+    if case == "factored":
+        steps.append(FactoredCase(user_defined_symbols))
+    return Normalization(spec, steps)
 
 
 @functools.cache
-def _named(name: str) -> Normalization:
-    makers = {"nfkc": _nfkc, "nfc": _nfc}
-    return _made(name, makers[name]() if name in makers else None)
+def _named(name: str, case: str) -> model_pb2.NormalizerSpec:
+    makers = {
+        "nfkc": _nfkc,
+        "nfc": _nfc,
+        "nmt_nfkc": lambda: _rules_of_sentencepiece("nmt_nfkc"),
+        "identity": dict,
+    }
+    return _made(name, makers[name](), case)
 
 
 def _made(
-    name: str = "user_defined", rules: dict[str, str] | None = None
-) -> Normalization:
-    """Makes a rule of a map, or SentencePiece's own one of this name."""
-    if rules is None:
-        normalizer = sentencepiece.SentencePieceNormalizer(rule_name=name)
-    else:
+    name: str, rules: dict[str, str], case: str
+) -> model_pb2.NormalizerSpec:
+    if case == "factored":
+        rules = _lower_cased(rules)
+    if rules:
         normalizer = sentencepiece.SentencePieceNormalizer(
             norm_map=sorted(rules.items())
         )
+    else:
+        normalizer = sentencepiece.SentencePieceNormalizer(rule_name="identity")
     spec = model_pb2.NormalizerSpec.FromString(
         normalizer.serialized_normalizer_spec()
     )
@@ -125,14 +154,22 @@ def _made(
     spec.remove_extra_whitespaces = True
     spec.escape_whitespaces = True
     spec.name = name
-    return Normalization(spec, [DropNull()])
+    return spec
+
+
+def _lower_cased(rules: dict[str, str]) -> dict[str, str]:
+    """Adds that upper-case letters with a partner become lower-case."""
+    to_lower = str.maketrans(TO_LOWER)
+    return TO_LOWER | {
+        old: new.translate(to_lower) for old, new in rules.items()
+    }
 
 
 def _nfkc() -> dict[str, str]:
     """Replaces compatibility forms; drops invisible characters."""
     controls = [c for c in _FIRST_PLANE if unicodedata.category(c) == "Cc"]
     return {
-        **_sentencepiece_nfkc(),
+        **_rules_of_sentencepiece("nfkc"),
         **_changed("NFKC", _canonical_sequences()),
         **dict.fromkeys([*controls, *_INVISIBLE], ""),
         **_spaces(),
@@ -141,7 +178,7 @@ def _nfkc() -> dict[str, str]:
 
 def _nfc() -> dict[str, str]:
     """Composes characters; changes nothing else but white space."""
-    sequences = {*_sentencepiece_nfkc(), *_canonical_sequences()}
+    sequences = {*_rules_of_sentencepiece("nfkc"), *_canonical_sequences()}
     return {**_changed("NFC", sequences), **_spaces()}
 
 
@@ -151,9 +188,9 @@ def _changed(form: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 @functools.cache
-def _sentencepiece_nfkc() -> dict[str, str]:
+def _rules_of_sentencepiece(name: str) -> dict[str, str]:
     # Also of sequences that have a composed form, such as "e" and an accent.
-    rules = sentencepiece.SentencePieceNormalizer(rule_name="nfkc").Decompile()
+    rules = sentencepiece.SentencePieceNormalizer(rule_name=name).Decompile()
     return dict(rules)
 
 

@@ -1,9 +1,11 @@
 """Changes of a text that a SentencePiece model cannot make by itself.
 
-A tokenizer's file names its steps, see `tokenizers`. A new kind of step, for
-instance for letter case, is one class here and its line in `TEXT_STEPS`.
+A tokenizer's file names its steps, see `tokenizers`. A new kind of step is a
+subclass of `TextStep`, such as `FactoredCase`, and its name in
+`model_files.TEXT_STEPS`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,12 +18,24 @@ class TextStep:
     The methods in pairs, for Python and for a TensorFlow graph, must do the
     same. Graphs may only use operations that TensorFlow Serving has.
 
+    Args:
+        user_defined_symbols: The texts that always are one piece.
+
+    Attributes:
+        name: what files call it.
+        joining: the characters after which `after` removes a space, so that the
+            next piece belongs to the same word.
+
     Example:
     >>> TextStep().before("A text.")
     'A text.'
     """
 
     name = ""
+    joining = ""
+
+    def __init__(self, user_defined_symbols: Sequence[str] = ()):
+        pass
 
     def before(self, text: str) -> str:
         """Returns the text that is cut into pieces instead of `text`."""
@@ -88,6 +102,3 @@ class DropLastSpace(TextStep):
         import tensorflow as tf
 
         return tf.strings.regex_replace(texts, r" \z", "")
-
-
-TEXT_STEPS = {step.name: step for step in (DropNull,)}

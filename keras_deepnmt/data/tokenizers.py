@@ -12,13 +12,18 @@ SentencePiece, and then the steps are undone, the last one first.
 import bisect
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
-from keras_deepnmt.data.model_files import reorder_special_ids, steps_of_model
+from keras_deepnmt.data.model_files import (
+    reorder_special_ids,
+    steps_of_model,
+    user_defined_symbols,
+)
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.text_steps import DropLastSpace
 from keras_deepnmt.data.word_units import word_spans
@@ -94,12 +99,7 @@ class Tokenizer:
     @cached_property
     def user_defined_symbols(self) -> list[str]:
         """The texts that always are one piece."""
-        kinds = model_pb2.ModelProto.SentencePiece
-        return [
-            piece.piece
-            for piece in model_pb2.ModelProto.FromString(self.proto).pieces
-            if piece.type == kinds.USER_DEFINED
-        ]
+        return user_defined_symbols(model_pb2.ModelProto.FromString(self.proto))
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Segments texts into ids.
@@ -122,18 +122,18 @@ class Tokenizer:
         rows = _together_or_singly(self._processor.encode, texts)
         return [np.array(row, "int32") for row in rows]
 
-    def segment(self, texts: Sequence[str]) -> list[list[str]]:
-        """Segments texts into pieces.
+    def encode_as_pieces(self, texts: Sequence[str]) -> list[list[str]]:
+        """Segments texts as `encode`, into strings.
 
         Args:
             texts: A list of sentences.
 
         Returns:
-            The pieces of each text. Characters outside the model's alphabet
-            stand for themselves, those that stand side by side together.
+            One list per text: the piece of each token, and of an unknown token
+            its characters.
         """
         texts = [self.normalization.before(text) for text in texts]
-        return self._processor.encode(texts, out_type=str, num_threads=1)
+        return [self._processor.encode(text, out_type=str) for text in texts]
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """Converts ids back to text.
@@ -217,7 +217,7 @@ class Tokenizer:
         """
         return [text[a:b].strip() for a, b in self.token_spans(text)]
 
-    def token_words(self, text: str) -> list[tuple[int, ...]]:
+    def token_words(self, text: str, start: int = 0) -> list[tuple[int, ...]]:
         """Returns which words of a text each token of `encode` belongs to.
 
         Words are those of the text as it is given, between white space; in
@@ -227,14 +227,20 @@ class Tokenizer:
 
         Args:
             text: One sentence.
+            start: Number of characters at its beginning, a tag, that count as
+                no word.
 
         Returns:
-            The numbers of the words, from 0, for each token.
+            The numbers of the words, from 0, for each token; none for the
+            tokens of a tag.
         """
-        words = word_spans(text)
+        words = [(a + start, b + start) for a, b in word_spans(text[start:])]
         ends = [end for _, end in words]
-        found = []
+        found: list[tuple[int, ...]] = []
         for begin, end in self.token_spans(text):
+            if begin < start and end <= start:
+                found.append(())
+                continue
             first = bisect.bisect_right(ends, begin)
             numbers = [
                 number
@@ -264,8 +270,11 @@ class Tokenizer:
             ends = [False, *(piece.endswith(WORD_MARK) for piece in pieces)]
             starts = ends[: len(pieces)]
         else:
-            starts = [piece.startswith(WORD_MARK) for piece in pieces]
-            starts[:1] = [False] * len(starts[:1])
+            joining = "".join(step.joining for step in self.steps)
+            starts = [False] * len(pieces[:1]) + [
+                piece.startswith(WORD_MARK) and before[-1:] not in [*joining]
+                for before, piece in pairwise(pieces)
+            ]
         return np.cumsum(starts, dtype="int64").tolist()
 
     def in_graph_tokenizer(self):

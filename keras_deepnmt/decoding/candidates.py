@@ -297,7 +297,8 @@ def _allocate(ranked, is_possible, banks, num_banks, num_beams):
     better = ops.cumsum(in_bank, axis=1) - in_bank
     # How many candidates of the same bank are better; K are enough.
     rank = ops.minimum(ops.sum(better * in_bank, axis=-1), num_beams)
-    behind = rank * num_banks - ops.cast(banks, "float32")
+    behind = rank * ops.cast(num_banks, "float32")
+    behind -= ops.cast(banks, "float32")
     _, chosen = ops.top_k(
         ops.where(is_possible, -behind, IMPOSSIBLE), num_beams
     )

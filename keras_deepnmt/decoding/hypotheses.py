@@ -52,7 +52,7 @@ def gather_beams(x, beams):
     """
     rows = flat_rows(beams, ops.shape(x)[1])
     return unflatten_beams(
-        ops.take(flatten_beams(x), rows, axis=0), beams.shape[1]
+        ops.take(flatten_beams(x), rows, axis=0), ops.shape(beams)[1]
     )
 
 

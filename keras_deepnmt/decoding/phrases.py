@@ -62,7 +62,8 @@ def required_phrases(constraint_ids, limits, options, vocabulary_size):
         lengths < ops.maximum(limits, 1)[:, None],
     )  # (B, C)
     is_equal = ops.all(ops.equal(ids[:, :, None], ids[:, None]), axis=-1)
-    numbers = ops.arange(shape[1], dtype="int32")
+    # Sizes are not known in an exported graph.
+    numbers = ops.arange(ops.shape(ids)[1], dtype="int32")
     is_before = numbers[None] < numbers[:, None]  # (C, C)
     repeats = ops.logical_and(is_equal, is_before[None])
     return {

@@ -30,7 +30,8 @@ class Reranker:
     `length_penalty=0` and no coverage penalty the scores are plain
     log-probabilities.
 
-    Models of other architectures and vocabularies can be used: they read texts.
+    Models of other architectures and vocabularies can be used: they read texts,
+    each with the tag of its own translator.
     A model does not score a sentence if it cannot read all of its translations
     to their ends; its score f_m is then 0 for all of them.
 
@@ -205,6 +206,7 @@ def as_weights(weights: Sequence[float] | None, number: int) -> np.ndarray:
 def _fits(translator, pairs):
     """Whether a model can read both sides of all pairs to their ends."""
     sources, targets = (list(side) for side in zip(*pairs, strict=True))
+    sources = translator.tagged(sources)
     longest = [
         (translator.source_tokenizer, sources, translator.max_source_length),
         (translator.target_tokenizer, targets, translator.model.max_length),

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from keras_deepnmt.data.tags import tags_of_corpora
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
@@ -139,6 +140,7 @@ def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
         "source_vocabulary_size": tokenizers["source"].vocabulary_size,
         "target_vocabulary_size": tokenizers["target"].vocabulary_size,
         "tokenizer": {side: one.sha256 for side, one in tokenizers.items()},
+        "tags": tags_of_corpora(c.tag for c in recipe.data.train),
         "weights_sha256": file_sha256(path / WEIGHTS_FILE),
         "steps": step,
         "averaged_steps": [step],

@@ -23,6 +23,7 @@ from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import (
     add_scores,
+    given_sha256,
     read_scores,
     with_defaults,
 )
@@ -38,6 +39,7 @@ def evaluate(
     target_file: str | Path | None = None,
     more_reference_files: Sequence[str | Path] = (),
     split: str = "test",
+    tag: str | None = None,
     prepared_dir: str | Path | None = None,
     batch_size: int | None = None,
     batch_tokens: int | None = None,
@@ -48,6 +50,10 @@ def evaluate(
     output_file: str | Path | None = None,
     checkpoint: str | int | None = None,
     compiled: bool = True,
+    prefixes: Sequence[str] | None = None,
+    constraints: Sequence[Sequence[str]] | None = None,
+    max_lengths: Sequence[int] | None = None,
+    on_loaded: Callable[[Translator, list[str]], None] | None = None,
     on_progress: Callable[[int], None] | None = None,
     on_truncated: Callable[[list[int]], None] | None = None,
     on_translated: Callable[..., None] | None = None,
@@ -55,7 +61,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
 
-    A row with the same test set, options and checkpoint is replaced.
+    A row with the same test set, options, checkpoint, prefixes, constraints and
+    maximum lengths is replaced.
 
     Args:
         run_dir: folder of a run; finished, unless `checkpoint` is given.
@@ -64,6 +71,7 @@ def evaluate(
         more_reference_files: further references of the same sentences, a file
             for each set of them. An empty line is not a reference.
         split: split of the run's own data: `test` or `valid`.
+        tag: text to put before each line of `source_file`, as in training.
         prepared_dir: the prepared folder, if it was moved after training.
         batch_size: largest number of sentences translated together. Defaults
             to the run's, as do the next four options.
@@ -77,6 +85,13 @@ def evaluate(
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
             evaluate. Defaults to the final model of a finished run.
         compiled: whether XLA compiles the search.
+        prefixes: what each translation begins with, as for
+            `Translator.translate`; the row has the hash of the lines, as it has
+            those of the next two. Defaults to none.
+        constraints: phrases that each translation contains.
+        max_lengths: maximum length of each translation.
+        on_loaded: called with the translator and the sources, before they are
+            translated.
         on_progress: called with the number of sentences just translated.
         on_truncated: called with the indices of the sources longer than the
             model's position range. Defaults to a warning.
@@ -87,17 +102,26 @@ def evaluate(
 
     Returns:
         The row: scores with signatures, test set with hashes, decoding
-        options, speed, training, seed, device, versions, commit.
+        options, hashes of what was given, speed, training, seed, device,
+        versions, commit.
 
     Raises:
         UserError: if the run is not finished, the files are not aligned, there
-            is no such split, or a metric or tokenizer is unknown.
+            is no such split, a metric, tokenizer or tag is unknown, a tag is
+            given for the run's own data, which have tags of their own, or the
+            number of prefixes, constraints or lengths is not that of the
+            sentences.
 
     Example:
     >>> row = evaluate("runs/demo", num_beams=5)
     >>> sorted(row["scores"])
     ['bleu', 'chrf', 'ter']
     """
+    if tag is not None and source_file is None:
+        raise UserError(
+            "`tag` needs `source_file`: the run's own data have the tags of "
+            f"their corpora already. Received: tag={tag}"
+        )
     run, loaded = RunFolder(run_dir), open_run(run_dir, checkpoint)
     summary = loaded.summary
     if checkpoint is not None:
@@ -122,10 +146,19 @@ def evaluate(
     if output_file is not None:
         _check_folder(Path(output_file))
     translator = Translator.load(
-        loaded, **decoding, compiled=compiled, on_truncated=on_truncated
+        loaded,
+        **decoding,
+        compiled=compiled,
+        on_truncated=on_truncated,
+        tag=tag,
+    )
+    if on_loaded is not None:
+        on_loaded(translator, sources)
+    given = _given(
+        prefixes=prefixes, constraints=constraints, max_lengths=max_lengths
     )
     start = time.monotonic()
-    hypotheses = translator.translate(sources, on_progress=on_progress)
+    hypotheses = translator.translate(sources, on_progress, **given)
     seconds = time.monotonic() - start
     if output_file is not None:
         write_text(output_file, "".join(f"{line}\n" for line in hypotheses))
@@ -145,7 +178,8 @@ def evaluate(
         "preset": summary["preset"],
         "test_set": _test_set(name, sources, references, more),
         "scores": {metric: asdict(score) for metric, score in scores.items()},
-        "decoding": decoding,
+        "decoding": decoding | _given(tag=tag),
+        **({"given": given_sha256(**given)} if given else {}),
         "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
         "seconds": round(seconds, 2),
         "tokens_per_second": round(tokens / seconds, 1),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from keras_deepnmt.data.tags import tags_of_corpora
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import final_model
@@ -37,6 +38,7 @@ def finish(
         "tokenizer": dict(manifest["tokenizer"]),
         "weights_sha256": None,
         "steps": step,
+        "tags": tags_of_corpora(c.tag for c in recipe.data.train),
         "initialize_from": recipe.resolved.get("initialize_from"),
         "final_model": recipe.training.final_model,
         "averaged_steps": steps,

@@ -98,6 +98,8 @@ def save_run_to_preset(
             {**row, "weights_sha256": weights_sha256}
             for row in read_scores(run.scores_file)
             if row["weights_sha256"] == summary["weights_sha256"]
+            # Not those of translations that were given a part of the text.
+            and "given" not in row
         ]
         options = dataclasses.asdict(translator.options)
         summary |= {
@@ -110,7 +112,8 @@ def save_run_to_preset(
             recipe, summary, type(translator.model).__name__, directory.name
         )
         write_text(folder / "README.md", card)
-        _verify(folder, directory, translator)
+        tag = next(filter(None, loaded.tags), None)
+        _verify(folder, directory, translator, tag)
     return directory
 
 
@@ -126,7 +129,7 @@ def _portable(resolved):
     return portable
 
 
-def _verify(folder, directory, translator):
+def _verify(folder, directory, translator, tag):
     """Loads the written folder and compares weights and translations."""
     saved = Translator.load(folder)
     pairs = zip(
@@ -136,7 +139,7 @@ def _verify(folder, directory, translator):
     if is_same:
         texts = default_sources(translator.source_tokenizer, _NUM_SENTENCES)
         expected, received = (
-            loaded.replaced(compiled=False).translate(texts)
+            loaded.replaced(compiled=False, tag=tag).translate(texts)
             for loaded in (translator, saved)
         )
         is_same = expected == received

@@ -1,19 +1,25 @@
 """The file `scores.json` of a run folder."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.errors import refused_values
-from keras_deepnmt.files import file_lock, read_json, write_json
+from keras_deepnmt.files import (
+    file_lock,
+    lines_sha256,
+    read_json,
+    write_json,
+)
 from keras_deepnmt.recipes.schema import DecodingRecipe
 
 
 def add_scores(file: Path, row: dict[str, Any]) -> None:
     """Adds a row that `evaluate` returned to `scores.json`.
 
-    A row of the same test set, options and checkpoint is replaced. No row is
-    lost if several processes add rows at the same time.
+    A row of the same test set, options, checkpoint and given text is replaced.
+    No row is lost if several processes add rows at the same time.
     """
     with file_lock(file):
         rows = read_scores(file)
@@ -43,7 +49,40 @@ def _setting(row):
         with_defaults(row["decoding"]),
         row["evaluation"],
         row.get("checkpoint"),
+        row.get("given"),
     )
+
+
+def given_sha256(
+    prefixes: Iterable[str] | None = None,
+    constraints: Iterable[Iterable[str]] | None = None,
+    max_lengths: Iterable[int] | None = None,
+) -> dict[str, str]:
+    """Identifies what was given for translations, by the hash of its lines.
+
+    Args:
+        prefixes: as for `Translator.translate`, as are the others.
+        constraints: lines have the phrases of a sentence, separated by tabs.
+        max_lengths: a line is empty where the options decide.
+
+    Returns:
+        The hashes by the names of the arguments that are not `None`.
+
+    Example:
+    >>> sorted(given_sha256(["We must", ""], max_lengths=[9, 0]))
+    ['max_lengths_sha256', 'prefixes_sha256']
+    """
+    lines = {
+        "prefixes_sha256": prefixes,
+        "constraints_sha256": constraints and map("\t".join, constraints),
+        "max_lengths_sha256": max_lengths
+        and (str(length or "") for length in max_lengths),
+    }
+    return {
+        name: lines_sha256(list(texts))
+        for name, texts in lines.items()
+        if texts is not None
+    }
 
 
 def with_defaults(decoding: dict[str, Any]) -> dict[str, Any]:

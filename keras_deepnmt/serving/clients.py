@@ -17,7 +17,11 @@ from typing import Any, overload
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE
 from keras_deepnmt.serving.verification import find_version
-from keras_deepnmt.translator.requests import as_pairs, as_sentences
+from keras_deepnmt.translator.requests import (
+    as_pairs,
+    as_sentences,
+    refuse_one_sentence,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class ServedHypothesis:
         truncated: whether it ends only because the maximum length was reached.
         source_truncated: whether the source was longer than the export allows
             and the rest of it was ignored.
+        constraints_met: whether its text begins with the prefix and contains
+            all phrases that were required.
     """
 
     text: str
@@ -38,6 +44,7 @@ class ServedHypothesis:
     log_prob: float
     truncated: bool
     source_truncated: bool
+    constraints_met: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class ServedScore:
 
 
 class ServingClient:
-    """Base class of clients, with a method for each of the three signatures.
+    """Base class of clients, with methods for all signatures.
 
     A subclass implements `predict`.
     """
@@ -72,28 +79,56 @@ class ServingClient:
         raise NotImplementedError
 
     @overload
-    def translate(self, texts: str) -> str: ...
+    def translate(
+        self,
+        texts: str,
+        prefixes: str | None = None,
+        constraints: Iterable[str] | None = None,
+        max_lengths: int | None = None,
+    ) -> str: ...
 
     @overload
-    def translate(self, texts: Iterable[str]) -> list[str]: ...
+    def translate(
+        self,
+        texts: Iterable[str],
+        prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Iterable[str]] | None = None,
+        max_lengths: Iterable[int] | None = None,
+    ) -> list[str]: ...
 
-    def translate(self, texts):
+    def translate(self, texts, **given):
         """Translates sentences.
 
         Args:
             texts: Sentences, translated as one batch, or one sentence as a
                 string.
+            **given: requirements on each translation, a list with one value for
+                each sentence, or the value for a string: `prefixes`, texts that
+                translations must begin with, empty for any; `constraints`,
+                lists of phrases that they must contain; `max_lengths`, maximum
+                numbers of tokens, the end token included, 0 for that of the
+                export. Older exports have no signature for
+                them.
 
         Returns:
             One translation per sentence; of a string, the translation alone.
 
         Raises:
             TypeError: if a sentence is not a string.
+            UserError: if the number of prefixes, constraints or lengths is not
+                that of the sentences.
         """
-        texts, is_one = as_sentences(texts)
-        if not texts:
+        sentences, is_one = as_sentences(texts)
+        if not sentences:
             return []
-        outputs = self.predict("serving_default", {"text": texts})["text"]
+        inputs = _given_inputs(len(sentences), is_one, **given)
+        if inputs:
+            inputs |= {"text": sentences, "num_hypotheses": 1}
+            outputs = self.predict("translate_given", inputs)["text"]
+            outputs = [row[0] for row in outputs]
+        else:
+            inputs = {"text": sentences}
+            outputs = self.predict("serving_default", inputs)["text"]
         return outputs[0] if is_one else outputs
 
     @overload
@@ -102,6 +137,9 @@ class ServingClient:
         texts: str,
         num_hypotheses: int | None = None,
         length_penalty: float | None = None,
+        prefixes: str | None = None,
+        constraints: Iterable[str] | None = None,
+        max_lengths: int | None = None,
     ) -> list[ServedHypothesis]: ...
 
     @overload
@@ -110,9 +148,14 @@ class ServingClient:
         texts: Iterable[str],
         num_hypotheses: int | None = None,
         length_penalty: float | None = None,
+        prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Iterable[str]] | None = None,
+        max_lengths: Iterable[int] | None = None,
     ) -> list[list[ServedHypothesis]]: ...
 
-    def translate_nbest(self, texts, num_hypotheses=None, length_penalty=None):
+    def translate_nbest(
+        self, texts, num_hypotheses=None, length_penalty=None, **given
+    ):
         """Returns several translations of each sentence, best first.
 
         Args:
@@ -122,6 +165,7 @@ class ServingClient:
                 export's number of beams, which is the default.
             length_penalty: Exponent of the length penalty. Defaults to that
                 of the export; its offset is always that of the export.
+            **given: as in `translate`.
 
         Returns:
             A list of at most `num_hypotheses` translations for each sentence;
@@ -129,6 +173,7 @@ class ServingClient:
 
         Raises:
             TypeError: if a sentence is not a string.
+            UserError: as in `translate`.
         """
         texts, is_one = as_sentences(texts)
         if not texts:
@@ -137,8 +182,12 @@ class ServingClient:
             "num_hypotheses": num_hypotheses,
             "length_penalty": length_penalty,
         }
-        given = {name: x for name, x in numbers.items() if x is not None}
-        outputs = self.predict("translate_nbest", {"text": texts, **given})
+        inputs = {name: x for name, x in numbers.items() if x is not None}
+        asked = _given_inputs(len(texts), is_one, **given)
+        outputs = self.predict(
+            "translate_given" if asked else "translate_nbest",
+            {"text": texts, **inputs, **asked},
+        )
         nbest = [
             _served_hypotheses(
                 {name: values[row] for name, values in outputs.items()},
@@ -189,9 +238,9 @@ class ServingClient:
 class SavedModelClient(ServingClient):
     """Runs an export in this process, with TensorFlow and TensorFlow-Text.
 
-    TensorFlow Serving fills in the default inputs of `translate_nbest`, but
-    TensorFlow's Python loader requires every input: this client reads the
-    defaults from the description stored with the model.
+    TensorFlow Serving fills in inputs that are left out, but TensorFlow's
+    Python loader requires every input: this client reads the numbers from the
+    description stored with the model.
 
     Args:
         directory: A version folder, or a model folder, whose newest version is
@@ -220,12 +269,21 @@ class SavedModelClient(ServingClient):
     ) -> dict[str, list]:
         import tensorflow as tf
 
-        if signature == "translate_nbest":
+        if signature not in self._loaded.signatures:
+            raise UserError(
+                f"{self.version_dir}: has no signature {signature}, which "
+                "prefixes, constraints and maximum lengths need. Export the "
+                "model again."
+            )
+        if signature in ("translate_nbest", "translate_given"):
             inputs = {
                 "num_hypotheses": self.description["num_beams"],
                 "length_penalty": self.description["length_penalty"],
                 **inputs,
             }
+        if signature == "translate_given":
+            nothing = {"prefix": [], "constraints": [[]], "max_length": []}
+            inputs = {**nothing, **inputs}
         function = self._loaded.signatures[signature]
         specs = function.structured_input_signature[1]
         try:
@@ -294,11 +352,46 @@ class RestClient(ServingClient):
             ) from error
 
 
+def _given_inputs(
+    number, is_one, prefixes=None, constraints=None, max_lengths=None
+):
+    """Returns the inputs of `translate_given` for what is given."""
+    given = {
+        "prefix": prefixes,
+        "constraints": constraints,
+        "max_length": max_lengths,
+    }
+    inputs = {
+        name: [value] if is_one else list(value)
+        for name, value in given.items()
+        if value is not None
+    }
+    for name, values in inputs.items():
+        if len(values) != number:
+            argument = {"prefix": "prefixes", "max_length": "max_lengths"}
+            raise UserError(
+                f"`{argument.get(name, name)}` must have one value for each "
+                f"sentence. Received: {len(values)} for {number} sentences"
+            )
+    if "constraints" in inputs:
+        for phrases in inputs["constraints"]:
+            refuse_one_sentence(phrases, "constraints")
+        rows = [list(phrases) for phrases in inputs["constraints"]]
+        # At least one column: TensorFlow Serving refuses an empty list.
+        most = max(1, *map(len, rows))
+        inputs["constraints"] = [
+            [*row, *[""] * (most - len(row))] for row in rows
+        ]
+    return inputs
+
+
 def _served_hypotheses(outputs, source_truncated):
     names = ("text", "score", "log_prob", "truncated")
+    columns = [outputs[name] for name in names]
+    met = outputs.get("constraints_met", [True] * len(columns[0]))
     return [
-        ServedHypothesis(*values, source_truncated)
-        for values in zip(*(outputs[name] for name in names), strict=True)
+        ServedHypothesis(*values, source_truncated, is_met)
+        for *values, is_met in zip(*columns, met, strict=True)
         if isfinite(values[1])
     ]
 

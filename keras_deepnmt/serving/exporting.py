@@ -47,6 +47,9 @@ def export(
     translations and scores of the golden sentences. An interrupted export
     leaves no numbered folder.
 
+    Where the translator has a tag, the graph puts it before each source, so
+    that the two translate alike. Otherwise a tag is a part of the text.
+
     Args:
         translator: Translator to export, with its current weights.
         directory: Model folder; the export becomes a numbered folder in it.
@@ -175,7 +178,13 @@ def _run_golden(graph, sources):
     max_characters = graph.model.max_length
     if max_characters is not None:
         max_characters = max(max_characters - 2, 0)
-    records = golden_records(sources, graph.num_beams, call, max_characters)
+    records = golden_records(
+        sources,
+        graph.num_beams,
+        call,
+        max_characters,
+        graph.finds_phrases,
+    )
     if not all(math.isfinite(record["score"]) for record in records):
         raise no_probabilities(graph.model)
     return records
@@ -189,6 +198,7 @@ def _write_description(graph, translator, folder):
         "format": 1,
         **graph.options.as_dict(),
         "max_source_length": graph.max_source_length,
+        "tag": graph.tag,
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,
         "target_tokenizer_sha256": translator.target_tokenizer.sha256,

@@ -23,6 +23,14 @@ FIELDS = {
     "target": str,
     "target_log_prob": float,
 }
+# Of exports that have the signature `translate_given`.
+GIVEN_FIELDS = {
+    "given_prefix": str,
+    "given_phrase": str,
+    "given_text": str,
+    "given_score": float,
+    "given_is_met": bool,
+}
 # Edge cases of tokenization: empty text, characters that NFKC changes, unknown
 # characters, extra white space, and what is read as a space or as nothing.
 SPECIAL_SOURCES = (
@@ -55,6 +63,7 @@ def golden_records(
     num_hypotheses: int,
     call: Callable[..., dict],
     max_target_characters: int | None = None,
+    finds_phrases: bool = True,
 ) -> list[dict]:
     """Runs every signature on the golden sentences, for one dict per sentence.
 
@@ -62,7 +71,9 @@ def golden_records(
     sentences form one batch, in the export and in every verification, since
     the batch shape changes the last bits of a float32. `target_log_prob` is
     what the signature `score` returns for `target`, the first
-    `max_target_characters` of the translation.
+    `max_target_characters` of the translation. Each sentence is also translated
+    with what its neighbours' translations begin and, if the search
+    `finds_phrases`, end with.
     """
     best = call("serving_default", text=list(sources))
     nbest = call(
@@ -71,6 +82,16 @@ def golden_records(
     texts = [text.decode() for text in best["text"]]
     targets = [text[:max_target_characters] for text in texts]
     scored = call("score", source=list(sources), target=targets)
+    prefixes, phrases = _given_texts(targets)
+    if not finds_phrases:
+        phrases = [""] * len(sources)
+    given = call(
+        "translate_given",
+        text=list(sources),
+        prefix=prefixes,
+        constraints=[[phrase] for phrase in phrases],
+        num_hypotheses=1,
+    )
     return [
         {
             "source": source,
@@ -80,9 +101,22 @@ def golden_records(
             "nbest_score": nbest["score"][row].tolist(),
             "target": targets[row],
             "target_log_prob": float(scored["log_prob"][row]),
+            "given_prefix": prefixes[row],
+            "given_phrase": phrases[row],
+            "given_text": given["text"][row, 0].decode(),
+            "given_score": float(given["score"][row, 0]),
+            "given_is_met": bool(given["constraints_met"][row, 0]),
         }
         for row, source in enumerate(sources)
     ]
+
+
+def _given_texts(targets):
+    """A beginning and a phrase for each sentence; the last are not known."""
+    words = [target.split() for target in targets]
+    prefixes = [" ".join(row[:1]) for row in words[1:]]
+    phrases = [" ".join(row[-1:]) for row in [*words[2:], *words[:1]]]
+    return [*prefixes, "🙂"], [*phrases[: len(words) - 1], "\u0416"]
 
 
 def write_golden(version_dir: str | Path, records: Sequence[dict]) -> None:
@@ -110,13 +144,18 @@ def read_golden(version_dir: str | Path) -> list[dict]:
     except ValueError as error:
         raise UserError(f"{file}: is damaged ({error}).") from error
     for number, record in enumerate(records, start=1):
+        fields = FIELDS
+        if isinstance(record, dict) and not GIVEN_FIELDS.keys().isdisjoint(
+            record
+        ):
+            fields = FIELDS | GIVEN_FIELDS
         if not isinstance(record, dict) or any(
             not isinstance(record.get(name), kind)
-            for name, kind in FIELDS.items()
+            for name, kind in fields.items()
         ):
             raise UserError(
                 f"{file}, line {number}: a golden sentence must have "
-                f"{', '.join(FIELDS)}."
+                f"{', '.join(fields)}."
             )
     if not records:
         raise UserError(f"{file}: has no golden sentence.")

@@ -8,7 +8,7 @@ from keras_deepnmt.decoding.stages import at_most, with_room
 from keras_deepnmt.xla import tuned
 
 
-def search_in_graph(model, source_ids, *, options, max_length):
+def search_in_graph(model, source_ids, *, options, max_length, **given):
     """Translates like `decoding.search`, in a graph for shapes of any size.
 
     The caches of its first stage have room for few tokens, and grow while any
@@ -21,6 +21,8 @@ def search_in_graph(model, source_ids, *, options, max_length):
             the graph is made.
         options: `SearchOptions`.
         max_length: int32 scalar tensor. Maximum number of steps.
+        **given: `prefix_ids`, `constraint_ids` and `max_lengths`, as for
+            `decoding.search`.
 
     Returns:
         A dict of tensors, as `decoding.search`.
@@ -28,7 +30,7 @@ def search_in_graph(model, source_ids, *, options, max_length):
     stages = search_stages(model, options)
     max_length = loop_length(model, max_length)
     length = at_most(tf.constant(tuned.SHORT_LENGTH), max_length)
-    carried = stages.begin(source_ids, max_length, length)
+    carried = stages.begin(source_ids, max_length, length, **given)
     found = _with_length(stages.outputs(carried), max_length)
 
     def run_stage(carried, length, found, places):

@@ -8,18 +8,28 @@ from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.serving.given_in_graph import (
+    find_given,
+    read_given,
+    rows_to_find,
+)
 from keras_deepnmt.serving.graph_search import search_in_graph
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
+# There is room for so many tokens of a translation: one request must not use up
+# the memory of a server.
+_LARGEST_LENGTH = 100_000
+
 
 class ServingGraph(SearchOptionAttributes):
-    """A translator as three TensorFlow functions, tokenizers included.
+    """A translator as four TensorFlow functions, tokenizers included.
 
     The functions run in Python as they run on a server: graphs without XLA, on
     any number of sentences of any length. Sentences are padded to the longest
-    of their batch. The model's weights are read at each call.
+    of their batch. The model's weights are read at each call. The translator's
+    tag, if it has one, stands before each text that is not empty.
 
     Args:
         translator: translator to serve.
@@ -34,12 +44,16 @@ class ServingGraph(SearchOptionAttributes):
             `(B,)`;
             `translate_nbest(text (B,), num_hypotheses, length_penalty)` returns
             `text`, `score`, `log_prob` and `truncated` `(B, num_hypotheses)`;
+            `translate_given(text (B,), prefix (B,), constraints (B, C),
+            max_length (B,), num_hypotheses, length_penalty)` returns the same
+            and `constraints_met`; an empty string and the length 0 ask for
+            nothing, as an empty array does;
             `score(source (B,), target (B,))` returns `log_prob` and
             `num_tokens` `(B,)` and `token_log_prob` `(B, T)`. All of them
             return `source_truncated` `(B,)`, whether a source was longer than
-            `max_source_length` and the rest of it ignored. `truncated` is
-            `Hypothesis.truncated` of a translator. A text without an axis is a
-            batch of one.
+            `max_source_length` and the rest of it ignored. `truncated` and
+            `constraints_met` are those of a translator's `Hypothesis`. A text
+            without an axis is a batch of one.
 
     Example:
     >>> graph = ServingGraph(translator)
@@ -54,12 +68,23 @@ class ServingGraph(SearchOptionAttributes):
     ):
         self.model = translator.model
         self.max_source_length = translator.max_source_length
+        self.tag = translator.tag
         self.options = translator.options.updated(**search_options)
         self.source_tokenizer = translator.source_tokenizer.in_graph_tokenizer()
         self.target_tokenizer = translator.target_tokenizer.in_graph_tokenizer()
+        # One graph for two signatures, which makes the export smaller.
+        self._plain_search = tf.function(
+            self.search,
+            input_signature=[
+                _string_spec("text"),
+                tf.TensorSpec((), tf.float32, "length_penalty"),
+            ],
+            autograph=False,
+        )
         self.signatures = {
             "serving_default": self._translate_function(),
             "translate_nbest": self._nbest_function(),
+            "translate_given": self._given_function(),
             "score": self._score_function(),
         }
 
@@ -79,7 +104,8 @@ class ServingGraph(SearchOptionAttributes):
     def _translate_function(self):
         @tf.function(input_signature=[_string_spec("text")], autograph=False)
         def translate(text):
-            outputs = self.search(text, self.length_penalty)
+            text = _as_batch(text)
+            outputs = self._plain_search(text, tf.constant(self.length_penalty))
             return {
                 "source_truncated": outputs["source_truncated"],
                 **{
@@ -108,15 +134,8 @@ class ServingGraph(SearchOptionAttributes):
             num_hypotheses=all_beams,
             length_penalty=usual_penalty,
         ):
-            checks = [
-                _check_range(num_hypotheses, self.num_beams),
-                tf.debugging.assert_non_negative(
-                    length_penalty, "length_penalty must be at least 0."
-                ),
-            ]
-            with tf.control_dependencies(checks):
-                length_penalty = tf.identity(length_penalty)
-            outputs = self.search(text, length_penalty)
+            length_penalty = self._checked(num_hypotheses, length_penalty)
+            outputs = self._plain_search(_as_batch(text), length_penalty)
             return {
                 "source_truncated": outputs["source_truncated"],
                 **{
@@ -126,6 +145,61 @@ class ServingGraph(SearchOptionAttributes):
             }
 
         return translate_nbest
+
+    def _given_function(self):
+        # Inputs that are left out ask for nothing.
+        no_texts = tf.constant([], tf.string)
+        no_phrases = tf.constant([], tf.string, (0, 0))
+        no_lengths = tf.constant([], tf.int32)
+        all_beams = tf.constant(self.num_beams)
+        usual_penalty = tf.constant(self.length_penalty)
+
+        @tf.function(
+            input_signature=[
+                _string_spec("text"),
+                _string_spec("prefix"),
+                tf.TensorSpec((None, None), tf.string, "constraints"),
+                tf.TensorSpec((None,), tf.int32, "max_length"),
+                tf.TensorSpec((), tf.int32, "num_hypotheses"),
+                tf.TensorSpec((), tf.float32, "length_penalty"),
+            ],
+            autograph=False,
+        )
+        def translate_given(
+            text,
+            prefix=no_texts,
+            constraints=no_phrases,
+            max_length=no_lengths,
+            num_hypotheses=all_beams,
+            length_penalty=usual_penalty,
+        ):
+            length_penalty = self._checked(num_hypotheses, length_penalty)
+            outputs = self.search(
+                text, length_penalty, (prefix, constraints, max_length)
+            )
+            return {
+                "source_truncated": outputs["source_truncated"],
+                **{
+                    name: outputs[name][:, :num_hypotheses]
+                    for name in (
+                        *("text", "score", "log_prob", "truncated"),
+                        "constraints_met",
+                    )
+                },
+            }
+
+        return translate_given
+
+    def _checked(self, num_hypotheses, length_penalty):
+        """Refuses wrong numbers; returns the length penalty."""
+        checks = [
+            _check_range(num_hypotheses, self.num_beams),
+            tf.debugging.assert_non_negative(
+                length_penalty, "length_penalty must be at least 0."
+            ),
+        ]
+        with tf.control_dependencies(checks):
+            return tf.identity(length_penalty)
 
     def _score_function(self):
         @tf.function(
@@ -163,13 +237,20 @@ class ServingGraph(SearchOptionAttributes):
         return score
 
     def search(
-        self, text: tf.Tensor, length_penalty: float | tf.Tensor
+        self,
+        text: tf.Tensor,
+        length_penalty: float | tf.Tensor,
+        given: tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None = None,
     ) -> dict[str, tf.Tensor]:
         """Translates a batch of sentences `(B,)`.
 
+        `given` are prefixes, phrases and maximum lengths, as the signature
+        `translate_given` takes them.
+
         Returns a dict of `text`, `score`, `log_prob` and `truncated` `(B, K)`,
-        `ids` `(B, K, M)` and `source_truncated` `(B,)`. A hypothesis that does
-        not exist has score minus infinity. An empty sentence has one
+        `ids` `(B, K, M)` and `source_truncated` `(B,)`, and of
+        `constraints_met` `(B, K)` if something may be given. A hypothesis that
+        does not exist has score minus infinity. An empty sentence has one
         hypothesis: empty, with score 0.
         """
         text, batch_size = _at_least_one(_as_batch(text))
@@ -180,27 +261,115 @@ class ServingGraph(SearchOptionAttributes):
         source_ids = tf.where(
             is_empty[:, None], PADDING_ID, rows.to_tensor(PADDING_ID)
         )
+        texts, arrays, longest = None, {}, 0
+        if given is not None:
+            texts, arrays, longest = self._given(given, tf.shape(text)[0])
+        usual = longest_output(tf.shape(source_ids)[1], self.options)
         outputs = search_in_graph(
             self.model,
             source_ids,
             options=self.options.updated(length_penalty=length_penalty),
-            max_length=longest_output(tf.shape(source_ids)[1], self.options),
+            max_length=tf.maximum(usual, longest),
+            **arrays,
         )
         # An empty sentence has one translation, empty and with probability 1.
         is_first = tf.range(self.num_beams)[None] == 0  # (1, K)
         is_certain = tf.logical_and(is_empty[:, None], is_first)
-        outputs = {
+        found = {
             "text": self._texts(outputs["ids"]),
             "score": tf.where(is_certain, 0.0, outputs["scores"]),
             "log_prob": tf.where(is_certain, 0.0, outputs["log_probs"]),
             "truncated": outputs["truncated"],
             "ids": outputs["ids"],
-            "source_truncated": is_truncated,
         }
-        return {name: x[:batch_size] for name, x in outputs.items()}
+        if texts is not None:
+            found = self._with_given(found, texts, is_empty)
+        found["source_truncated"] = is_truncated
+        return {name: x[:batch_size] for name, x in found.items()}
+
+    def _given(self, given, num_sentences):
+        """Reads what is given: its texts, arrays for a search, least length."""
+        prefix, constraints, max_length = given
+        prefix = _as_batch(prefix, "prefix", "texts")
+        prefix = _for_each(prefix, num_sentences, "prefix")
+        own_limits = _as_batch(max_length, "max_length", "numbers")
+        own_limits = _for_each(own_limits, num_sentences, "max_length")
+        texts = read_given(
+            self.target_tokenizer,
+            prefix,
+            _phrases_of_each(constraints, num_sentences),
+        )
+        length = tf.shape(texts.prefix_ids)[1]
+        checks = [
+            tf.debugging.assert_non_negative(
+                own_limits, "max_length must be at least 1, or 0 for none."
+            ),
+            tf.debugging.assert_less_equal(
+                own_limits,
+                _LARGEST_LENGTH,
+                f"max_length must be at most {_LARGEST_LENGTH:,}.",
+            ),
+        ]
+        if self.model.max_length is not None:
+            most = self.model.max_length - 1
+            checks.append(
+                tf.debugging.assert_less_equal(
+                    length, most, f"A prefix must have at most {most} tokens."
+                )
+            )
+        arrays = {"prefix_ids": texts.prefix_ids, "max_lengths": own_limits}
+        if self.finds_phrases:
+            arrays["constraint_ids"] = rows_to_find(texts)
+        else:
+            checks.append(
+                tf.debugging.assert_equal(
+                    tf.reduce_max(texts.phrase_ids),
+                    PADDING_ID,
+                    "constraints need an export with at least 2 beams in each "
+                    "group and without sampling.",
+                )
+            )
+        with tf.control_dependencies(checks):
+            longest = tf.maximum(length + 1, tf.reduce_max(own_limits))
+        return texts, arrays, longest
+
+    @property
+    def finds_phrases(self) -> bool:
+        """Whether the search can find phrases, see `phrases.check_beams`."""
+        group_size = self.num_beams // self.num_groups
+        return group_size > 1 and not self.sampling
+
+    def _with_given(self, found, texts, is_empty):
+        """Puts given characters in; what has all that was given comes first."""
+        given, has_all = find_given(found["ids"], texts)
+        shape = tf.shape(found["ids"])
+        flat = (-1, shape[2])
+        joined = self.target_tokenizer.detokenize_given(
+            tf.reshape(found["ids"], flat), tf.reshape(given, flat)
+        )
+        has_none = tf.reduce_all(texts.prefix_ids == PADDING_ID, axis=1)
+        has_none &= tf.reduce_all(texts.phrase_ids == PADDING_ID, axis=(1, 2))
+        found["text"] = tf.where(
+            tf.reduce_any(given != "", axis=-1),
+            tf.reshape(joined, shape[:2]),
+            found["text"],
+        )
+        is_met = tf.where(is_empty[:, None], has_none[:, None], has_all)
+        is_met &= tf.math.is_finite(found["score"])
+        found["constraints_met"] = is_met
+        order = tf.argsort(tf.cast(~is_met, tf.int32), axis=1, stable=True)
+        return {
+            name: tf.gather(x, order, batch_dims=1) for name, x in found.items()
+        }
 
     def _source_rows(self, text):
         ids = self.source_tokenizer.tokenize(text)
+        if self.tag is not None:
+            is_empty = tf.equal(ids.row_lengths(), 0)
+            tagged = tf.strings.join([f"{self.tag} ", text])
+            ids = self.source_tokenizer.tokenize(
+                tf.where(is_empty, text, tagged)
+            )
         most = self.max_source_length - 1  # the end id is added
         return _with_end(ids[:, :most]), ids.row_lengths() > most
 
@@ -233,17 +402,17 @@ def _string_spec(name):
     return tf.TensorSpec((None,), tf.string, name)
 
 
-def _as_batch(text):
+def _as_batch(values, name="Texts", kind="sentences"):
     # Loaded signatures and TensorFlow Serving take tensors of any rank. The
     # placeholder keeps optimizers from relying on the shape of the signature.
-    text = tf.compat.v1.placeholder_with_default(text, shape=None)
+    values = tf.compat.v1.placeholder_with_default(values, shape=None)
     is_batch = tf.debugging.Assert(
-        tf.size(tf.shape(text)) <= 1,  # `tf.rank` would be optimized
-        ["Texts must be a list of sentences. Received an array of shape:"]
-        + [tf.shape(text)],
+        tf.size(tf.shape(values)) <= 1,  # `tf.rank` would be optimized
+        [f"{name} must be a list of {kind}. Received an array of shape:"]
+        + [tf.shape(values)],
     )
     with tf.control_dependencies([is_batch]):
-        return tf.reshape(text, (-1,))
+        return tf.reshape(values, (-1,))
 
 
 def _at_least_one(text):
@@ -251,6 +420,41 @@ def _at_least_one(text):
     batch_size = tf.shape(text)[0]
     missing = tf.cast(tf.equal(batch_size, 0), tf.int32)
     return tf.concat([text, tf.fill((missing,), "")], axis=0), batch_size
+
+
+def _for_each(values, num_sentences, name):
+    """Returns one value for each sentence; without any they ask for nothing."""
+    missing = tf.where(tf.equal(tf.size(values), 0), num_sentences, 0)
+    nothing = "" if values.dtype == tf.string else 0
+    values = tf.concat([values, tf.fill((missing,), nothing)], axis=0)
+    is_one_each = tf.debugging.assert_equal(
+        tf.shape(values)[0],
+        num_sentences,
+        f"{name} must have one value for each sentence.",
+    )
+    with tf.control_dependencies([is_one_each]):
+        return tf.identity(values)
+
+
+def _phrases_of_each(constraints, num_sentences):
+    """Returns phrases `(B, C)`; an array without elements has none."""
+    constraints = tf.compat.v1.placeholder_with_default(constraints, shape=None)
+    shape = tf.shape(constraints)
+    is_none = tf.equal(tf.size(constraints), 0)
+    is_one_each = tf.equal(tf.size(shape), 2) & tf.equal(
+        tf.concat([shape, [0]], axis=0)[0], num_sentences
+    )
+    is_right = tf.debugging.Assert(
+        is_none | is_one_each,
+        [
+            "constraints must have one row of phrases for each sentence, "
+            "filled up with empty strings. Received an array of shape:",
+            shape,
+        ],
+    )
+    with tf.control_dependencies([is_right]):
+        each = tf.size(constraints) // num_sentences
+        return tf.reshape(constraints, (num_sentences, each))
 
 
 def _with_end(rows):

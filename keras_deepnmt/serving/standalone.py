@@ -94,6 +94,7 @@ def _run(call, golden, length_penalty):
     )
     targets = [record["target"] for record in golden]
     scored = call("score", source=sources, target=targets)
+    given = _run_given(call, golden, length_penalty)
     return [
         {
             "text": best["text"][row].decode(),
@@ -101,6 +102,29 @@ def _run(call, golden, length_penalty):
             "nbest_text": [text.decode() for text in nbest["text"][row]],
             "nbest_score": nbest["score"][row].tolist(),
             "target_log_prob": float(scored["log_prob"][row]),
+            **given[row],
+        }
+        for row in range(len(golden))
+    ]
+
+
+def _run_given(call, golden, length_penalty):
+    if "given_text" not in golden[0]:
+        return [{}] * len(golden)  # an export of an earlier version
+    found = call(
+        "translate_given",
+        text=[record["source"] for record in golden],
+        prefix=[record["given_prefix"] for record in golden],
+        constraints=[[record["given_phrase"]] for record in golden],
+        max_length=tuple(0 for _ in golden),
+        num_hypotheses=1,
+        length_penalty=length_penalty,
+    )
+    return [
+        {
+            "given_text": found["text"][row, 0].decode(),
+            "given_score": float(found["score"][row, 0]),
+            "given_is_met": bool(found["constraints_met"][row, 0]),
         }
         for row in range(len(golden))
     ]

@@ -12,7 +12,7 @@ from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import StagedSearch
-from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
+from keras_deepnmt.masks import BEGIN_ID, PADDING_ID, UNKNOWN_ID
 from keras_deepnmt.threads import num_cores, results_in_order
 from keras_deepnmt.translator.batches import (
     BatchLimits,
@@ -25,6 +25,7 @@ from keras_deepnmt.translator.batches import (
     padded_length,
     padded_rows,
 )
+from keras_deepnmt.translator.given_text import find_given, text_with_given
 from keras_deepnmt.translator.requests import GivenRows
 from keras_deepnmt.translator.results import (
     Hypothesis,
@@ -308,7 +309,12 @@ class BatchDecoder:
         def hypotheses():
             outputs = search()
             return [
-                self._hypotheses_of(outputs, row, num_hypotheses)
+                self._hypotheses_of(
+                    {name: x[row] for name, x in outputs.items()},
+                    num_hypotheses,
+                    given.prefixes[row],
+                    given.constraints[row],
+                )
                 for row in range(len(rows))
             ]
 
@@ -341,29 +347,43 @@ class BatchDecoder:
         tokens = tuple(self.target_tokenizer.pieces(row))
         return TargetScore(tokens, tuple(log_probs), sum(log_probs))
 
-    def _hypotheses_of(self, outputs, row, num_hypotheses):
-        scores = outputs["scores"][row][:num_hypotheses]
-        places = np.flatnonzero(np.isfinite(scores))
+    def _hypotheses_of(self, outputs, num_hypotheses, prefix, phrases):
+        """Lists the translations of a sentence: its outputs, what was given."""
+        places = np.flatnonzero(np.isfinite(outputs["scores"]))
         if not len(places):
             raise no_probabilities(self.model)
+        if not phrases:
+            places = places[:num_hypotheses]
         ids = [
             tuple(tokens[tokens != PADDING_ID].tolist())
-            for tokens in outputs["ids"][row][places]
+            for tokens in outputs["ids"][places]
         ]
-        met = outputs.get("constraints_met")
-        met = np.ones_like(places, bool) if met is None else met[row][places]
+        found = [find_given(tokens, prefix, phrases) for tokens in ids]
+        # The search knows ids alone: phrases may have no place for their text.
+        order = sorted(range(len(ids)), key=lambda n: not found[n].is_all)
+        order = order[:num_hypotheses]
+        texts = self.target_tokenizer.decode([ids[number] for number in order])
         return [
-            Hypothesis(*values, constraints_met=is_met)
-            for *values, is_met in zip(
-                self.target_tokenizer.decode(ids),
-                scores[places].tolist(),
-                outputs["log_probs"][row][places].tolist(),
-                ids,
-                outputs["truncated"][row][places].tolist(),
-                met.tolist(),
-                strict=True,
+            Hypothesis(
+                self._text_of(ids[number], found[number], text),
+                float(outputs["scores"][place]),
+                float(outputs["log_probs"][place]),
+                ids[number],
+                bool(outputs["truncated"][place]),
+                constraints_met=found[number].is_all,
+                given=tuple(found[number].pieces.items()),
+            )
+            for number, place, text in zip(
+                order, places[order], texts, strict=True
             )
         ]
+
+    def _text_of(self, ids, found, text):
+        """The text of a translation, with the characters that were given."""
+        if any(ids[place] == UNKNOWN_ID for place in found.pieces):
+            given = found.pieces.items()
+            return text_with_given(self.target_tokenizer, ids, given)
+        return text
 
     def _search_tokens(self, length, options, least=0):
         """Tokens that a source counts as: padded, or its output if longer.

@@ -39,7 +39,7 @@ _REQUIRED = {
     "tokenizer": dict,
     "weights_sha256": str,
 }
-_OPTIONAL = {"decoding": dict, "evaluation": dict}
+_OPTIONAL = {"decoding": dict, "evaluation": dict, "tags": list}
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,11 @@ class Run:
     weights_sha256: str
     preset_version: int | None = None
     summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tags(self) -> list[str | None]:
+        """The tags of the training corpora, `None` for those without."""
+        return self.summary.get("tags", [])
 
     @property
     def is_preset_folder(self) -> bool:

@@ -10,12 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keras_deepnmt.data.tags import tagged_texts
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID
 from keras_deepnmt.translator.batches import (
     padded_batch,
     padded_length,
     padded_phrases,
+)
+from keras_deepnmt.translator.given_text import (
+    GivenTokens,
+    given_tokens,
+    rows_to_find,
 )
 from keras_deepnmt.validation import LARGEST
 
@@ -85,9 +91,11 @@ def refuse_one_sentence(texts, name: str) -> None:
 
 
 def source_rows(
-    tokenizer, texts: Sequence[str], max_length: int
+    tokenizer, texts: Sequence[str], max_length: int, tag: str | None = None
 ) -> tuple[list[list[int]], list[int]]:
     """Turns sources into rows of at most `max_length` ids, the end included.
+
+    A `tag` stands before each source that is not empty.
 
     Returns:
         The rows, and the indices of those that were truncated.
@@ -96,7 +104,7 @@ def source_rows(
     >>> source_rows(source_tokenizer, [""], 9)
     ([[3]], [])
     """
-    encoded = tokenizer.encode(list(texts))
+    encoded = tokenizer.encode(tagged_texts(tokenizer, texts, tag))
     truncated = [n for n, ids in enumerate(encoded) if len(ids) >= max_length]
     rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
     return rows, truncated
@@ -148,21 +156,25 @@ class GivenRows:
     """The given beginnings, phrases and maximum lengths of translations.
 
     Attributes:
-        prefixes: ids that each translation begins with.
-        constraints: phrases of ids that each translation contains.
+        prefixes: tokens that each translation begins with.
+        constraints: phrases that each translation contains.
         max_lengths: maximum length of each translation in tokens, the end token
             included; 0 where the options decide.
     """
 
-    prefixes: Sequence[Sequence[int]]
-    constraints: Sequence[Sequence[Sequence[int]]]
+    prefixes: Sequence[GivenTokens]
+    constraints: Sequence[Sequence[GivenTokens]]
     max_lengths: Sequence[int]
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is given for any translation."""
-        given = (self.prefixes, self.constraints, self.max_lengths)
-        return not any(map(any, given))
+        has_text = any(map(self.has_text, range(len(self.prefixes))))
+        return not has_text and not any(self.max_lengths)
+
+    def has_text(self, number: int) -> bool:
+        """Whether a text is given for the translation of this number."""
+        return bool(self.prefixes[number].ids or self.constraints[number])
 
     def of(self, numbers: Iterable[int]) -> "GivenRows":
         """Takes the rows of some sentences."""
@@ -183,13 +195,14 @@ class GivenRows:
         It is its own maximum length, or that of a prefix and the end token; 0
         where there is neither.
         """
-        beginnings = [len(row) + 1 if row else 0 for row in self.prefixes]
+        lengths = [len(prefix.ids) for prefix in self.prefixes]
+        beginnings = [length + 1 if length else 0 for length in lengths]
         return list(map(max, self.max_lengths, beginnings))
 
     def token_ids(self) -> list[Sequence[int]]:
         """Lists the rows of ids that translations must be able to contain."""
-        phrases = [row for rows in self.constraints for row in rows]
-        return [*self.prefixes, *phrases]
+        phrases = [phrase for row in self.constraints for phrase in row]
+        return [given.ids for given in (*self.prefixes, *phrases)]
 
     def arrays(
         self, batch_size: int, largest: int | None
@@ -204,15 +217,13 @@ class GivenRows:
             Arrays by the name of the argument, without those that give nothing.
         """
         arrays = {}
-        if any(map(len, self.prefixes)):
-            length = padded_length(max(map(len, self.prefixes)), largest)
-            arrays["prefix_ids"] = padded_batch(
-                self.prefixes, batch_size, length
-            )
+        prefixes = [prefix.ids for prefix in self.prefixes]
+        if any(map(len, prefixes)):
+            length = padded_length(max(map(len, prefixes)), largest)
+            arrays["prefix_ids"] = padded_batch(prefixes, batch_size, length)
         if any(map(len, self.constraints)):
-            arrays["constraint_ids"] = padded_phrases(
-                self.constraints, batch_size
-            )
+            rows = map(rows_to_find, self.prefixes, self.constraints)
+            arrays["constraint_ids"] = padded_phrases(list(rows), batch_size)
         if any(self.max_lengths):
             missing = batch_size - len(self.max_lengths)
             arrays["max_lengths"] = np.array(
@@ -252,13 +263,13 @@ def given_rows(
             too large.
 
     Example:
-    >>> given_rows(target_tokenizer, 2, None, max_lengths=[5, 0])
-    GivenRows(prefixes=[[], []], constraints=[[], []], max_lengths=[5, 0])
+    >>> given_rows(target_tokenizer, 2, None, max_lengths=[5, 0]).max_lengths
+    [5, 0]
     """
     rows = GivenRows(
         _prefix_rows(tokenizer, prefixes, max_length)
         if prefixes is not None
-        else [[] for _ in range(number)],
+        else [GivenTokens()] * number,
         _phrase_rows(tokenizer, constraints)
         if constraints is not None
         else [[] for _ in range(number)],
@@ -282,19 +293,19 @@ def given_rows(
 def _prefix_rows(tokenizer, prefixes, max_length):
     texts, _ = as_sentences(prefixes, "prefixes")
     # Room for the end id: as for whole targets.
-    rows = label_rows(tokenizer, texts, max_length, "`prefixes`")
-    return [row[:-1] for row in rows]
+    label_rows(tokenizer, texts, max_length, "`prefixes`")
+    return given_tokens(tokenizer, texts)
 
 
 def _phrase_rows(tokenizer, constraints):
-    """Turns lists of phrases into ids; empty phrases are left out."""
+    """Turns lists of phrases into tokens; empty phrases are left out."""
     refuse_one_sentence(constraints, "constraints")
     rows = []
     for phrases in constraints:
         refuse_one_sentence(phrases, "constraints")
         texts, _ = as_sentences(phrases, "constraints")
-        ids = [row.tolist() for row in tokenizer.encode(texts)] if texts else []
-        rows.append([row for row in ids if row])
+        phrases = given_tokens(tokenizer, texts)
+        rows.append([phrase for phrase in phrases if phrase.ids])
     return rows
 
 

@@ -23,7 +23,11 @@ class Hypothesis:
             the model gave another token a higher probability than the end.
         source_truncated: Whether the source had more tokens than the translator
             accepts, and the rest of them was ignored.
-        constraints_met: Whether it contains all phrases that were required.
+        constraints_met: Whether its text begins with the prefix and contains
+            all phrases that were required.
+        given: The tokens of the prefix and of these phrases: their places in
+            `ids` and their pieces. That of an unknown token is its characters,
+            which the text has.
     """
 
     text: str
@@ -33,6 +37,7 @@ class Hypothesis:
     truncated: bool = False
     source_truncated: bool = False
     constraints_met: bool = True
+    given: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)

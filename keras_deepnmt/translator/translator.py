@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from keras_deepnmt.data.tags import check_has_tag, check_tag, tagged_texts
 from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
     SearchOptions,
@@ -36,6 +37,7 @@ from keras_deepnmt.translator.requests import (
     source_rows,
 )
 from keras_deepnmt.translator.results import Hypothesis, TargetScore
+from keras_deepnmt.translator.tag_notice import TagNotice
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.shortlists import Shortlists
@@ -76,6 +78,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             a token is one of these. Defaults to the whole vocabulary.
         on_truncated: called with the indices of the truncated sources among the
             texts of a call. Defaults to a warning on standard error.
+        tag: text that stands before each source that is not empty, as in
+            training, such as `<2de>`: a user-defined symbol of the source
+            tokenizer. Truncation never cuts it. Defaults to none.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace those of `options`. Each field is an
             attribute of the translator as well.
@@ -83,12 +88,14 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     Attributes:
         options: the `SearchOptions`.
         batch_size, batch_tokens: as above; they may be changed later.
+        tag: as above; `replaced` gives a translator with another one.
         compilation_padding: most padding that a call adds to its sources, in
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
 
     Raises:
+        UserError: if the source tokenizer does not have the tag as a symbol.
         ValueError: if a tokenizer's vocabulary is not the model's, or an
             option is too small.
 
@@ -111,6 +118,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         compiled: bool = True,
         shortlists: "Shortlists | None" = None,
         on_truncated: Callable[[list[int]], None] | None = None,
+        tag: str | None = None,
         **search_options: Any,
     ):
         _check_vocabularies(
@@ -123,6 +131,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self.batch_limits = BatchLimits(batch_size, batch_tokens)
         limits = filter(None, (max_source_length, model.max_length))
         self.max_source_length = min(limits, default=MAX_SOURCE_LENGTH)
+        self._tag = tag
+        if tag is not None:
+            _check_tag(tag, source_tokenizer, self.max_source_length)
+        self._tag_notice = TagNotice()
         self.compiled = compiled
         self.shortlists = shortlists
         self.on_truncated = on_truncated
@@ -162,12 +174,14 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         run = run_dir if isinstance(run_dir, Run) else read_run(run_dir)
         with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)
-        return cls(
+        translator = cls(
             run.load_model(),
             run.source_tokenizer,
             run.target_tokenizer,
             **with_run_options(options, run.decoding),
         )
+        translator._tag_notice = TagNotice(run.tags)
+        return translator
 
     def replaced(self, **changes: Any) -> "Translator":
         """Returns a translator with other arguments of the constructor.
@@ -203,10 +217,32 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             "compiled": self.compiled,
             "shortlists": self.shortlists,
             "on_truncated": self.on_truncated,
+            "tag": self.tag,
         }
         translator = Translator(**{**arguments, **changes})
         translator.compilation_padding = self.compilation_padding
+        translator._tag_notice = self._tag_notice
         return translator
+
+    @property
+    def tag(self) -> str | None:
+        return self._tag
+
+    def tagged(self, texts: Sequence[str]) -> list[str]:
+        """Returns sources as the source tokenizer reads them.
+
+        Args:
+            texts: Sentences.
+
+        Returns:
+            The sentences, with the tag and a space before each that is not
+            empty; without a tag, the sentences as they are.
+
+        Example:
+        >>> translator.replaced(tag="<2de>").tagged(["a dog", ""])
+        ['<2de> a dog', '']
+        """
+        return tagged_texts(self.source_tokenizer, texts, self.tag)
 
     @property
     def num_compilations(self) -> int:
@@ -260,7 +296,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 translations must begin with, empty for any; `constraints`,
                 lists of phrases that they must contain; `max_lengths`, maximum
                 numbers of tokens, the end token included, in place of the
-                options' maximum, 0 for that maximum.
+                options' maximum, 0 for that maximum. Given text keeps its
+                characters that the vocabulary lacks.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
@@ -412,7 +449,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         rows, truncated = self._source_rows(texts)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
-            [replace(empty, constraints_met=not x)] for x in given.constraints
+            [replace(empty, constraints_met=not given.has_text(number))]
+            for number in range(len(texts))
         ]
         # A row with only the end id is an empty sentence.
         numbers = [n for n, row in enumerate(rows) if len(row) > 1]
@@ -435,8 +473,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         return nbest
 
     def _source_rows(self, texts):
+        self._tag_notice.look_at(texts, self.tag)
         rows, truncated = source_rows(
-            self.source_tokenizer, texts, self.max_source_length
+            self.source_tokenizer, texts, self.max_source_length, self.tag
         )
         self.num_truncated += len(truncated)
         if truncated and self.on_truncated is not None:
@@ -501,6 +540,22 @@ def join_translators(
         model=Ensemble([t.model for t in translators], weights, mean),
         max_source_length=min(t.max_source_length for t in translators),
     )
+
+
+def _check_tag(tag, source_tokenizer, max_source_length):
+    check_tag(tag)
+    check_has_tag(
+        source_tokenizer,
+        tag,
+        "Choose one of those that stand before the training text.",
+    )
+    # The tag, a token of the sentence, and the end.
+    least = len(source_tokenizer.encode([tag])[0]) + 2
+    if max_source_length < least:
+        raise ValueError(
+            f"`max_source_length` must be at least {least} with a tag, so that "
+            f"it is never cut. Received: max_source_length={max_source_length}"
+        )
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):

@@ -110,6 +110,22 @@ def test_words_stay_that_share_a_piece_with_an_unknown_one(
         assert found.split() == text.replace("Ш", "Łódź").split()
 
 
+def test_case_symbols_belong_to_the_word_that_is_copied(tmp_path, monkeypatch):
+    tokenizer = train_tokenizer(TEXTS, tmp_path / "m", 64, case="factored")
+    size = tokenizer.vocabulary_size
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    model = create_model("transformer_tiny", size, size, **layers)
+    translator = Translator(model, tokenizer, tokenizer, compiled=False)
+    replaced = replacer(translator, monkeypatch)
+    for text in ("the dog lives in Łódź.", "THE DOG, ŁÓDŹ", "She: Łódź, łódź"):
+        assert replaced(text, text) == text
+    # A symbol holds for the copied word.
+    for unknown, copied in (("шш", "łódź"), ("Шш", "Łódź"), ("ШШ", "ŁÓDŹ")):
+        text = replaced("łódź, dog", f"dog {unknown}.", [1, 0])
+        assert text == f"dog {copied}."
+    assert replaced("in łódź", "In Шшш", None, {"łódź": "lodz"}) == "In Lodz"
+
+
 def foreign_translator(folder, options):
     """A translator whose tokenizer SentencePiece alone trained."""
     options = {"vocab_size": 64, **options}

@@ -35,7 +35,7 @@ class Pieces:
             for text in texts
         ]
 
-    def token_words(self, text):
+    def token_words(self, text, start=0):
         starts = [piece.startswith("▁") for piece in text.split()]
         return [(number - 1,) for number in np.cumsum(starts).tolist()]
 

@@ -18,7 +18,9 @@ def test_translations_contain_the_phrases(deepnmt, digits, write_file):
     assert "9 8" in lines[0] and "7" in lines[0]
     translator = Translator.load(digits / "run", compiled=False)
     assert lines[1:] == ["", *translator.translate(["4 5 6", "7 8"])]
-    assert "lines 2 and 4: the translation lacks a phrase" in done.err
+    assert "line 2: the sentence is empty, and so is its tra" in done.err
+    assert "line 4: the translation lacks a phrase of `--con" in done.err
+    assert "which has no room within the maximum length" in done.err
     assert "line 1" not in done.err
     best, *_ = translator.translate_nbest("1 2 3", 2, constraints=["9 8", "7"])
     assert best.text == lines[0] and best.constraints_met

@@ -60,3 +60,30 @@ def test_a_beginning_without_room_is_named_by_its_line(
         *("--prefixes", prefixes, "--no-compile", "-q"),
     )
     assert f"{prefixes}, line 66: must have at most" in error
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], marks=pytest.mark.thorough),
+        ["--allow-unknown", "false"],
+        pytest.param(["--replace-unknown"], marks=pytest.mark.thorough),
+    ],
+)
+def test_characters_that_the_vocabulary_lacks_are_kept(
+    deepnmt, digits, write_file, options
+):
+    source = write_file("source", "1 2 3\n4\n")
+    prefixes = write_file("prefixes", "Łódź 7\n7\n")
+    phrases = write_file("phrases", "\nŻódź\n")
+    done = deepnmt(
+        *("translate", digits / "run", "--input", source, "--no-compile"),
+        *("--prefixes", prefixes, "--constraints", phrases, "-q", *options),
+    )
+    assert done.code == 0, done.err
+    lines = done.out.split("\n")[:-1]
+    assert lines[0].startswith("Łódź 7")
+    is_forbidden = "false" in options
+    assert ("Żódź" in lines[1]) != is_forbidden
+    told = "characters that the vocabulary lacks, and unknown tokens are forb"
+    assert (told in done.err) == is_forbidden

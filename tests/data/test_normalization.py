@@ -49,11 +49,12 @@ SCRIPTS = (
     "\u0301\u0323\u0302\u0308",
     "<>/s",
 )
+LETTERS_OF_TWO_CASES = "aAbBéÉßẞǆǅǄİıſ"
 CONTROLS_AND_SEPARATORS = (
     *map(chr, [*range(0x09), *range(0x0B, 0x21), *range(0x7F, 0xA1)]),
     *"\xad\u061c\u1680\u180e\u200b\u200c\u200d\u200e\u2028\u2029\u202f\u205f",
     *"\u2060\u3000\ufeff\ufffd\u2581\u2585\u2047",
-    *("<s>", "</s>", "<unk>", "<pad>", "<2de>", "  "),
+    *("<s>", "</s>", "<unk>", "<pad>", "<2de>", "<2DE>", "  "),
 )
 LEARNED = [
     " ".join("".join(script) for script in SCRIPTS) + f" {word}"
@@ -67,7 +68,7 @@ def random_line(generator):
     for _ in range(generator.randrange(1, 14)):
         choice = generator.random()
         if choice < 0.4:
-            letters = generator.choice(SCRIPTS)
+            letters = generator.choice((*SCRIPTS, LETTERS_OF_TWO_CASES))
             parts += generator.choices(letters, k=generator.randrange(1, 4))
         elif choice < 0.8:
             parts.append(generator.choice(CONTROLS_AND_SEPARATORS))
@@ -99,6 +100,14 @@ FOREIGN = {
 OWN = {
     **{name: {"normalization": name} for name in NORMALIZATIONS},
     "unigram": {"model_type": "unigram", "vocabulary_size": 98},
+    "factored case": {"normalization": "nfc", "case": "factored"},
+    "factored case and symbols": {
+        "vocabulary_size": 356,
+        "model_type": "unigram",
+        "case": "factored",
+        "byte_fallback": True,
+        "user_defined_symbols": ["<2DE>", "b", "Ä", "①", "a"],
+    },
     "bytes and symbols": {
         "vocabulary_size": 420,
         "byte_fallback": True,
@@ -144,6 +153,7 @@ def test_ids_are_the_same_in_prepare_translation_and_export(
         train=[corpus],
         valid=corpus,
         tokenizer_source=str(tokenizer.model_file),
+        case_examples=0.0,
         drop_duplicates=False,
         drop_identical=False,
         max_ratio=float("inf"),

@@ -87,6 +87,7 @@ def test_the_first_of_equal_and_lighter_corpora_gets_the_pair(
     assert rows_of(manifest) == {"general": [0, 211], "domain": [211, 211]}
     assert "corpus domain" in caplog.text and "17 duplicate" in caplog.text
     assert "corpus domain: no pair is left of 17" in describe_manifest(manifest)
+    assert len(caplog.records) == 1
 
 
 def test_a_corpus_with_pairs_left_is_not_warned_about(tmp_path, caplog):

@@ -145,7 +145,7 @@ def test_each_merge_is_the_most_frequent_pair_of_the_text_as_it_then_is(
     rules = PieceRules(model_pb2.ModelProto.FromString(old.proto))
     for _ in range(40):
         pairs = Counter()
-        for row in current.segment(texts):
+        for row in current.encode_as_pieces(texts):
             for left, right in zip(row, row[1:], strict=False):
                 if not right.startswith("▁"):
                     pairs[left + right] += 1
@@ -167,7 +167,7 @@ def test_each_merge_is_the_most_frequent_pair_of_the_text_as_it_then_is(
 def test_new_pieces_come_out_of_encode_in_python_and_in_a_graph(train):
     old = train()
     new, added = extend(old, 60)
-    produced = {piece for row in new.segment(NEW) for piece in row}
+    produced = {piece for row in new.encode_as_pieces(NEW) for piece in row}
     assert "▁Łukazin" in produced and "▁receives" in produced
     pieces = new_pieces(old, new)
     # A piece that is not in the text is a part of one that is.

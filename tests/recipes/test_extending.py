@@ -74,6 +74,30 @@ training: {steps: 7, objective: {scheduled_sampling: null}}
     assert load_recipe(file, {"training.steps": 3}).training.steps == 3
 
 
+def test_corpora_with_tags_replace_those_of_the_base(extended):
+    file = extended("""\
+data:
+  train:
+    - {source: a.en, target: a.de, tag: "<2de>"}
+    - {source: a.en, target: a.fr, tag: <2fr>, weight: 2}
+  test: {name: newstest2014_en_de, tag: "<2de>"}
+""")
+    recipe = load_recipe(file)
+    assert [corpus.tag for corpus in recipe.data.train] == ["<2de>", "<2fr>"]
+    assert recipe.data.valid.tag is None
+    assert recipe.data.tags() == ["<2de>", "<2fr>"]
+    save_recipe(recipe, file, {})
+    assert load_recipe(file) == recipe
+    file.write_text(
+        file.read_text().replace("tag: <2fr>", "tag: <2 fr>"), "utf-8"
+    )
+    with pytest.raises(UserError) as error:
+        load_recipe(file)
+    message = str(error.value)
+    assert "mine.yaml, line" in message and "tag='<2 fr>'" in message
+    assert "data.train[1].tag" in message or "data.train.1.tag" in message
+
+
 def test_the_options_of_a_term_are_merged(extended):
     file = extended("""\
 training:

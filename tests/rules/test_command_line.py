@@ -131,7 +131,7 @@ def test_every_option_is_read_by_its_verb(verb):
     if reads_batches or "given_search_options" in read:
         read |= set(SearchOptions.names())
     if reads_batches:
-        read |= {"batch_size", "batch_tokens"}
+        read |= {"batch_size", "batch_tokens", "tag"}
     if "given_options" in read:
         read |= set(PrepareOptions.__dataclass_fields__)
     if verb == "prepare":  # their names are made of two loops

@@ -10,8 +10,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from keras_deepnmt.files import lines_sha256
 from keras_deepnmt.runs import scores_file as module
-from keras_deepnmt.runs.scores_file import add_scores
+from keras_deepnmt.runs.scores_file import (
+    add_scores,
+    given_sha256,
+    read_scores,
+)
 
 
 def row(name, value=1.0):
@@ -33,6 +38,24 @@ def test_a_row_of_the_same_setting_is_replaced(tmp_path):
     for name, value in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
         add_scores(file, row(name, value))
     assert recorded(file) == {"b": 2.0, "a": 3.0}
+
+
+def test_a_row_with_other_given_text_is_another_row(tmp_path):
+    file = tmp_path / "scores.json"
+    given = given_sha256(["We", ""], [["a", "b"], []], [0, 9])
+    assert given == {
+        "prefixes_sha256": lines_sha256(["We", ""]),
+        "constraints_sha256": lines_sha256(["a\tb", ""]),
+        "max_lengths_sha256": lines_sha256(["", "9"]),
+    }
+    others = [given, given_sha256(["We", "a"]), given_sha256(["We", ""])]
+    for value in others:
+        add_scores(file, {**row("a"), "given": value})
+    # One that was written before there was a name for it.
+    add_scores(file, row("a"))
+    add_scores(file, {**row("a"), "given": given})
+    found = [each.get("given") for each in read_scores(file)]
+    assert found == [*others[1:], None, given]
 
 
 def test_two_evaluations_at_once_lose_no_score(tmp_path, monkeypatch):

@@ -45,6 +45,14 @@ def version_dir(translator, shared_folder):
     return folder / "1"
 
 
+@pytest.fixture(scope="session")
+def loaded(version_dir):
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  registers Sentencepiece*
+
+    return tf.saved_model.load(str(version_dir))
+
+
 def export(translator, folder):
     from keras_deepnmt.serving import exporting
 

@@ -28,11 +28,6 @@ LONG = " ".join(["der Hund sieht den Löwe"] * 30)
 
 
 @pytest.fixture(scope="module")
-def loaded(version_dir):
-    return tf.saved_model.load(str(version_dir))
-
-
-@pytest.fixture(scope="module")
 def signatures(loaded):
     def call(name, **inputs):
         tensors = {
@@ -71,6 +66,7 @@ def test_signatures_have_their_names_and_types(loaded):
     assert set(loaded.signatures) == {
         "serving_default",
         "translate_nbest",
+        "translate_given",
         "score",
     }
     outputs = {
@@ -93,6 +89,10 @@ def test_signatures_have_their_names_and_types(loaded):
         "truncated": ("bool", 2),
         "source_truncated": ("bool", 1),
     }
+    assert outputs["translate_given"] == {
+        **outputs["translate_nbest"],
+        "constraints_met": ("bool", 2),
+    }
     assert outputs["score"] == {
         "log_prob": ("float32", 1),
         "num_tokens": ("int32", 1),
@@ -101,20 +101,22 @@ def test_signatures_have_their_names_and_types(loaded):
     }
 
 
-def test_stores_the_defaults_of_translate_nbest(version_dir):
+def test_stores_the_defaults_of_optional_inputs(version_dir):
     from tensorflow.core.protobuf import saved_model_pb2
 
     proto = saved_model_pb2.SavedModel()
     proto.ParseFromString((version_dir / "saved_model.pb").read_bytes())
-    definition = proto.meta_graphs[0].signature_def["translate_nbest"]
-    defaults = {
-        name: tf.make_ndarray(value).item()
-        for name, value in definition.defaults.items()
-    }
-    assert defaults == {
-        "num_hypotheses": 3,
-        "length_penalty": pytest.approx(0.6),
-    }
+    definitions = proto.meta_graphs[0].signature_def
+    defaults = [
+        {
+            name: tf.make_ndarray(value).tolist()
+            for name, value in definitions[signature].defaults.items()
+        }
+        for signature in ("translate_nbest", "translate_given")
+    ]
+    numbers = {"num_hypotheses": 3, "length_penalty": pytest.approx(0.6)}
+    nothing = {"prefix": [], "constraints": [], "max_length": []}
+    assert defaults == [numbers, {**numbers, **nothing}]
 
 
 def test_batch_mates_change_nothing(signatures):

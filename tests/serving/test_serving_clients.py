@@ -3,6 +3,7 @@
 import http.server
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 from tiny_translator import all_pairs
@@ -76,6 +77,44 @@ def test_gives_existing_translations_best_first(client, translator):
     found = client.translate_nbest(SOURCES, 2, length_penalty=0.0)
     assert [len(row) for row in found] == [2, 2, 2, 2]
     assert found[0][0].score == pytest.approx(found[0][0].log_prob)
+
+
+def test_translates_with_what_is_given(client, translator):
+    given = {
+        "prefixes": ["Łódź is", "", "the", ""],
+        "constraints": [[], ["Ż", "dog"], ["tree"], ["lion"]],
+        "max_lengths": [0, 0, 20, 4],
+    }
+    assert client.translate(SOURCES, **given) == translator.translate(
+        SOURCES, **given
+    )
+    found = client.translate_nbest(SOURCES, 2, **given)
+    expected = translator.translate_nbest(SOURCES, 3, **given)
+    for row, hypotheses in zip(found, expected, strict=True):
+        assert [h.text for h in row] == [h.text for h in hypotheses[:2]]
+        for name in ("constraints_met", "truncated"):
+            values = [getattr(h, name) for h in hypotheses[:2]]
+            assert [getattr(h, name) for h in row] == values
+    assert found[0][0].text.startswith("Łódź is")
+    # One sentence, and one argument alone.
+    asked = {"prefixes": "Łódź"}
+    assert client.translate(SOURCES[0], **asked).startswith("Łódź")
+    (best,) = client.translate_nbest(SOURCES[0], 1, constraints=["Ż dog"])
+    assert best.constraints_met and "Ż dog" in best.text
+    with pytest.raises(UserError, match="`prefixes` must have one value"):
+        client.translate(SOURCES, prefixes=["a"])
+    with pytest.raises(TypeError, match="`constraints` must hold sentences"):
+        client.translate(SOURCES[:1], constraints=["a"])
+
+
+def test_an_older_export_has_nothing_given(saved_model_client, monkeypatch):
+    signatures = dict(saved_model_client._loaded.signatures)
+    del signatures["translate_given"]
+    older = SimpleNamespace(signatures=signatures)
+    monkeypatch.setattr(saved_model_client, "_loaded", older)
+    assert saved_model_client.translate(SOURCES[0])
+    with pytest.raises(UserError, match="has no signature translate_given"):
+        saved_model_client.translate(SOURCES[0], prefixes="a")
 
 
 def test_scores(client, translator):

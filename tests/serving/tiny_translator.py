@@ -42,18 +42,23 @@ def make_translator(
     *,
     steps=0,
     uppercase=False,
+    case="kept",
+    pairs=None,
     backbone=Transformer,
     architecture=None,
     **options,
 ):
     """A seeded model and its tokenizers; with `steps`, fitted to the pairs."""
-    sources, targets = zip(*all_pairs(), strict=True)
+    pairs = pairs or all_pairs()
+    sources, targets = zip(*pairs, strict=True)
     if uppercase:
         sources, targets = (
             [text.upper() for text in texts] for texts in (sources, targets)
         )
     tokenizers = [
-        train_tokenizer(texts, folder / f"{name}.model", vocabulary_size)
+        train_tokenizer(
+            texts, folder / f"{name}.model", vocabulary_size, case=case
+        )
         for name, texts, vocabulary_size in (
             ("source", sources, 60),
             ("target", targets, 50),
@@ -71,12 +76,12 @@ def make_translator(
         },
     )
     if steps:
-        fit(model, tokenizers, steps)
+        fit(model, tokenizers, steps, pairs)
     return Translator(model, *tokenizers, **options)
 
 
-def fit(model, tokenizers, steps):
-    pairs = all_pairs()
+def fit(model, tokenizers, steps, pairs):
+    pairs = list(pairs)
     random.Random(0).shuffle(pairs)
     rows = [
         tokenizer.encode(texts)

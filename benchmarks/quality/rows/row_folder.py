@@ -175,6 +175,7 @@ class RowFolder:
                 scores["weights_sha256"] == run["weights_sha256"]
                 and scores["test_set"]["name"] == "test"
                 and "checkpoint" not in scores
+                and "given" not in scores
             ):
                 return scores
         return None

@@ -102,6 +102,17 @@ def add_checkpoint(parser: VerbParser) -> None:
     )
 
 
+def add_tag(parser: VerbParser) -> None:
+    """Adds `--tag`."""
+    parser.add_argument(
+        "--tag",
+        type=str,
+        metavar="TAG",
+        help="Text to put before each source, as before those that the model "
+        "was trained on, such as <2de>. Default: none.",
+    )
+
+
 def add_shortlist(parser: VerbParser) -> None:
     """Adds `--shortlist`."""
     parser.add_argument(
@@ -146,13 +157,13 @@ def given_search_options(options: Namespace) -> dict[str, Any]:
 
 
 def given_decoding_options(options: Namespace) -> dict[str, Any]:
-    """Returns the search options and sizes of batches that were given.
+    """Returns the search options, sizes of batches and tag that were given.
 
     Raises:
         UserError: if a value is too small.
     """
     given = given_search_options(options)
-    for name in ("batch_size", "batch_tokens"):
+    for name in ("batch_size", "batch_tokens", "tag"):
         if options.get(name) is not None:
             given[name] = options[name]
     return given
@@ -214,8 +225,16 @@ def load_run(
     """Loads one run, or a checkpoint of it, with the options given."""
     from keras_deepnmt.translator import Translator
 
-    if checkpoint is None:
-        return Translator.load(folder, **given)
-    from keras_deepnmt.runs.checkpoints import open_run
+    run = folder
+    if checkpoint is not None:
+        from keras_deepnmt.runs.checkpoints import open_run
 
-    return Translator.load(open_run(folder, checkpoint), **given)
+        run = open_run(folder, checkpoint)
+    try:
+        return Translator.load(run, **given)
+    except UserError as error:
+        message = str(error)
+        if not message.startswith("`tag`"):
+            raise
+        message = message.replace("`tag`", "`--tag`")
+        raise UserError(message.replace("tag=", "--tag ", 1)) from error

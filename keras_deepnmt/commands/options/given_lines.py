@@ -1,6 +1,7 @@
 """The options for files that have a line for each sentence to translate."""
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,9 @@ def add_given_lines(parser: VerbParser) -> None:
 class GivenLines:
     """What the options' files ask of each translation.
 
-    The lines are read as the sentences are.
+    `take` reads the lines as the sentences are read, and `check_end` belongs
+    after the last of them; or `read` reads all lines at once, and `check`
+    belongs before the translation.
 
     Args:
         options: of the command line.
@@ -81,7 +84,7 @@ class GivenLines:
         }
         if "prefixes" in taken:
             # The translator could not name the file and its line.
-            self._readers["prefixes"].check_room(taken["prefixes"], translator)
+            self._readers["prefixes"].check_room(translator)
         return taken
 
     def check_end(self) -> None:
@@ -93,6 +96,26 @@ class GivenLines:
         for reader in self._readers.values():
             reader.check_end()
 
+    def read(self) -> dict[str, list[Any]]:
+        """Returns what all lines ask, in the same form as `take`.
+
+        Raises:
+            UserError: if a line is wrong.
+        """
+        return {name: reader.read() for name, reader in self._readers.items()}
+
+    def check(self, translator: "Translator", sources: Sequence[str]) -> None:
+        """Refuses lines that `read` returned, but that sentences cannot have.
+
+        Raises:
+            UserError: if a file has not as many lines as there are sentences,
+                or a prefix is too long for the model of the translator.
+        """
+        for name, reader in self._readers.items():
+            reader.check_number(len(sources))
+            if name == "prefixes":
+                reader.check_room(translator)
+
 
 class _Lines:
     """The lines of a file, plain or gzipped, each converted by a function."""
@@ -102,44 +125,64 @@ class _Lines:
         self._convert = convert
         self._lines = iter(()) if file is None else iter(LineReader(file))
         self._number = 0
+        self._values = []
 
     def take(self, number):
-        values = []
-        for line in itertools.islice(self._lines, number):
+        self._convert_lines(itertools.islice(self._lines, number))
+        if len(self._values) < number:
+            raise self._too_few()
+        return self._values
+
+    def read(self):
+        self._convert_lines(self._lines)
+        return self._values
+
+    def _convert_lines(self, lines):
+        self._values = []
+        for line in lines:
             self._number += 1
             text = decode_line(line, Path(self._file), self._number)
             try:
-                values.append(self._convert(text))
+                self._values.append(self._convert(text))
             except ValueError as error:
                 raise UserError(
                     f"{self._file}, line {self._number}: {error}. "
                     f"Received: {text!r}"
                 ) from error
-        if len(values) < number:
-            raise UserError(
-                f"{self._file}: must have a line for each sentence. Received: "
-                f"{self._number} lines, fewer than there are sentences."
-            )
-        return values
 
-    def check_room(self, texts, translator):
-        """Refuses a text, of those taken last, that is too long a prefix."""
+    def check_room(self, translator):
+        """Refuses a text, of those read last, that is too long a prefix."""
         from keras_deepnmt.translator.requests import label_rows
 
         label_rows(
             translator.target_tokenizer,
-            texts,
+            self._values,
             translator.model.max_length,
             self._file,
-            self._number - len(texts) + 1,
+            self._number - len(self._values) + 1,
         )
+
+    def check_number(self, number):
+        if self._number < number:
+            raise self._too_few()
+        if self._number > number:
+            raise self._too_many(number)
 
     def check_end(self):
         if next(self._lines, None) is not None:
-            raise UserError(
-                f"{self._file}: must have a line for each sentence. Received: "
-                f"more than the {self._number} lines of the input."
-            )
+            raise self._too_many(self._number)
+
+    def _too_few(self):
+        return UserError(
+            f"{self._file}: must have a line for each sentence. Received: "
+            f"{self._number} lines, fewer than there are sentences."
+        )
+
+    def _too_many(self, number):
+        return UserError(
+            f"{self._file}: must have a line for each sentence. Received: "
+            f"more than the {number} lines of the input."
+        )
 
 
 def _phrases(line):

@@ -98,10 +98,13 @@ class RerankingRuns:
             for name in ("batch_size", "batch_tokens")
             if options.get(name) is not None
         }
-        self._forward, self._reverse = (
-            [_load(run, batches, options.compile) for run in runs]
-            for runs in (forward, reverse)
-        )
+        self._forward = [
+            _load(run, batches, options.compile, translator.tag)
+            for run in forward
+        ]
+        self._reverse = [
+            _load(run, batches, options.compile) for run in reverse
+        ]
 
     def reranker(
         self,
@@ -161,10 +164,14 @@ def scoring_of(run: str) -> "EvaluationRecipe":
     return EvaluationRecipe() if recipe is None else recipe.evaluation
 
 
-def _load(run, batches, compiled):
+def _load(run, batches, compiled, tag=None):
     from keras_deepnmt.translator import Translator
 
-    return LazilyCompiled(Translator.load(run, **batches), compiled)
+    translator = Translator.load(run, **batches)
+    # A model of one language or domain may know no tags.
+    if tag in translator.source_tokenizer.user_defined_symbols:
+        translator = translator.replaced(tag=tag)
+    return LazilyCompiled(translator, compiled)
 
 
 def _recipe(run):

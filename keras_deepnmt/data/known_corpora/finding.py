@@ -98,6 +98,7 @@ def find_corpus_files(
             source=Path(corpus.source),
             target=Path(corpus.target),
             weight=corpus.weight,
+            tag=corpus.tag,
             copies=tuple(reader.copy for reader in readers),
         )
     named = find_named_corpus(corpus.name)
@@ -107,7 +108,7 @@ def find_corpus_files(
         else fetch_file(file, cache_dir, progress)
         for file in _sides(named, split)
     ]
-    return CorpusFiles(named.name, *paths, corpus.weight)
+    return CorpusFiles(named.name, *paths, corpus.weight, corpus.tag)
 
 
 def _sides(corpus, split):

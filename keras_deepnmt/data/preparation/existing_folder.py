@@ -90,7 +90,7 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
                 "source": _content_sha256(corpus.source),
                 "target": _content_sha256(corpus.target),
             }
-            new.append((split, corpus.weight, *sha256.values()))
+            new.append((split, corpus.weight, corpus.tag, *sha256.values()))
             if new[-1] not in old:
                 return (
                     f"from another {split} corpus than {corpus.source} now is"
@@ -119,14 +119,14 @@ def _file_changed(folder, options, name) -> bool:
     if value is None:
         return False
     if name == "user_defined_symbols_file" and options.tokenizer_source is None:
-        symbols = options.all_user_defined_symbols()
+        symbols = [*options.all_user_defined_symbols(), *options.tags()]
         return set(symbols) != set(
             _tokenizer(folder, "source").user_defined_symbols
         )
     if name.endswith("_normalization") and value not in NORMALIZATIONS:
         side = name.removesuffix("_normalization")
         before = _tokenizer(folder, side).normalization
-        return not before.is_same(load_normalization(value))
+        return not before.is_same(load_normalization(value, before.case))
     return False
 
 
@@ -136,7 +136,9 @@ def _tokenizer(folder, side) -> Tokenizer:
 
 def _corpus_key(entry: dict) -> tuple:
     hashes = entry["sha256"]
-    return entry["split"], entry["weight"], hashes["source"], hashes["target"]
+    # Folders of earlier versions have no tags.
+    settings = entry["split"], entry["weight"], entry.get("tag")
+    return *settings, hashes["source"], hashes["target"]
 
 
 def _content_sha256(path: Path) -> str:

@@ -75,11 +75,16 @@ class LeftOut:
         examples.append(Example(f"line {line}", source, target, lengths))
 
     def warnings(self, num_read: int) -> list[str]:
-        """Returns a warning for each filter that took over a third."""
+        """Returns a warning for each filter that took over a third.
+
+        There is none for duplicates that are all of a corpus, which takes no
+        part then, as another warning says.
+        """
         return [
             self._warning(reason, num_read)
             for reason, count in self.counts.items()
             if count > LARGE_SHARE * num_read
+            and not (reason == "duplicate" and count == num_read)
         ]
 
     def _warning(self, reason, num_read):

@@ -21,6 +21,10 @@ from keras_deepnmt.data.manifest import (
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.bad_lines import BadLines
+from keras_deepnmt.data.preparation.case_examples import (
+    DEFAULT_SHARE,
+    CaseExamples,
+)
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
@@ -34,6 +38,7 @@ from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
+from keras_deepnmt.data.tags import begins_with_tag, tagged_text
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.files import file_sha256
@@ -82,12 +87,14 @@ class FolderWriter:
         self.filters: dict[str, dict] = {}
         self.held_out_rows = np.zeros(0, "int64")
         self.spool_folder = folder / "spool"
+        self.case_examples = _case_examples(options, maker)
 
     def write(self) -> dict:
         """Runs all steps and returns the manifest, which is written last."""
         self.spool_folder.mkdir()
         samples = {split: self._read_split(split) for split in self.corpora}
         self._raise_problems()
+        self._warn_of_tags()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
         made = {"source": source, "target": target}
@@ -154,7 +161,7 @@ class FolderWriter:
         total = sum(f.stat().st_size for f in files if f.is_file())
         self.bars.update(task, total=total or None)
         with ExitStack() as stack:
-            spool = stack.enter_context(Spool(self.spool_folder, split))
+            spool = stack.enter_context(self._new_spool(split))
             raw = () if train else self._open_texts(split, stack)
             try:
                 reader.find_heavier_pairs(options.errors)
@@ -219,20 +226,54 @@ class FolderWriter:
             start += count
             raw = texts[drawn]
             with ExitStack() as stack:
-                spool = stack.enter_context(Spool(self.spool_folder, split))
+                spool = stack.enter_context(self._new_spool(split))
                 spool.write(raw, origins[drawn])
+            self.spools[split] = spool
+            tags = spool.tags(np.arange(len(raw)))
+            sources, targets = zip(*raw, strict=True)
+            with ExitStack() as stack:
                 for file, side in zip(
                     self._open_texts(split, stack),
-                    zip(*raw, strict=True),
+                    (map(tagged_text, sources, tags), targets),
                     strict=True,
                 ):
-                    file.write("\n".join(side) + "\n")
-            self.spools[split] = spool
+                    file.writelines(f"{text}\n" for text in side)
             self.filters[split] = {
                 "read": count,
                 **dict.fromkeys(self.options.filters(), 0),
                 "kept": count,
             }
+
+    def _new_spool(self, split: str) -> Spool:
+        # A split that is drawn is from the training corpora.
+        corpora = self.corpora.get(split, self.corpora["train"])
+        return Spool(self.spool_folder, split, [c.tag for c in corpora])
+
+    def _warn_of_tags(self):
+        """Names held-out corpora whose tags differ from those in training."""
+        tags = list(dict.fromkeys(c.tag for c in self.corpora["train"]))
+        for split in HELD_OUT:
+            for corpus in self.corpora.get(split, ()):
+                place = f"the {split} corpus {corpus.name} ({corpus.source})"
+                if corpus.tag not in (None, *tags):
+                    self.warnings.append(
+                        f"The tag {corpus.tag} of {place} is that of no "
+                        "training corpus, so no model learns it. Give it one "
+                        f"of {', '.join(filter(None, tags)) or 'none'}."
+                    )
+                elif corpus.tag is None and None not in tags:
+                    with open(
+                        self.folder / text_file(split, "source"),
+                        encoding="utf-8",
+                        newline="\n",
+                    ) as file:
+                        # Lines with tags of their own are as they should be.
+                        if begins_with_tag(file.readline(), tags):
+                            continue
+                    self.warnings.append(
+                        f"All training corpora have a tag, but {place} has "
+                        f"none. Give it one of {', '.join(tags)}."
+                    )
 
     def _open_texts(self, split: str, stack: ExitStack) -> list:
         return [
@@ -265,12 +306,16 @@ class FolderWriter:
 
     def _training_pairs(self) -> Iterator[tuple[str, str]]:
         held_out = set(self.held_out_rows.tolist())
-        row = 0
+        start = 0
         for block in self.spools["train"].blocks():
-            for pair in zip(*block, strict=True):
-                if row not in held_out:
+            pairs = list(zip(*block, strict=True))
+            numbered = list(enumerate(pairs))
+            for place, _, example in self.case_examples.of(start, pairs):
+                numbered.append((place, example))
+            for place, pair in numbered:
+                if start + place not in held_out:
                     yield pair
-                row += 1
+            start += len(pairs)
 
     def _write_shards(
         self, tokenizers, unknown: UnknownTokens
@@ -283,6 +328,7 @@ class FolderWriter:
             tokenizers,
             unknown,
             lambda n: self.bars.advance(task, n),
+            self.options.tags(),
         )
         held_out = {
             split: {
@@ -303,8 +349,11 @@ class FolderWriter:
             self.held_out_rows,
             self.options.max_tokens,
             self._leave_out,
+            self.case_examples,
             self._alignment_filter(tokenizers),
         )
+        if self.case_examples.share:
+            train["case_examples"] = self.case_examples.counts
         counts = self.filters["train"]
         if not train["pairs"]:
             files = [corpus.source for corpus in self.corpora["train"]]
@@ -413,6 +462,14 @@ class FolderWriter:
             side: file_sha256(self.folder / text_file(split, side))
             for side in ("source", "target")
         }
+
+
+def _case_examples(options, maker: TokenizerMaker) -> CaseExamples:
+    share = options.case_examples
+    if share is None:
+        is_factored = maker.normalizations[0].case == "factored"
+        share = DEFAULT_SHARE if is_factored else 0.0
+    return CaseExamples(share, options.seed, maker.user_defined_symbols)
 
 
 def _no_pairs_message(split: str, files: list[Path], counts: dict) -> str:

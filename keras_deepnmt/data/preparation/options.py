@@ -68,6 +68,12 @@ class PrepareOptions:
             characters dropped.
         target_normalization: The same for the target, whose default is nfc:
             only composed forms and white space change.
+        case: How both tokenizers read upper-case letters: `kept`, as letters
+            of their own, or `factored`, as lower-case ones after a symbol.
+            Defaults to that of a given tokenizer, and otherwise to kept.
+        case_examples: Share of the training pairs that are also shown in
+            capitals; as many are also shown with capitalized words. Defaults to
+            0.02 where case is factored, and otherwise to 0.
         character_coverage: Share of the characters of the training text that
             get a piece, from 0.98 to 1.
         split_digits: Whether each digit is a piece of its own.
@@ -133,6 +139,8 @@ class PrepareOptions:
     extend_vocabulary: Natural = 0
     source_normalization: str | None = None
     target_normalization: str | None = None
+    case: Literal["kept", "factored"] | None = None
+    case_examples: Share | None = None
     # As SentencePiece demands.
     character_coverage: number(ge=0.98, le=1) = 1.0
     split_digits: Flag = False
@@ -223,6 +231,15 @@ class PrepareOptions:
                     f"`user_defined_symbols_file`: {error}"
                 ) from error
         return [symbol for symbol in dict.fromkeys(symbols) if symbol]
+
+    def tags(self) -> list[str]:
+        """Returns the tags of all corpora.
+
+        Returns:
+            Each tag once, those of the training corpora first.
+        """
+        corpora = [*self.train, *filter(None, (self.valid, self.test))]
+        return list(dict.fromkeys(c.tag for c in corpora if c.tag is not None))
 
     def pair_filter(self) -> PairFilter:
         """Returns the filter of training pairs.

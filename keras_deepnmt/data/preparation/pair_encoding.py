@@ -1,13 +1,15 @@
 """The second pass of `prepare`: from temporary files to shards of ids."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
+from keras_deepnmt.data.preparation.case_examples import CaseExamples
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
 from keras_deepnmt.data.preparation.shard_writer import (
     MAX_PAIR_LENGTH,
@@ -15,6 +17,7 @@ from keras_deepnmt.data.preparation.shard_writer import (
 )
 from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
+from keras_deepnmt.data.tags import tagged_text, untagged_text
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.threads import num_cores, results_in_order
 
@@ -22,28 +25,64 @@ from keras_deepnmt.threads import num_cores, results_in_order
 RECORDS_PER_SHARD = 32_768
 
 
-def encode_blocks(
-    spool: Spool, tokenizers: tuple[Tokenizer, Tokenizer], hashed: bool
-) -> Iterator[tuple]:
-    """Tokenizes a spool on all cores, in the order of its pairs.
+class EncodedBlock(NamedTuple):
+    """A block of pairs as texts and as ids.
 
-    Yields `(source ids, target ids, hashes, texts)` per block; hashes are those
-    of `hash_pairs`, or `None` unless `hashed` is true; `texts` are its sources
-    and targets.
+    `given` are its sources and targets as they are in the corpus, and `read`
+    those with the tags of the corpora, which `ids` stand for. `hashes` are
+    those of `hash_pairs` for the given texts, also without tags that stand in
+    them, and `untagged` the ids of the given sources; each is `None` unless it
+    was asked for.
     """
 
-    def encode(block):
-        hashes = hash_pairs(*block) if hashed else None
-        source_ids, target_ids = (
+    given: tuple[list[str], list[str]]
+    read: tuple[list[str], list[str]]
+    ids: tuple[list[np.ndarray], list[np.ndarray]]
+    hashes: tuple[np.ndarray, np.ndarray] | None
+    untagged: list[np.ndarray] | None
+
+
+def encode_blocks(
+    spool: Spool,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    hashed: bool,
+    untagged: bool = False,
+    known_tags: Sequence[str] = (),
+) -> Iterator[EncodedBlock]:
+    """Tokenizes a spool on all cores, in the order of its pairs.
+
+    `known_tags` are all that may stand in a text.
+    """
+
+    def encode(row, block):
+        tags = spool.tags(np.arange(row, row + len(block[0])))
+        sources = list(map(tagged_text, block[0], tags))
+        read = sources, block[1]
+        ids = tuple(
             tokenizer.encode(side)
-            for tokenizer, side in zip(tokenizers, block, strict=True)
+            for tokenizer, side in zip(tokenizers, read, strict=True)
         )
-        return source_ids, target_ids, hashes, block
+        plain = None
+        if untagged:
+            # The same where no pair of the block has a tag.
+            plain = tokenizers[0].encode(block[0]) if any(tags) else ids[0]
+        hashes = None
+        if hashed:
+            compared = block[0]
+            if known_tags:
+                compared = [untagged_text(s, known_tags) for s in block[0]]
+            hashes = hash_pairs(compared, block[1])
+        return EncodedBlock(block, read, ids, hashes, plain)
+
+    def calls():
+        row = 0
+        for block in spool.blocks():
+            yield partial(encode, row, block)
+            row += len(block[0])
 
     # Threads suffice, since SentencePiece releases the GIL; processes would
     # each import TensorFlow.
-    calls = (partial(encode, block) for block in spool.blocks())
-    yield from results_in_order(calls, num_cores())
+    yield from results_in_order(calls(), num_cores())
 
 
 class PairEncoder:
@@ -51,7 +90,8 @@ class PairEncoder:
 
     Held-out splits must be encoded before the training split. `progress` is
     called with the number of pairs encoded since its last call, and `unknown`
-    counts the unknown tokens of the pairs that are written. `too_long` has
+    counts the unknown tokens of the pairs that are written. `known_tags` are
+    those of all corpora. `too_long` has
     the sides of held-out pairs that no shard can hold: the split, the row, the
     side (0 or 1) and the number of ids of each.
     """
@@ -62,6 +102,7 @@ class PairEncoder:
         tokenizers: tuple[Tokenizer, Tokenizer],
         unknown: UnknownTokens,
         progress=lambda pairs: None,
+        known_tags: Sequence[str] = (),
     ):
         self.leakage: dict[str, int] = {}
         self.too_long: list[tuple[str, int, int, int]] = []
@@ -69,16 +110,17 @@ class PairEncoder:
         self._tokenizers = tokenizers
         self._unknown = unknown
         self._progress = progress
+        self._known_tags = known_tags
         self._held_out_hashes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def encode_held_out(self, split: str, spool: Spool) -> dict:
         """Encodes a valid or test split and returns its manifest entry."""
         hashes, row = [], 0
         with ShardWriter(self._folder, split, RECORDS_PER_SHARD) as writer:
-            for *sides, block, texts in self._blocks(spool, True):
-                hashes.append(block)
-                self._unknown.add(split, _by_side(sides, texts))
-                for pair in zip(*sides, strict=True):
+            for block in self._blocks(spool, True):
+                hashes.append(block.hashes)
+                self._unknown.add(split, _by_side(block.ids, block.read))
+                for pair in zip(*block.ids, strict=True):
                     lengths = list(map(len, pair))
                     if max(lengths) <= MAX_PAIR_LENGTH:
                         writer.write(*pair)
@@ -104,17 +146,20 @@ class PairEncoder:
         held_out_rows: Iterable[int],
         max_tokens: int,
         leave_out: Callable[[int, str, tuple, tuple], None],
+        case_examples: CaseExamples,
         alignment: AlignmentFilter | None = None,
     ) -> tuple[dict, list[int]]:
         """Encodes the training split.
 
         `corpus_pairs` are the numbers of pairs of each corpus in the spool,
         `held_out_rows` the rows of the spool to leave out. Pairs with more than
-        `max_tokens` ids on a side are left out too: `leave_out` is called with
-        the row, the reason, the two texts and their two numbers of ids. So are
-        those that `alignment`
-        finds to be misaligned. Returns the manifest entry and the number of
-        pairs written of each corpus.
+        `max_tokens` ids on a side, the tag included, are left out too:
+        `leave_out` is called with the row, the reason, the two given texts and
+        their two numbers of ids. So are those that `alignment` finds to be
+        misaligned, whose sources it reads without tags. After a pair come its
+        `case_examples` that have at most `max_tokens` ids on a side. Returns
+        the manifest entry and the number of pairs written of each corpus,
+        examples included.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -125,10 +170,12 @@ class PairEncoder:
         written = np.zeros(len(corpus_pairs), "int64")
         row = 0
         with ShardWriter(self._folder, "train", RECORDS_PER_SHARD) as writer:
-            for *sides, hashes, texts in self._blocks(spool, bool(counters)):
-                rows = np.arange(row, row + len(sides[0]))
+            for block in self._blocks(
+                spool, bool(counters), alignment is not None
+            ):
+                rows = np.arange(row, row + len(block.ids[0]))
                 row += len(rows)
-                fits = _longest_side(sides) <= max_tokens
+                fits = _longest_side(block.ids) <= max_tokens
                 kept = ~np.isin(rows, held_out_rows)
                 rejected = {"length": kept & ~fits}
                 kept &= fits
@@ -136,34 +183,70 @@ class PairEncoder:
                     misaligned = np.zeros(len(rows), bool)
                     misaligned[kept] = alignment.misaligned(
                         rows[kept],
-                        *(itertools.compress(side, kept) for side in sides),
+                        *(
+                            itertools.compress(side, kept)
+                            for side in (block.untagged, block.ids[1])
+                        ),
                     )
                     rejected["misaligned"] = misaligned
                     kept &= ~misaligned
                 for reason, places in rejected.items():
                     for place in np.flatnonzero(places).tolist():
-                        pair = tuple(side[place] for side in texts)
-                        pieces = tuple(len(side[place]) for side in sides)
+                        pair = tuple(side[place] for side in block.given)
+                        pieces = tuple(len(side[place]) for side in block.ids)
                         leave_out(int(rows[place]), reason, pair, pieces)
+                examples = self._case_examples(
+                    case_examples, int(rows[0]), block.read, kept, max_tokens
+                )
                 sides, texts = (
                     [list(itertools.compress(side, kept)) for side in both]
-                    for both in (sides, texts)
+                    for both in (block.ids, block.read)
                 )
                 self._unknown.add("train", _by_side(sides, texts))
-                for pair in zip(*sides, strict=True):
+                for place, *pair in zip(
+                    rows[kept].tolist(), *sides, strict=True
+                ):
                     writer.write(*pair)
+                    for example in examples.get(place, ()):
+                        writer.write(*example)
+                counts = [
+                    1 + len(examples.get(row, ())) for row in rows.tolist()
+                ]
                 corpora = np.searchsorted(ends, rows[kept], side="right")
-                written += np.bincount(corpora, minlength=len(written))
+                written += np.bincount(
+                    corpora, np.array(counts)[kept], len(written)
+                ).astype("int64")
                 for counter in counters.values():
-                    counter.add(*(side[kept] for side in hashes))
+                    counter.add(*(side[kept] for side in block.hashes))
         for split, counter in counters.items():
             self._record_leakage(f"train_{split}", counter)
         return writer.summary, written.tolist()
 
-    def _blocks(self, spool: Spool, hashed: bool):
-        for block in encode_blocks(spool, self._tokenizers, hashed):
+    def _case_examples(self, case_examples, first_row, texts, kept, max_tokens):
+        """Returns the ids of the examples of a block, by the pair's row."""
+        pairs = list(zip(*texts, strict=True))
+        drawn = [
+            example
+            for example in case_examples.of(first_row, pairs)
+            if kept[example[0]]
+        ]
+        sides = [
+            tokenizer.encode([texts[side] for _, _, texts in drawn])
+            for side, tokenizer in enumerate(self._tokenizers)
+        ]
+        found: dict[int, list] = {}
+        for (place, name, _), *pair in zip(drawn, *sides, strict=True):
+            if max(map(len, pair)) <= max_tokens:
+                found.setdefault(first_row + place, []).append(pair)
+                case_examples.counts[name] += 1
+        return found
+
+    def _blocks(self, spool: Spool, hashed: bool, untagged: bool = False):
+        for block in encode_blocks(
+            spool, self._tokenizers, hashed, untagged, self._known_tags
+        ):
             yield block
-            self._progress(len(block[0]))
+            self._progress(len(block.ids[0]))
 
     def _record_leakage(self, name: str, counter: LeakageCounter):
         self.leakage[name] = counter.pairs

@@ -25,6 +25,7 @@ from keras_deepnmt.data.preparation.text_filters import (
     compared_text,
     hash_text,
 )
+from keras_deepnmt.data.tags import tagged_text
 
 
 class _Pair(NamedTuple):
@@ -90,7 +91,7 @@ class PairReader:
             for number, block in self._blocks(readers):
                 decoded = _decode_block(block, corpus, number, lines)
                 texts = [pair.compared for pair in decoded if pair.compared]
-                self._heavier.add(corpus, _hash_texts(texts))
+                self._heavier.add(corpus, _hash_texts(texts, corpus.tag))
 
     def read(
         self, corpus: CorpusFiles, spool: Spool, left_out: LeftOut, raw_files=()
@@ -98,7 +99,8 @@ class PairReader:
         """Spools the pairs of a corpus and returns its manifest entry.
 
         Kept pairs are spooled as they are, and also written to the two open
-        text files in `raw_files`, if given. `left_out` receives the others.
+        text files in `raw_files`, if given, with the tag of the corpus.
+        `left_out` receives the others.
         """
         readers = LineReader(corpus.source), LineReader(corpus.target)
         before, lines = spool.pairs, 0
@@ -122,6 +124,7 @@ class PairReader:
             "lines": lines,
             "pairs": spool.pairs - before,
             "weight": corpus.weight,
+            "tag": corpus.tag,
         }
 
     def _blocks(self, readers) -> Iterator[tuple[int, list]]:
@@ -141,8 +144,10 @@ class PairReader:
         texts = [pair.texts for pair in pairs]
         spool.write(texts, origins)
         self._sample.add(texts)
-        for file, side in zip(raw_files, (0, 1), strict=False):
-            file.writelines(pair[side] + "\n" for pair in texts)
+        if raw_files:
+            tagged = (tagged_text(pair[0], corpus.tag) for pair in texts)
+            raw_files[0].writelines(text + "\n" for text in tagged)
+            raw_files[1].writelines(pair[1] + "\n" for pair in texts)
 
     def _filter_block(
         self, block, corpus, number, left_out: LeftOut
@@ -176,7 +181,7 @@ class PairReader:
         return pairs
 
     def _are_new(self, corpus, texts) -> list[bool]:
-        hashes = _hash_texts(texts)
+        hashes = _hash_texts(texts, corpus.tag)
         # A pair that a heavier corpus has is new there.
         new = ~self._heavier.contain(corpus, hashes)
         new[new] = self._seen.add(hashes[new])
@@ -211,5 +216,7 @@ def _decode_block(block, corpus, number, bad_lines: BadLines) -> list[_Pair]:
     return pairs
 
 
-def _hash_texts(texts: list[tuple[str, str]]) -> np.ndarray:
-    return np.array([hash_text(*pair) for pair in texts], "uint64")
+def _hash_texts(texts: list[tuple[str, str]], tag: str | None) -> np.ndarray:
+    # With another tag a pair is another one: a model reads another source.
+    more = () if tag is None else (tag,)
+    return np.array([hash_text(*pair, *more) for pair in texts], "uint64")

@@ -104,7 +104,7 @@ def prepare_corpus(
         disable=not progress,
     )
     staged = StagedFolder(output_dir, replace=overwrite)
-    warnings: list[str] = []
+    warnings = maker.warnings()
     try:
         with staged as folder, rejected, bars:
             manifest = FolderWriter(

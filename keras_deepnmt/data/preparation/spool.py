@@ -1,7 +1,7 @@
 """Temporary files of pairs, between the passes of `prepare`."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +15,16 @@ ORIGIN = np.dtype([("corpus", "<u4"), ("line", "<u4")])
 class Spool:
     """Temporary files in `folder` with the kept pairs of a split.
 
-    A third file has the origin of each pair.
+    A third file has the origin of each pair. `tags` are those of the corpora
+    that origins number; the texts in the files are without tags.
     """
 
-    def __init__(self, folder: Path, split: str):
+    def __init__(
+        self, folder: Path, split: str, tags: Sequence[str | None] = ()
+    ):
         self.paths = folder / f"{split}.source", folder / f"{split}.target"
         self.pairs = 0
+        self._tags = list(tags)
         self._origins_path = folder / f"{split}.origins"
         self._files = None
         self._origins = None
@@ -51,6 +55,12 @@ class Spool:
         if not len(rows):
             return np.zeros(0, ORIGIN)
         return np.memmap(self._origins_path, ORIGIN, "r")[rows]
+
+    def tags(self, rows: np.ndarray) -> list[str | None]:
+        """Returns the tags of some rows, when all pairs are written."""
+        if not any(self._tags):
+            return [None] * len(rows)
+        return [self._tags[n] for n in self.origins(rows)["corpus"].tolist()]
 
     def blocks(self) -> Iterator[tuple[list[str], list[str]]]:
         """Iterates over `(sources, targets)` of `BLOCK_PAIRS` pairs each."""

@@ -8,8 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.data.normalization import Normalization, load_normalization
+from keras_deepnmt.data.preparation.given_tokenizers import (
+    check_given_tokenizer,
+    options_without_effect,
+)
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.tokenizer_training import (
+    required_characters,
     train_model,
     training_sentences,
     write_tokenizer,
@@ -18,6 +23,7 @@ from keras_deepnmt.data.preparation.vocabulary_extension import (
     check_extensible,
     extend_tokenizers,
 )
+from keras_deepnmt.data.tags import check_has_tag
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_bytes
@@ -39,12 +45,17 @@ class TokenizerMaker:
 
     Raises:
         UserError: if a file that the options name is missing or wrong, or the
-            rule of a given tokenizer is not the one that they ask for.
+            rule of a given tokenizer is not the one that they ask for, or a
+            given tokenizer lacks the tag of a corpus or other pieces that they
+            ask for.
     """
 
     def __init__(self, options: PrepareOptions):
         self.options = options
-        self._symbols = options.all_user_defined_symbols()
+        symbols = options.all_user_defined_symbols()
+        with_tags = list(dict.fromkeys([*symbols, *options.tags()]))
+        # Tags stand in sources alone.
+        self._symbols = (with_tags, symbols)
         given = [options.tokenizer_source, options.tokenizer_target]
         if options.joint and given[1] is None:
             given[1] = given[0]
@@ -52,23 +63,46 @@ class TokenizerMaker:
         self.extension: dict[str, dict] = {}
         self._check_joint()
         self._check_extension()
+        self._check_tags()
+        for tokenizer in self.given.values():
+            check_given_tokenizer(options, tokenizer)
         self.normalizations: tuple[Normalization, Normalization] = tuple(
-            _normalization(side, options, tokenizer)
-            for side, tokenizer in zip(SIDES, self._given, strict=True)
+            _normalization(side, options, tokenizer, symbols)
+            for side, tokenizer, symbols in zip(
+                SIDES, self._given, self._symbols, strict=True
+            )
         )
+
+    @property
+    def given(self) -> dict[str, Tokenizer]:
+        """The tokenizers that are not trained, by side."""
+        pairs = zip(SIDES, self._given, strict=True)
+        return {side: one for side, one in pairs if one is not None}
 
     def given_names(self) -> dict[str, str]:
         """Names the tokenizers that are not trained, by side, for warnings."""
         names = {}
-        for side, tokenizer in zip(SIDES, self._given, strict=True):
-            if tokenizer is None:
-                continue
+        for side, tokenizer in self.given.items():
             names[side] = str(tokenizer.model_file)
             if side in self.extension:
                 added = self.extension[side]
                 pieces = added["characters"] + added["merges"]
                 names[side] += f" with {pieces:,} new pieces"
         return names
+
+    @property
+    def user_defined_symbols(self) -> list[str]:
+        """The texts that always are one piece, for either tokenizer."""
+        given = (t.user_defined_symbols for t in self.given.values())
+        return [*dict.fromkeys(itertools.chain(*self._symbols, *given))]
+
+    def warnings(self) -> list[str]:
+        """Names the options that have no effect on given tokenizers."""
+        found = (
+            options_without_effect(self.options, tokenizer)
+            for tokenizer in self.given.values()
+        )
+        return list(dict.fromkeys(filter(None, found)))
 
     def make(
         self,
@@ -99,9 +133,10 @@ class TokenizerMaker:
 
     def _train(self, sides, pairs, text_files):
         options = self.options
+        symbols = self._symbols[min(sides)]
         try:
             return train_model(
-                self._sentences(sides, pairs),
+                self._sentences(sides, pairs, symbols),
                 options.vocabulary_size,
                 options.model_type,
                 character_coverage=options.character_coverage,
@@ -109,8 +144,10 @@ class TokenizerMaker:
                 seed=options.seed,
                 split_digits=options.split_digits,
                 byte_fallback=options.byte_fallback,
-                user_defined_symbols=self._symbols,
-                required_chars=options.required_chars or "",
+                user_defined_symbols=symbols,
+                required_chars=required_characters(
+                    options.required_chars or "", self.normalizations[sides[0]]
+                ),
             )
         except UserError as error:
             files = [str(pair[side]) for pair in text_files for side in sides]
@@ -140,11 +177,11 @@ class TokenizerMaker:
         while block := list(itertools.islice(pairs, _BLOCK)):
             yield [[pair[side] for pair in block] for side in sides]
 
-    def _sentences(self, sides, pairs) -> Iterator[str]:
+    def _sentences(self, sides, pairs, symbols) -> Iterator[str]:
         for pair in pairs:
             for side in sides:
                 yield from training_sentences(
-                    [pair[side]], self.normalizations[side], self._symbols
+                    [pair[side]], self.normalizations[side], symbols
                 )
 
     def _check_extension(self):
@@ -160,6 +197,18 @@ class TokenizerMaker:
                     "those of the preset folder."
                 )
             check_extensible(tokenizer)
+
+    def _check_tags(self):
+        if self._given[0] is None:
+            return
+        for tag in self.options.tags():
+            check_has_tag(
+                self._given[0],
+                tag,
+                "Leave out `tokenizer_source`, so that a tokenizer with the "
+                "tags is trained, or give one that was trained with this "
+                "symbol.",
+            )
 
     def _check_joint(self):
         source, target = self._given
@@ -177,12 +226,27 @@ class TokenizerMaker:
 
 
 def _normalization(
-    side: str, options: PrepareOptions, tokenizer: Tokenizer | None
+    side: str,
+    options: PrepareOptions,
+    tokenizer: Tokenizer | None,
+    symbols: Sequence[str],
 ) -> Normalization:
     name = f"{side}_normalization"
     rule = getattr(options, name)
+    case = options.case or "kept"
+    if tokenizer is not None:
+        case = tokenizer.normalization.case
+        if options.case not in (None, case):
+            raise UserError(
+                "`case` must be left out with a given tokenizer, whose file "
+                "says how upper-case letters are read. Received: "
+                f"case={options.case} and {tokenizer.model_file}, where it is "
+                f"{case}."
+            )
     try:
-        asked = load_normalization(rule or DEFAULT_NORMALIZATIONS[side])
+        asked = load_normalization(
+            rule or DEFAULT_NORMALIZATIONS[side], case, symbols
+        )
     except UserError as error:
         raise UserError(f"`{name}`: {error}") from error
     if tokenizer is None:

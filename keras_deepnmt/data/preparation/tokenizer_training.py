@@ -24,6 +24,7 @@ def train_tokenizer(
     model_type: str = "bpe",
     *,
     normalization: str = "nfkc",
+    case: str = "kept",
     character_coverage: float = 1.0,
     max_sentences: int = 1_000_000,
     seed: int = 0,
@@ -43,6 +44,8 @@ def train_tokenizer(
         normalization: What the tokenizer does to the characters of a text:
             `"nfkc"`, `"nfc"`, `"nmt_nfkc"`, `"identity"` or the path of a file
             of rules.
+        case: How it reads upper-case letters: `"kept"`, as letters of their
+            own, or `"factored"`, as lower-case ones after a symbol.
         character_coverage: Share of the characters of the text that get a
             piece, from 0.98 to 1. Lower it (0.9995) for large noisy corpora and
             for scripts with thousands of characters.
@@ -62,14 +65,15 @@ def train_tokenizer(
     Raises:
         UserError: if the text does not allow a vocabulary of this size, or the
             normalization is unknown.
-        ValueError: if `model_type` is unknown or `max_sentences` too small.
+        ValueError: if `model_type` or `case` is unknown or `max_sentences` too
+            small.
 
     Example:
     >>> tokenizer = train_tokenizer(["a rose is a rose"] * 9, "rose.model", 12)
     >>> tokenizer.vocabulary_size
     12
     """
-    rule = load_normalization(normalization)
+    rule = load_normalization(normalization, case, user_defined_symbols)
     model = train_model(
         training_sentences(_read(texts), rule, user_defined_symbols),
         vocabulary_size,
@@ -80,9 +84,19 @@ def train_tokenizer(
         split_digits=split_digits,
         byte_fallback=byte_fallback,
         user_defined_symbols=user_defined_symbols,
-        required_chars=required_chars,
+        required_chars=required_characters(required_chars, rule),
     )
     return write_tokenizer(model, rule, output_file)
+
+
+def required_characters(given: str, normalization: Normalization) -> str:
+    """Returns the characters that get a piece in any case.
+
+    Those of the steps are among them. No upper-case letter is left to read
+    where case is factored.
+    """
+    steps = "".join(step.joining for step in normalization.steps)
+    return (normalization.apply_rule(given) if steps else given) + steps
 
 
 def write_tokenizer(

@@ -212,7 +212,7 @@ class _WordCutter:
         """Yields the words of texts."""
         for start in range(0, len(texts), _TEXTS_AT_A_TIME):
             block = texts[start : start + _TEXTS_AT_A_TIME]
-            for pieces in self.tokenizer.segment(block):
+            for pieces in self.tokenizer.encode_as_pieces(block):
                 yield from self._words(pieces)
 
     def _words(self, pieces):

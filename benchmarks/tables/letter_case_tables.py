@@ -1,0 +1,63 @@
+"""The table of texts in capitals, with case kept and factored."""
+
+from pathlib import Path
+
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import (
+    count,
+    markdown_table,
+    measured_when_and_where,
+    newest_rows,
+    with_interval,
+)
+from benchmarks.tables.seed_statistics import mean_and_interval
+
+RESULTS = Path(__file__).parents[1] / "quality" / "results"
+_FORMS = {
+    "ordinary": "BLEU of the test set",
+    "all_caps": "in capitals",
+    "capitalized": "with capitalized words",
+}
+
+
+def letter_case_table(results: Path = RESULTS) -> list[str]:
+    """Returns the Markdown blocks of the table; none without rows."""
+    rows = [
+        row
+        for row in read_rows(results / "letter_case.csv")
+        if not row["changes"]
+    ]
+    rows = newest_rows(rows, "case", "seed", "form")
+    if not rows:
+        return []
+    lines = [
+        _line(case, [row for row in rows if row["case"] == case])
+        for case in dict.fromkeys(row["case"] for row in rows)
+    ]
+    return [
+        markdown_table(
+            ["`case`", "seeds", "tokens of a batch", *_FORMS.values()], lines
+        ),
+        f"{measured_when_and_where(rows)} `{rows[0]['recipe']}`, "
+        f"{int(rows[0]['sentences']):,} sentences, sources and references in "
+        f"the same form; `{rows[0]['bleu_signature']}`. ± is the 95 % interval "
+        "over the seeds, and the share is that of the BLEU of the test set as "
+        "it is.",
+    ]
+
+
+def _line(case, rows):
+    values = {
+        form: {r["seed"]: float(r["bleu"]) for r in rows if r["form"] == form}
+        for form in _FORMS
+    }
+    ordinary = values["ordinary"]
+    cells = []
+    for form, of_seeds in values.items():
+        cell = with_interval(*mean_and_interval(list(of_seeds.values())))
+        if form != "ordinary":
+            share = sum(of_seeds.values()) / sum(map(ordinary.get, of_seeds))
+            cell = f"{cell} ({share:.1%})"
+        cells.append(cell.replace("%", " %"))
+    tokens = count(rows[0]["batch_tokens"])
+    return [f"`{case}`", str(len(ordinary)), tokens, *cells]

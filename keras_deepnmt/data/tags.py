@@ -1,0 +1,130 @@
+"""Tags: texts that stand before the source sentences of a corpus.
+
+A tag tells a model of what kind a sentence is, such as into which language it
+is to be translated. It is a user-defined symbol of the source tokenizer, so
+that it always is one token, and a part of the text: `<2de> a dog`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.data.tokenizers import Tokenizer
+
+# SentencePiece has other uses for these.
+_TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
+_SPACE_MARK = "▁"
+# So many symbols of a tokenizer are listed in an error.
+_MOST_LISTED = 20
+
+
+def check_tag(tag: str) -> None:
+    """Refuses a text that cannot be a tag.
+
+    Raises:
+        UserError: if it is empty, has white space or a character that cannot
+            be seen, or is the name of a special token.
+
+    Example:
+    >>> check_tag("2 de")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: `tag` must be a text without white space...
+    """
+    is_visible = tag.isprintable() and tag.split() == [tag]
+    if not is_visible or _SPACE_MARK in tag or tag in _TAKEN:
+        raise UserError(
+            "`tag` must be a text without white space and hidden characters, "
+            f"such as <2de>, but none of {', '.join(_TAKEN)}. Received: "
+            f"tag={tag!r}"
+        )
+
+
+def tagged_text(text: str, tag: str | None) -> str:
+    """Returns a text with a tag and a space before it, if there is a tag.
+
+    Example:
+    >>> tagged_text("a dog", "<2de>"), tagged_text("a dog", None)
+    ('<2de> a dog', 'a dog')
+    """
+    return text if tag is None else f"{tag} {text}"
+
+
+def begins_with_tag(text: str, tags: Iterable[str]) -> bool:
+    """Whether a text begins with one of some tags.
+
+    Example:
+    >>> begins_with_tag(" <2de> a dog", ["<2de>", "<2fr>"])
+    True
+    """
+    return text.lstrip().startswith(tuple(tags))
+
+
+def untagged_text(text: str, tags: Iterable[str]) -> str:
+    """Returns a text without the tag that it begins with, if it does.
+
+    Example:
+    >>> [untagged_text(text, ["<2de>"]) for text in ("<2de> a dog", "<2de>r")]
+    ['a dog', '<2de>r']
+    """
+    first, *rest = text.split(maxsplit=1) or [""]
+    return "".join(rest) if first in tags else text
+
+
+def tagged_texts(
+    tokenizer: "Tokenizer", texts: Sequence[str], tag: str | None
+) -> list[str]:
+    """Returns texts with a tag before each that has tokens, if there is a tag.
+
+    An empty sentence stays empty.
+
+    Example:
+    >>> tagged_texts(source_tokenizer, ["a dog", " "], "<2de>")
+    ['<2de> a dog', ' ']
+    """
+    if tag is None:
+        return list(texts)
+    return [
+        tagged_text(text, tag if len(ids) else None)
+        for text, ids in zip(texts, tokenizer.encode(list(texts)), strict=True)
+    ]
+
+
+def check_has_tag(tokenizer: "Tokenizer", tag: str, remedy: str) -> None:
+    """Refuses a tag that is not one piece of a source tokenizer.
+
+    Raises:
+        UserError: if the tag is not a user-defined symbol of the tokenizer.
+            The message ends with the `remedy` and the symbols that it has.
+    """
+    symbols = tokenizer.user_defined_symbols
+    if tag in symbols:
+        return
+    listed = ", ".join(symbols[:_MOST_LISTED])
+    if len(symbols) > _MOST_LISTED:
+        listed += f" and {len(symbols) - _MOST_LISTED:,} more"
+    raise UserError(
+        f"`tag` must be a user-defined symbol of the source tokenizer, so that "
+        f"it is one piece. Received: tag={tag} and {tokenizer.model_file}, "
+        f"whose user-defined symbols are: {listed or 'none'}. {remedy}"
+    )
+
+
+def tags_of_corpora(tags: Iterable[str | None]) -> list[str | None]:
+    """Lists the tags of the training corpora, each once, in order.
+
+    Args:
+        tags: The tag of each corpus; `None` for one without.
+
+    Returns:
+        The tags, and `None` where a corpus has none; empty if no corpus has a
+        tag.
+
+    Example:
+    >>> tags_of_corpora(["<2de>", None, "<2de>"]), tags_of_corpora([None])
+    (['<2de>', None], [])
+    """
+    found = list(dict.fromkeys(tags))
+    return [] if found == [None] else found

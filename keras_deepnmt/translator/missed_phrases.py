@@ -1,0 +1,80 @@
+"""Tells why a translation lacks phrases that it was to contain."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from keras_deepnmt.decoding.hypotheses import longest_output
+from keras_deepnmt.translator.given_text import find_given
+from keras_deepnmt.translator.requests import given_rows, source_rows
+from keras_deepnmt.translator.results import Hypothesis
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator.translator import Translator
+
+Reason = Literal["empty", "unknown", "room", "contradiction"]
+
+
+def why_missed(
+    translator: "Translator",
+    source: str,
+    hypothesis: Hypothesis,
+    *,
+    prefixes: str | None = None,
+    constraints: Sequence[str] | None = None,
+    max_lengths: int | None = None,
+) -> Reason | None:
+    """Returns why a translation lacks a phrase; `None` if it has all.
+
+    Args:
+        translator: What translated.
+        source: The sentence.
+        hypothesis: Its translation.
+        prefixes: What was given for it, as for `Translator.translate`.
+        constraints: As above.
+        max_lengths: As above.
+
+    Returns:
+        `"empty"` if the sentence has no token; `"unknown"` if a phrase that is
+        missing has characters that the vocabulary lacks, and unknown tokens are
+        forbidden; `"room"` if the prefix and the phrases together are too long
+        for the maximum length; otherwise `"contradiction"`.
+
+    Example:
+    >>> (best,) = translator.translate_nbest("", 1, constraints=["dog"])
+    >>> why_missed(translator, "", best, constraints=["dog"])
+    'empty'
+    """
+    model = translator.model
+    given = given_rows(
+        translator.target_tokenizer,
+        1,
+        model.max_length,
+        *(
+            None if value is None else [value]
+            for value in (prefixes, constraints, max_lengths)
+        ),
+    )
+    (prefix,), (phrases,), (own_limit,) = (
+        given.prefixes,
+        given.constraints,
+        given.max_lengths,
+    )
+    missed = find_given(hypothesis.ids, prefix, phrases).missed
+    if not missed:
+        return None
+    (row,), _ = source_rows(
+        translator.source_tokenizer,
+        [source],
+        translator.max_source_length,
+        translator.tag,
+    )
+    if len(row) == 1:  # the end id alone
+        return "empty"
+    has_unknown = any(phrase.has_unknown for phrase in missed)
+    if has_unknown and not translator.allow_unknown:
+        return "unknown"
+    limit = own_limit or longest_output(len(row), translator.options)
+    limit = max(limit, len(prefix.ids) + 1)
+    limit = min(limit, model.max_length or limit)
+    needed = len(prefix.ids) + sum(len(phrase.ids) for phrase in phrases)
+    return "room" if needed >= limit else "contradiction"

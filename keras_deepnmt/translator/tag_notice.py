@@ -1,0 +1,59 @@
+"""Warns once of sources that lack a tag, or have two."""
+
+import logging
+from collections.abc import Sequence
+
+from keras_deepnmt.data.tags import begins_with_tag
+
+_log = logging.getLogger(__name__)
+
+
+class TagNotice:
+    """Compares sources with the tags of a model's training text.
+
+    Args:
+        tags: those of the training corpora, with `None` where a corpus has
+            none: then sources need no tag.
+
+    Example:
+    >>> TagNotice(["<2de>", "<2fr>"]).fault("a dog", None)
+    'it begins with none of the tags of the training text, <2de>, <2fr>...
+    """
+
+    def __init__(self, tags: Sequence[str | None] = ()):
+        self._are_needed = bool(tags) and None not in tags
+        self._tags = [tag for tag in tags if tag is not None]
+        self._told = False
+
+    def look_at(self, texts: Sequence[str], tag: str | None) -> None:
+        """Warns of the first source at fault, if there was no warning yet.
+
+        Args:
+            texts: Sources, without the tag that the translator adds.
+            tag: That tag, if there is one.
+        """
+        if self._told or not self._tags:
+            return
+        for text in texts:
+            if fault := self.fault(text, tag):
+                self._told = True
+                _log.warning("A source such as %r: %s", text[:60], fault)
+                return
+
+    def fault(self, text: str, tag: str | None) -> str | None:
+        """Says what is wrong with the tags of a source, if anything is.
+
+        Args:
+            text: The source, without the tag that the translator adds.
+            tag: That tag, if there is one.
+        """
+        has_tag = begins_with_tag(text, self._tags)
+        if tag is not None and has_tag:
+            return f"it begins with a tag already, and gets {tag} before it."
+        if tag is None and not has_tag and self._are_needed and text.strip():
+            return (
+                "it begins with none of the tags of the training text, "
+                f"{', '.join(self._tags)}, as all that was learned from does. "
+                "Choose one (`tag`, --tag)."
+            )
+        return None

@@ -1,0 +1,77 @@
+"""An export of a translator with a tag translates as the translator does."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tiny_translator import DIMENSIONS, all_pairs
+
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.models import Transformer
+from keras_deepnmt.serving import export, translate_in_fresh_process
+from keras_deepnmt.serving.serving_graph import ServingGraph
+from keras_deepnmt.translator import Translator
+
+SOURCES = [*(source for source, _ in all_pairs()[:3]), "", " \u00ad", "der 中"]
+LONG = "der Hund sieht den Löwe " * 9
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("translator")
+    tokenizers = [
+        train_tokenizer(
+            texts, folder / side, 60, user_defined_symbols=["<2de>", "<2fr>"]
+        )
+        for side, texts in zip(
+            ("source", "target"), zip(*all_pairs(), strict=True), strict=True
+        )
+    ]
+    keras.utils.set_random_seed(7)
+    model = Transformer(
+        *(60, 60), hidden_dim=24, max_length=20, **DIMENSIONS[Transformer]
+    )
+    return Translator(
+        *(model, *tokenizers),
+        num_beams=2,
+        max_extra_tokens=2,
+        compiled=False,
+        tag="<2de>",
+    )
+
+
+def test_the_graph_puts_the_tag_before_each_text(translator):
+    sources = [*SOURCES, LONG]
+    graph = ServingGraph(translator)
+    found = graph.search(tf.constant(sources), translator.length_penalty)
+    nbest = translator.translate_nbest(sources, 2)
+    for row, hypotheses in enumerate(nbest):
+        for beam, hypothesis in enumerate(hypotheses):
+            text = found["text"][row, beam].numpy().decode()
+            assert text == hypothesis.text
+            score = float(found["score"][row, beam])
+            assert score == pytest.approx(hypothesis.score, abs=1e-4)
+    np.testing.assert_array_equal(
+        found["source_truncated"], [h[0].source_truncated for h in nbest]
+    )
+    assert nbest[-1][0].source_truncated
+    # Another tag would have given other scores.
+    plain = translator.replaced(tag="<2fr>").score(sources[:1], [""])
+    assert plain != translator.score(sources[:1], [""])
+
+
+@pytest.mark.thorough
+def test_an_export_without_a_tag_takes_it_from_the_text(translator, tmp_path):
+    texts = SOURCES[:2]
+    plain = translator.replaced(tag=None)
+    for name, exported in (("tag", translator), ("plain", plain)):
+        folder = export(exported, tmp_path / name, golden_sources=texts)
+        description = folder / "assets.extra" / "export.json"
+        assert json.loads(description.read_text())["tag"] == exported.tag
+    expected = translator.translate(texts)
+    assert translate_in_fresh_process(tmp_path / "tag", texts) == expected
+    assert expected == translate_in_fresh_process(
+        tmp_path / "plain", [f"<2de> {text}" for text in texts]
+    )

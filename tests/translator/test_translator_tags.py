@@ -1,0 +1,232 @@
+"""What must be true of translators with a tag.
+
+* it is the same as the tag in the text, for every use of the translator
+* an empty sentence stays empty, and truncation never cuts the tag
+* words are those of the line without the tag
+* sources that lack a tag, or have two, are warned of once
+"""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from toy_model import ToyModel
+
+from keras_deepnmt import Translator
+from keras_deepnmt.analysis import (
+    align_words,
+    replace_unknown,
+    word_alignments,
+)
+from keras_deepnmt.commands.options.compilation import LazilyCompiled
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.reranking import Reranker
+from keras_deepnmt.translator import Hypothesis, join_translators
+from keras_deepnmt.translator.tag_notice import TagNotice
+
+TEXTS = ["a small dog runs", "", "two men read the old book", " ", "dog"]
+CORPUS = [text for text in TEXTS if text.strip()] * 9
+TAGS = ["<2de>", "<2fr>"]
+
+
+def with_tag(texts, tag="<2de>"):
+    return [f"{tag} {text}" if text.strip() else text for text in texts]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    """With the tags, and without."""
+    folder = tmp_path_factory.mktemp("tokenizers")
+    return [
+        train_tokenizer(
+            CORPUS, folder / f"{len(tags)}.model", 34, user_defined_symbols=tags
+        )
+        for tags in (TAGS, [])
+    ]
+
+
+def make_translator(tokenizer, seed=1, **options):
+    size = tokenizer.vocabulary_size
+    model = ToyModel(size, size, max_length=40, seed=seed)
+    options = {"num_beams": 2, "max_extra_tokens": 3, **options}
+    return Translator(model, tokenizer, tokenizer, compiled=False, **options)
+
+
+@pytest.fixture(scope="module")
+def translator(tokenizers):
+    return make_translator(tokenizers[0])
+
+
+def test_it_is_the_same_as_the_tag_in_the_text(translator):
+    own = translator.replaced(tag="<2de>")
+    assert own.tag == "<2de>" and translator.tag is None
+    found = own.translate_nbest(TEXTS, 2)
+    assert found == translator.translate_nbest(with_tag(TEXTS), 2)
+    other = translator.replaced(tag="<2fr>").translate_nbest(TEXTS, 2)
+    assert found[0] != other[0]
+    assert own.translate(TEXTS[0]) == found[0][0].text
+    assert list(own.translate_stream(TEXTS)) == own.translate(TEXTS)
+    targets = ["dog", "dog", "a book", "two", ""]
+    assert own.score(TEXTS, targets) == translator.score(
+        with_tag(TEXTS), targets
+    )
+
+
+def test_an_empty_sentence_stays_empty(translator):
+    own = translator.replaced(tag="<2de>")
+    assert own.tagged(["", " \u00ad", "a"]) == ["", " \u00ad", "<2de> a"]
+    (found,) = own.translate_nbest(["  "], 2)
+    assert [h.text for h in found] == [""]
+
+
+def test_truncation_counts_the_tag_and_never_cuts_it(translator, tokenizers):
+    own = translator.replaced(tag="<2de>", max_source_length=6)
+    text = "two men read the old book"
+    ids = tokenizers[0].encode([f"<2de> {text}"])[0]
+    assert tokenizers[0].pieces(ids[:2]) == ["▁", "<2de>"]
+    (hypothesis,) = own.translate_nbest(text, 1)
+    assert hypothesis.source_truncated
+    batch = np.array([[*ids[:5], 3]], "int32")
+    best = own.search(batch)["ids"][0, 0]
+    assert hypothesis.ids == tuple(best[: len(hypothesis.ids)])
+    with pytest.raises(ValueError, match="`max_source_length` must be at lea"):
+        translator.replaced(tag="<2de>", max_source_length=3)
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ("<2xx>", "symbols are: <2de>, <2fr>"),
+        ("dog", "symbols are: <2de>, <2fr>"),
+        ("a b", "without white space"),
+        ("", "without white space"),
+    ],
+)
+def test_a_tag_that_is_no_symbol_is_refused(translator, tag, said):
+    with pytest.raises(UserError, match="`tag` must be") as error:
+        translator.replaced(tag=tag)
+    assert said in str(error.value)
+
+
+def test_copies_and_ensembles_keep_the_tag(translator, tokenizers):
+    own = translator.replaced(tag="<2de>")
+    assert own.replaced(num_beams=1).tag == "<2de>"
+    assert LazilyCompiled(own, False).choose(TEXTS).tag == "<2de>"
+    other = make_translator(tokenizers[0], seed=2)
+    texts = with_tag(TEXTS)
+    expected = join_translators([translator, other]).translate(texts)
+    assert join_translators([own, other]).translate(TEXTS) == expected
+
+
+def test_each_model_of_a_reranking_has_its_own_tag(translator, tokenizers):
+    own = translator.replaced(tag="<2de>")
+    nbest = own.translate_nbest(TEXTS, 2)
+    bilingual = make_translator(tokenizers[1], seed=2)
+    multilingual = make_translator(tokenizers[0], seed=3)
+    unscored = []
+    features = Reranker(
+        own,
+        [bilingual, multilingual.replaced(tag="<2fr>")],
+        [bilingual],
+        on_unscored=lambda *found: unscored.append(found),
+    ).features(TEXTS, nbest)
+    parts = [
+        Reranker(translator, *models).features(texts, nbest)
+        for models, texts in (
+            (([bilingual], [bilingual]), TEXTS),
+            (([multilingual],), with_tag(TEXTS, "<2fr>")),
+        )
+    ]
+    assert not unscored
+    for rows, one, two in zip(features, *parts, strict=True):
+        expected = np.stack([one[:, 0], one[:, 1], two[:, 1], one[:, 2]], 1)
+        np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_model_that_the_tag_makes_too_long_does_not_score(translator):
+    text = "two men read the old book"
+    nbest = translator.translate_nbest([text], 1)
+    nbest = [[replace(nbest[0][0], text="dog")]]
+    number = len(translator.source_tokenizer.encode([text])[0])
+    unscored = []
+    for extra in (1, 3):  # the end; with the tag
+        other = translator.replaced(
+            tag="<2de>", max_source_length=number + extra
+        )
+        Reranker(
+            translator, [other], on_unscored=lambda *x: unscored.append(x)
+        ).features([text], nbest)
+    assert unscored == [(1, [0])]
+
+
+@pytest.fixture
+def attentive(tokenizers, monkeypatch):
+    """A translator of "<2de>" whose attention is made up.
+
+    Target token t attends most to the tag, and then to the token t places after
+    it.
+    """
+
+    def fake(model, name):
+        def recorded(inputs):
+            shape = inputs["target_ids"].shape, inputs["source_ids"].shape
+            weights = np.full((shape[0][0], 1, shape[0][1], shape[1][1]), 0.1)
+            weights[..., :2] = 0.9  # the tag, and the space before it
+            for t in range(min(shape[0][1], shape[1][1] - 2)):
+                weights[:, :, t, t + 2] = 0.5
+            return {name: weights}
+
+        return recorded
+
+    monkeypatch.setattr(word_alignments, "record", fake)
+    monkeypatch.setattr(
+        word_alignments, "_attention_name", lambda model, layer: "weights"
+    )
+    return make_translator(tokenizers[0], tag="<2de>")
+
+
+def test_words_are_those_of_the_line_without_the_tag(attentive):
+    line = "a small  dog"
+    found = align_words(attentive, [line, ""], [line, "a"])
+    assert found == [[(0, 0), (1, 1), (2, 2)], []]
+
+
+def test_unknown_tokens_are_replaced_by_words_of_the_line(attentive):
+    line = "a Ł"
+    (ids,) = attentive.source_tokenizer.encode([line])
+    assert attentive.source_tokenizer.pieces(ids)[-2:] == ["▁", "<unk>"]
+    hypothesis = Hypothesis("a ⁇", -1.0, -2.0, (*ids.tolist(), 3))
+    for table, expected in ((None, "a Ł"), ({"Ł": "dog"}, "a dog")):
+        (found,) = replace_unknown(attentive, [line], [hypothesis], table)
+        assert found.text == expected
+
+
+def test_sources_without_a_tag_are_warned_of_once(translator, caplog):
+    caplog.set_level(logging.WARNING)
+    translator._tag_notice = TagNotice()
+    translator.translate(["dog"])
+    assert not caplog.records
+    translator._tag_notice = TagNotice([*TAGS, None])
+    translator.translate(["dog"])
+    assert not caplog.records
+    translator._tag_notice = TagNotice(TAGS)
+    own = translator.replaced(tag="<2de>")
+    own.translate(["dog"])
+    translator.translate(["", "<2fr> dog"])
+    assert not caplog.records
+    copy = translator.replaced(compiled=False)
+    copy.translate(["<2de> dog", "old dog"])
+    translator.translate(["dog"])
+    (record,) = caplog.records
+    assert "'old dog': it begins with none of the tags" in record.getMessage()
+    assert "<2de>, <2fr>" in record.getMessage()
+
+
+def test_sources_with_two_tags_are_warned_of(translator, caplog):
+    caplog.set_level(logging.WARNING)
+    translator._tag_notice = TagNotice([*TAGS, None])
+    translator.replaced(tag="<2de>").translate(["<2fr> dog"])
+    assert "begins with a tag already, and gets <2de>" in caplog.text
+    translator._tag_notice = TagNotice()
