@@ -15,6 +15,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
 )
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.manifest import describe_extension
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 
@@ -252,6 +253,8 @@ def _print_counts(manifest):
     # Folders of earlier versions have no tags.
     if any(corpus.get("tag") is not None for corpus in manifest["corpora"]):
         console.print(_tag_table(manifest["corpora"]))
+    for line in describe_extension(manifest):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _tag_table(corpora):

@@ -3,7 +3,7 @@
 import signal
 
 from jsonargparse import Namespace
-from jsonargparse.typing import NonNegativeInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
@@ -89,6 +89,15 @@ def _add_folders(parser):
         "--prepared must have them. Not needed to continue the run.",
     )
     parser.add_argument(
+        "--extend-vocabulary",
+        type=PositiveInt,
+        metavar="N",
+        help="Add at most N pieces to each vocabulary of the preset folder, "
+        "learned from the training text: its characters that have no piece, "
+        "then frequent pairs of pieces. The folder's pieces keep their ids. "
+        "Not needed to continue the run.",
+    )
+    parser.add_argument(
         "--data-dir",
         type=str,
         metavar="DIR",
@@ -131,6 +140,7 @@ def run(options: Namespace) -> None:
             data_dir=options.data_dir,
             prepared_dir=options.prepared,
             from_preset=options.from_preset,
+            extend_vocabulary=options.extend_vocabulary,
             restart=options.restart,
             quiet=options.quiet,
         )
@@ -147,6 +157,7 @@ def _dry_run(recipe, run_dir, options):
         data_dir=options.data_dir,
         prepared_dir=options.prepared,
         from_preset=options.from_preset,
+        extend_vocabulary=options.extend_vocabulary,
         quiet=options.quiet,
     )
     print(result.describe())

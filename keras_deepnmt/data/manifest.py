@@ -168,7 +168,30 @@ def describe_manifest(manifest: dict) -> str:
         f"vocabulary ({kind}): {manifest['source_vocabulary_size']:,} source, "
         f"{manifest['target_vocabulary_size']:,} target"
     )
+    lines += describe_extension(manifest)
     return "\n".join(lines)
+
+
+def describe_extension(manifest: dict) -> list[str]:
+    """Describes in a line per side what was added to given tokenizers.
+
+    Example:
+    >>> describe_extension({})
+    []
+    """
+    lines = []
+    for side, added in manifest.get("extension", {}).items():
+        characters, merges = added["characters"], added["merges"]
+        unknown = manifest["splits"]["train"][f"{side}_unknown_tokens"]
+        lines.append(
+            f"{side} vocabulary: {characters + merges:,} new pieces "
+            f"({characters:,} characters, {merges:,} merges), "
+            f"{added['tokens_after']:.2f} instead of "
+            f"{added['tokens_before']:.2f} tokens per sentence; "
+            f"{unknown:,} unknown tokens are left in the training text, "
+            f"{added['missing_characters']:,} characters have no piece"
+        )
+    return lines
 
 
 def _case_examples(split: dict) -> str:

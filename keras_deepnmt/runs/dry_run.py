@@ -129,6 +129,7 @@ def dry_run(
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
     from_preset: str | Path | None = None,
+    extend_vocabulary: int | None = None,
     quiet: bool = False,
 ) -> DryRun:
     """Takes the steps of `train` before its first update, measures updates.
@@ -143,6 +144,7 @@ def dry_run(
         data_dir: folder with copies of named corpora.
         prepared_dir: a prepared folder to use.
         from_preset: a preset folder to fine-tune.
+        extend_vocabulary: number of pieces that its tokenizers get, at most.
         quiet: whether no progress is shown.
 
     Returns:
@@ -169,6 +171,7 @@ def dry_run(
         existing,
         prepared_dir=prepared_dir,
         from_preset=from_preset,
+        extend_vocabulary=extend_vocabulary,
         say=say,
     )
     check_objective(settled)
@@ -212,7 +215,7 @@ def _start_and_measure(run, strategy, say):
             source,
             recipe.resolved["initialize_from"],
             model,
-            data.manifest,
+            data,
             run.folder.directory,
         )
         say(f"Initialized: {report.describe()}")

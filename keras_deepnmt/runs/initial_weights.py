@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from keras_deepnmt.data.piece_parts import cut_new_pieces
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
@@ -20,7 +21,14 @@ from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
 )
-from keras_deepnmt.translator.loading import Run, is_preset_folder, read_run
+from keras_deepnmt.training.vocabulary_rows import copy_to_larger_vocabulary
+from keras_deepnmt.translator.loading import (
+    TOKENIZER_DIR,
+    Run,
+    is_preset_folder,
+    read_run,
+)
+from keras_deepnmt.zoo.registry import get_preset
 
 _SIDES = ("source", "target")
 # A model may differ in these arguments and have the same weights.
@@ -33,11 +41,13 @@ class FineTuning:
     """The values of a recipe that a preset folder decides.
 
     Attributes:
+        model: the section `model`.
         data: the section `data`, with its tokenizers.
         initialize_from: `training.initialize_from`.
         resolved: `resolved`, which names the folder.
     """
 
+    model: ModelRecipe
     data: PrepareOptions
     initialize_from: str | None
     resolved: dict[str, Any]
@@ -49,13 +59,14 @@ def fine_tuning(
     started: Recipe | None,
     preset_dir: str | Path | None,
     has_prepared: bool,
+    extend_vocabulary: int | None = None,
 ) -> FineTuning:
     """Returns the changes of a recipe if the run starts from a preset folder.
 
     Its data are prepared with the tokenizers of the folder, unless there is a
     prepared folder, and `training.initialize_from` is the folder. Without a
     preset folder nothing changes, unless the run was started from one: then it
-    is resumed without naming it again.
+    is resumed without naming it again, nor how its vocabulary was extended.
 
     Args:
         recipe: the recipe.
@@ -63,21 +74,32 @@ def fine_tuning(
         started: the recipe that the run was started with, if it is resumed.
         preset_dir: the preset folder, or `None`.
         has_prepared: whether the data are those of a prepared folder.
+        extend_vocabulary: number of pieces that are added to the tokenizers, in
+            place of the recipe's.
 
     Raises:
         UserError: if the preset folder is damaged, or the recipe has another
-            model, other tokenizers or other initial weights.
+            model, other tokenizers or other initial weights, or if there are
+            no tokenizers to extend.
     """
+    if started is not None and "from_preset" not in started.resolved:
+        started = None
+    _check_extension(extend_vocabulary, preset_dir or started, has_prepared)
+    number = extend_vocabulary or data.extend_vocabulary
+    if not number and started is not None and not has_prepared:
+        number = started.data.extend_vocabulary
+    data = replace(data, extend_vocabulary=number)
     own = recipe.training.initialize_from
     if preset_dir is None:
-        if started is None or "from_preset" not in started.resolved:
-            return FineTuning(data, own, recipe.resolved)
+        if started is None:
+            return FineTuning(recipe.model, data, own, recipe.resolved)
         # These were recorded at the start of the run.
         tokenizers = {
             name: getattr(started.data, name)
             for name in ("joint", "tokenizer_source", "tokenizer_target")
         }
         return FineTuning(
+            _as_started(recipe.model, started),
             replace(data, **tokenizers),
             started.training.initialize_from,
             dict(started.resolved),
@@ -97,7 +119,72 @@ def fine_tuning(
     _check_model(replace(recipe, resolved=resolved), preset)
     if not has_prepared:
         data = _with_tokenizers(recipe, data, preset)
-    return FineTuning(data, str(directory), resolved)
+    model = recipe.model
+    if data.extend_vocabulary:
+        model = _with_arguments(model, _size_arguments(preset))
+    return FineTuning(model, data, str(directory), resolved)
+
+
+def _check_extension(number, is_fine_tuned, has_prepared):
+    if not number:
+        return
+    if has_prepared:
+        raise UserError(
+            "`extend_vocabulary` must not be given with a prepared folder, "
+            f"whose text is ids already. Received: {number}. Give it to "
+            "`deepnmt prepare`, or leave `--prepared` out."
+        )
+    if not is_fine_tuned:
+        raise UserError(
+            "`extend_vocabulary` extends the tokenizers of a preset folder. "
+            f"Received: {number} without `--from-preset`."
+        )
+
+
+def _size_arguments(preset: Run) -> dict[str, Any]:
+    """Returns the arguments of a model that follow from its vocabularies.
+
+    They must stay when these grow.
+    """
+    function = get_preset(preset.preset)
+    names = _names_of_size_arguments(function)
+    if not names:
+        return {}
+    sizes = (
+        preset.source_tokenizer.vocabulary_size,
+        preset.target_tokenizer.vocabulary_size,
+    )
+    arguments = function.arguments(*sizes, **preset.overrides)
+    return {name: arguments[name] for name in names}
+
+
+def _names_of_size_arguments(function) -> list[str]:
+    """Names the arguments that a preset chooses by the vocabularies' sizes."""
+    if not hasattr(function, "arguments"):
+        return []
+    sizes = (1_000, 1_000), (1_000, 2_000), (2_000, 2_000)
+    first, *others = (function.arguments(*pair) for pair in sizes)
+    return [
+        name
+        for name, value in first.items()
+        if isinstance(value, int | float)
+        and any(other[name] != value for other in others)
+    ]
+
+
+def _as_started(model: ModelRecipe, started: Recipe) -> ModelRecipe:
+    if not started.data.extend_vocabulary:
+        return model
+    names = _names_of_size_arguments(get_preset(started.model.preset))
+    recorded = started.model.overrides
+    return _with_arguments(
+        model, {name: recorded[name] for name in names if name in recorded}
+    )
+
+
+def _with_arguments(model: ModelRecipe, arguments: Mapping) -> ModelRecipe:
+    """Adds the arguments that a model does not give itself."""
+    return replace(model, overrides={**arguments, **model.overrides})
 
 
 def _with_tokenizers(recipe, data, preset):
@@ -170,7 +257,9 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
 
     Returns:
         Dict `{"run", "weights", "weights_sha256"}`: the other run's name, the
-        file of its weights and that file's hash.
+        file of its weights and that file's hash. If the data have the other
+        run's tokenizers with more pieces, there is `"tokenizer"` too: the
+        hashes of both tokenizers before.
 
     Raises:
         UserError: if the folder is not a run folder or preset folder, has no
@@ -190,7 +279,12 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
         raise UserError(
             f"recipe {recipe.name}, `training.initialize_from`: {error}"
         ) from error
-    if tokenizer != dict(data.manifest["tokenizer"]):
+    extended = {
+        side: added["tokenizer"]
+        for side, added in data.manifest.get("extension", {}).items()
+    }
+    is_same = tokenizer == dict(data.manifest["tokenizer"])
+    if not is_same and tokenizer != extended:
         remedy = (
             "Give `training.initialize_from` a run on the same prepared data."
             if preset is None
@@ -218,14 +312,15 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
         "run": name,
         "weights": str(file.resolve()),
         "weights_sha256": file_sha256(file),
+        **({} if is_same else {"tokenizer": extended}),
     }
 
 
 def copy_initial_weights(
     source: str | Path,
-    recorded: Mapping[str, str],
+    recorded: Mapping[str, Any],
     model: keras.Model,
-    sizes: Mapping[str, Any],
+    data: PreparedData,
     run_dir: Path,
 ) -> SharedWeights:
     """Copies the weights that a model shares with another run's.
@@ -234,7 +329,7 @@ def copy_initial_weights(
         source: `training.initialize_from`.
         recorded: what `find_initial_weights` returned at the start of the run.
         model: the model that gets them.
-        sizes: the sizes of its vocabularies, as `build.build_model` takes them.
+        data: the prepared data of the run that begins.
         run_dir: the folder of the run that begins.
 
     Returns:
@@ -250,15 +345,48 @@ def copy_initial_weights(
             f"{folder}: its weights are no longer those that {run_dir} was "
             "started with. Use another run folder."
         )
+    sizes, parts = data.manifest, None
+    if "tokenizer" in recorded:
+        before = _tokenizers_before(folder, recorded["tokenizer"], run_dir)
+        sizes = {
+            f"{side}_vocabulary_size": one.vocabulary_size
+            for side, one in before.items()
+        }
+        parts = [
+            cut_new_pieces(before[side], one)
+            for side, one in zip(
+                _SIDES,
+                (data.source_tokenizer, data.target_tokenizer),
+                strict=True,
+            )
+        ]
     other = (
         load_model(folder)
         if is_preset_folder(folder)
         else load_weights(RunFolder(folder).recipe(), sizes, file)
     )
-    report = copy_shared_weights(other, model)
+    if parts is None:
+        report = copy_shared_weights(other, model)
+    else:
+        report = copy_to_larger_vocabulary(other, model, *parts)
     if not report.shared:
         raise UserError(
             f"{folder}: shares no weight with this recipe's model. Leave "
             "`training.initialize_from` out."
         )
     return report
+
+
+def _tokenizers_before(folder, hashes, run_dir) -> dict[str, Tokenizer]:
+    """Opens the tokenizers whose vocabularies have grown."""
+    tokenizers = {
+        side: Tokenizer(folder / TOKENIZER_DIR / f"{side}.model")
+        for side in _SIDES
+    }
+    for side, tokenizer in tokenizers.items():
+        if tokenizer.sha256 != hashes[side]:
+            raise UserError(
+                f"{tokenizer.model_file}: is no longer the tokenizer that "
+                f"{run_dir} was started with. Use another run folder."
+            )
+    return tokenizers

@@ -147,7 +147,7 @@ class TrainingLoop:
                 self.recipe.training.initialize_from,
                 initial,
                 self.model,
-                self.data.manifest,
+                self.data,
                 folder.directory,
             )
             self._print(f"Initialized: {report.describe()}")

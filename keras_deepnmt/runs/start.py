@@ -88,6 +88,7 @@ def settle_recipe(
     *,
     prepared_dir: str | Path | None = None,
     from_preset: str | Path | None = None,
+    extend_vocabulary: int | None = None,
     restart: bool = False,
     say: Callable[[str], None] = print,
 ) -> Recipe:
@@ -105,6 +106,7 @@ def settle_recipe(
         folder: the run folder, which need not exist.
         prepared_dir: the prepared folder to use, if any.
         from_preset: the preset folder to fine-tune, if any.
+        extend_vocabulary: number of pieces that its tokenizers get.
         restart: whether the run begins again from update 0.
         say: function that prints a line.
 
@@ -121,7 +123,12 @@ def settle_recipe(
     if prepared_dir is not None:
         data = _prepared_with(recipe, prepared_dir, say)
     tuning = fine_tuning(
-        recipe, data, started, from_preset, prepared_dir is not None
+        recipe,
+        data,
+        started,
+        from_preset,
+        prepared_dir is not None,
+        extend_vocabulary,
     )
     evaluation = recipe.evaluation
     if evaluation.tokenize is None:
@@ -136,6 +143,7 @@ def settle_recipe(
         number = started.training.max_shapes
     return replace(
         recipe,
+        model=tuning.model,
         data=tuning.data,
         training=replace(
             recipe.training,

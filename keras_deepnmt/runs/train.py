@@ -34,6 +34,7 @@ def train(
     data_dir: str | Path | None = None,
     prepared_dir: str | Path | None = None,
     from_preset: str | Path | None = None,
+    extend_vocabulary: int | None = None,
     resume: bool = True,
     restart: bool = False,
     quiet: bool = False,
@@ -56,6 +57,12 @@ def train(
             starts with its weights; the data are prepared with its tokenizers,
             or `prepared_dir` must have them. A recipe without the section
             `model` has that of the folder. Not needed to resume the run.
+        extend_vocabulary: number of pieces, at most, that each vocabulary of
+            the preset folder gets, learned from the training text: its
+            characters without a piece, then pairs of pieces. Embeddings of a
+            new piece start as the mean of those of the pieces that it was cut
+            into before. Defaults to `data.extend_vocabulary` of the recipe,
+            which is 0. Not needed to resume the run.
         resume: whether to resume from checkpoints; if false, a folder that has
             any is refused.
         restart: whether to begin again from update 0. The checkpoints, logs
@@ -84,6 +91,7 @@ def train(
         folder,
         prepared_dir=prepared_dir,
         from_preset=from_preset,
+        extend_vocabulary=extend_vocabulary,
         restart=restart,
         say=say,
     )

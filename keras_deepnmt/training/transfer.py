@@ -3,7 +3,7 @@
 import fnmatch
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import keras
 
@@ -101,15 +101,18 @@ class SharedWeights:
         unused: weights of the source that were not copied.
         mismatched: weights of the target that are in both models with
             different shapes, with the source's shape and the target's.
+        extended: shared weights that have rows for new pieces, with the number
+            of these; see `vocabulary_rows`.
     """
 
     shared: dict[str, int]
     fresh: dict[str, int]
     unused: dict[str, int]
     mismatched: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+    extended: dict[str, int] = field(default_factory=dict)
 
     def describe(self) -> str:
-        """Returns a line of numbers, and one for each mismatched weight."""
+        """Returns a line of numbers, and one for each weight of other shape."""
         parts = [
             f"{name} {len(weights):,} weights ({sum(weights.values()):,} "
             "parameters)"
@@ -123,6 +126,11 @@ class SharedWeights:
         lines += [
             f"{path} is fresh: its shape is {target} here and {source} there."
             for path, (source, target) in self.mismatched.items()
+        ]
+        lines += [
+            f"{path} has {rows:,} new rows, each the mean of the rows of the "
+            "pieces that a new piece was cut into before."
+            for path, rows in self.extended.items()
         ]
         return "\n".join(lines)
 

@@ -74,7 +74,7 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
             side = name.removeprefix("tokenizer_")
             changed = (now[name] is None) != (before.get(name) is None) or (
                 now[name] is not None
-                and Tokenizer(now[name]).sha256 != manifest["tokenizer"][side]
+                and Tokenizer(now[name]).sha256 != _given(manifest, side)
             )
         else:
             changed = before.get(name) != now[name]
@@ -96,6 +96,12 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
                     f"from another {split} corpus than {corpus.source} now is"
                 )
     return None if new == old else "from other corpora"
+
+
+def _given(manifest, side) -> str:
+    """SHA-256 of the tokenizer that was given, before it was extended."""
+    extension = manifest.get("extension", {}).get(side)
+    return extension["tokenizer"] if extension else manifest["tokenizer"][side]
 
 
 def _defaults(options) -> dict:

@@ -98,9 +98,13 @@ class FolderWriter:
         self._warn_of_tags()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
-        unknown = UnknownTokens(self.maker.given)
+        made = {"source": source, "target": target}
+        names = self.maker.given_names()
+        unknown = UnknownTokens({side: made[side] for side in names}, names)
         splits, leakage = self._write_shards((source, target), unknown)
         shortlist = self._write_shortlist(source, target)
+        added = self.maker.extension
+        extension = {"extension": added} if added else {}
         for path in self.spool_folder.iterdir():
             path.unlink()
         self.spool_folder.rmdir()
@@ -117,6 +121,7 @@ class FolderWriter:
             "filters": {split: self.filters[split] for split in splits},
             "splits": splits,
             "leakage": leakage,
+            **extension,
             **shortlist,
             "versions": _versions(),
         }
@@ -287,7 +292,8 @@ class FolderWriter:
     def _make_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         folder = self.folder / "tokenizer"
         folder.mkdir()
-        task = self.bars.add_task("Training tokenizer", total=None)
+        work = "Extending" if self.options.extend_vocabulary else "Training"
+        task = self.bars.add_task(f"{work} tokenizer", total=None)
         tokenizers = self.maker.make(
             folder,
             self._training_pairs,

@@ -73,9 +73,9 @@ def options_without_effect(
     own = {
         "vocabulary_size": tokenizer.vocabulary_size,
         "model_type": _TYPES.get(spec.model_type, "another"),
-        "character_coverage": None,
-        "tokenizer_sentences": None,
     }
+    if not options.extend_vocabulary:  # new pieces are learned by these
+        own |= {"character_coverage": None, "tokenizer_sentences": None}
     defaults = {
         field.name: field.default for field in dataclasses.fields(options)
     }

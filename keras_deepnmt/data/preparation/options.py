@@ -58,6 +58,10 @@ class PrepareOptions:
         tokenizer_target: Path of the one for the target language. Without
             `joint`, give both tokenizers or none; with it, the pieces of both
             must be the same.
+        extend_vocabulary: Number of pieces that are added to a given tokenizer,
+            at most: first the characters of the training text that have none,
+            then the most frequent pairs of pieces. Its own pieces keep their
+            ids. A joint vocabulary grows once for both languages.
         source_normalization: How the source tokenizer rewrites the characters
             of a text: nfkc, nfc, nmt_nfkc, identity or the path of a file of
             rules. Defaults to the rule of a given tokenizer, and otherwise to
@@ -137,6 +141,7 @@ class PrepareOptions:
     joint: Flag = True
     tokenizer_source: str | None = None
     tokenizer_target: str | None = None
+    extend_vocabulary: Natural = 0
     source_normalization: str | None = None
     target_normalization: str | None = None
     case: Literal["kept", "factored"] | None = None

@@ -1,8 +1,11 @@
-"""Opens or trains the tokenizers of both sides, each with its own rule."""
+"""Opens, extends or trains the tokenizers of both sides."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
 
 from keras_deepnmt.data.mask_symbols import mask_symbols
 from keras_deepnmt.data.normalization import Normalization, load_normalization
@@ -17,11 +20,17 @@ from keras_deepnmt.data.preparation.tokenizer_training import (
     training_sentences,
     write_tokenizer,
 )
+from keras_deepnmt.data.preparation.vocabulary_extension import (
+    check_extensible,
+    extend_tokenizers,
+)
 from keras_deepnmt.data.tags import check_has_tag
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import write_bytes
 
 SIDES = ("source", "target")
+_BLOCK = 1024
 # A source may be written in any form; translations look like the target text.
 DEFAULT_NORMALIZATIONS = {"source": "nfkc", "target": "nfc"}
 
@@ -30,6 +39,8 @@ class TokenizerMaker:
     """Makes the tokenizers that the options of `prepare` describe.
 
     Attributes:
+        extension: what `make` added to given tokenizers, by side, for the
+            manifest; see `vocabulary_extension.Extension`.
         normalizations: how the tokenizers of the source and of the target
             rewrite a text, which is known before there are any.
 
@@ -50,8 +61,10 @@ class TokenizerMaker:
         if options.joint and given[1] is None:
             given[1] = given[0]
         self._given = [file and Tokenizer(file) for file in given]
+        self.extension: dict[str, dict] = {}
         self._check_joint()
         self._check_mask_symbols()
+        self._check_extension()
         self._check_tags()
         for tokenizer in self.given.values():
             check_given_tokenizer(options, tokenizer)
@@ -67,6 +80,17 @@ class TokenizerMaker:
         """The tokenizers that are not trained, by side."""
         pairs = zip(SIDES, self._given, strict=True)
         return {side: one for side, one in pairs if one is not None}
+
+    def given_names(self) -> dict[str, str]:
+        """Names the tokenizers that are not trained, by side, for warnings."""
+        names = {}
+        for side, tokenizer in self.given.items():
+            names[side] = str(tokenizer.model_file)
+            if side in self.extension:
+                added = self.extension[side]
+                pieces = added["characters"] + added["merges"]
+                names[side] += f" with {pieces:,} new pieces"
+        return names
 
     @property
     def user_defined_symbols(self) -> list[str]:
@@ -97,6 +121,8 @@ class TokenizerMaker:
         if self._given[0] is not None:
             for tokenizer, file in zip(self._given, files, strict=True):
                 tokenizer.save(file)
+            if self.options.extend_vocabulary:
+                self._extend(files, training_pairs)
             return tuple(map(Tokenizer, files))
         model, made = None, []
         for number, file in enumerate(files):
@@ -129,12 +155,50 @@ class TokenizerMaker:
             files = [str(pair[side]) for pair in text_files for side in sides]
             raise UserError(f"{', '.join(files)}: {error}") from error
 
+    def _extend(self, files, training_pairs):
+        """Adds pieces to the given tokenizers, and writes the models."""
+        total = sum(1 for _ in training_pairs())
+        for sides in ((0, 1),) if self.options.joint else ((0,), (1,)):
+            models, added = extend_tokenizers(
+                [self._given[side] for side in sides],
+                self.options.extend_vocabulary,
+                self._drawn(sides, training_pairs(), total),
+                self.options.character_coverage,
+            )
+            for side, model, one in zip(sides, models, added, strict=True):
+                write_bytes(files[side], model)
+                self.extension[SIDES[side]] = asdict(one)
+
+    def _drawn(self, sides, pairs, total) -> Iterator[list[list[str]]]:
+        """Yields blocks of `tokenizer_sentences` sentences, drawn uniformly."""
+        number = min(total, self.options.tokenizer_sentences // len(sides))
+        random = np.random.default_rng(self.options.seed)
+        drawn = np.zeros(total, bool)
+        drawn[random.choice(total, number, replace=False)] = True
+        pairs = itertools.compress(pairs, drawn)
+        while block := list(itertools.islice(pairs, _BLOCK)):
+            yield [[pair[side] for pair in block] for side in sides]
+
     def _sentences(self, sides, pairs, symbols) -> Iterator[str]:
         for pair in pairs:
             for side in sides:
                 yield from training_sentences(
                     [pair[side]], self.normalizations[side], symbols
                 )
+
+    def _check_extension(self):
+        if not self.options.extend_vocabulary:
+            return
+        for tokenizer in self._given:
+            if tokenizer is None:
+                raise UserError(
+                    "`extend_vocabulary` needs a given tokenizer, whose "
+                    "vocabulary grows. Received: extend_vocabulary="
+                    f"{self.options.extend_vocabulary} without "
+                    "`tokenizer_source`. `deepnmt train --from-preset` has "
+                    "those of the preset folder."
+                )
+            check_extensible(tokenizer)
 
     def _check_tags(self):
         if self._given[0] is None:

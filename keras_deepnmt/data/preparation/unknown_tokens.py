@@ -20,6 +20,7 @@ class UnknownTokens:
 
     Args:
         tokenizers: The tokenizers to count for, by side, `source` or `target`.
+        names: What warnings call them. Defaults to the names of their files.
 
     Example:
     >>> from keras_deepnmt.data import train_tokenizer
@@ -31,8 +32,15 @@ class UnknownTokens:
     {'source_unknown_tokens': 2}
     """
 
-    def __init__(self, tokenizers: Mapping[str, Tokenizer]):
+    def __init__(
+        self,
+        tokenizers: Mapping[str, Tokenizer],
+        names: Mapping[str, str] | None = None,
+    ):
         self._tokenizers = dict(tokenizers)
+        self._names = names or {
+            side: str(one.model_file) for side, one in tokenizers.items()
+        }
         self._counts: Counter = Counter()
         self._texts: Counter = Counter()
         self._examples = {side: Counter() for side in self._tokenizers}
@@ -69,7 +77,7 @@ class UnknownTokens:
         """
         warnings = []
         for split, summary in splits.items():
-            for side, tokenizer in self._tokenizers.items():
+            for side, name in self._names.items():
                 count = self._counts[split, side]
                 tokens = summary[f"{side}_tokens"]
                 if count > MAX_SHARE * tokens:
@@ -78,9 +86,10 @@ class UnknownTokens:
                     warnings.append(
                         f"{count:,} of {tokens:,} {side} tokens of the {split} "
                         f"set ({count / tokens:.2%}) are unknown to "
-                        f"{tokenizer.model_file}, such as {examples}. A model "
-                        "cannot tell them apart: train a tokenizer on this "
-                        "text, or take one that has these characters."
+                        f"{name}, such as {examples}. A model cannot tell "
+                        "them apart: train a tokenizer on this text, take one "
+                        "that has these characters, or let "
+                        "`extend_vocabulary` add them."
                     )
         return warnings
 
