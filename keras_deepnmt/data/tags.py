@@ -62,6 +62,17 @@ def begins_with_tag(text: str, tags: Iterable[str]) -> bool:
     return text.lstrip().startswith(tuple(tags))
 
 
+def own_tag(text: str, tags: Iterable[str]) -> str | None:
+    """Returns the tag that a text begins with, if it does.
+
+    Example:
+    >>> own_tag(" <2de> a dog", ["<2de>"]), own_tag("<2de>r", ["<2de>"])
+    ('<2de>', None)
+    """
+    first, *_ = text.split(maxsplit=1) or [""]
+    return first if first in tags else None
+
+
 def untagged_text(text: str, tags: Iterable[str]) -> str:
     """Returns a text without the tag that it begins with, if it does.
 
@@ -69,8 +80,9 @@ def untagged_text(text: str, tags: Iterable[str]) -> str:
     >>> [untagged_text(text, ["<2de>"]) for text in ("<2de> a dog", "<2de>r")]
     ['a dog', '<2de>r']
     """
-    first, *rest = text.split(maxsplit=1) or [""]
-    return "".join(rest) if first in tags else text
+    if own_tag(text, tags) is None:
+        return text
+    return "".join(text.split(maxsplit=1)[1:])
 
 
 def tagged_texts(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from keras_deepnmt.analysis.word_alignments import align_words
 from keras_deepnmt.data.kept_items import TAG_KINDS, find_kept_items
 from keras_deepnmt.data.mask_symbols import mask_symbols
+from keras_deepnmt.data.tags import own_tag, tagged_text, untagged_text
 from keras_deepnmt.documents.placement import (
     AlignedSentence,
     insert_items,
@@ -65,7 +66,9 @@ class Segments:
 
     Args:
         translator: Translator with a single model.
-        texts: Lines, as many sentences each as `splitter` finds.
+        texts: Lines, as many sentences each as `splitter` finds. A tag of the
+            translator's `training_tags` at the beginning of a line belongs to
+            all of its sentences, and is no markup.
         keep_markup: Whether tags, placeholders, addresses, names of files and
             long numbers are kept, see `data.kept_items`.
         splitter: Splits a text into sentences. Defaults to one sentence a text.
@@ -124,6 +127,9 @@ class Segments:
         self._symbols = mask_symbols(
             translator.source_tokenizer, translator.target_tokenizer
         )
+        known = translator.training_tags
+        self._tags = [own_tag(text, known) for text in texts]
+        texts = [untagged_text(text, known) for text in texts]
         self._marked = [
             MarkedText.of(text) if keep_markup else MarkedText(text, (), ())
             for text in texts
@@ -137,7 +143,7 @@ class Segments:
 
     @property
     def reads(self) -> list[str]:
-        return [sentence.reading.text for sentence in self._sentences]
+        return [*map(self._read, self._sentences)]
 
     @property
     def segment_numbers(self) -> list[int]:
@@ -189,6 +195,13 @@ class Segments:
             translated.append(TranslatedSegment(text, found))
         return translated
 
+    def _read(self, sentence):
+        """Returns what the model reads, with the tag that its line had."""
+        text = sentence.reading.text
+        return tagged_text(
+            text, self._tags[sentence.segment] if text.strip() else None
+        )
+
     def _with_all_symbols(self, hypotheses, revise):
         places = self._incomplete(hypotheses)
         self.num_required = len(places)
@@ -219,7 +232,7 @@ class Segments:
         ]
 
     def _search_again(self, hypotheses, places, revise, constraints=None):
-        reads = [self._sentences[place].reading.text for place in places]
+        reads = [self._read(self._sentences[place]) for place in places]
         given = {
             name: [values[place] for place in places]
             for name, values in self.given.items()
@@ -255,20 +268,24 @@ class Segments:
 
     def _links(self, clean):
         """Aligns the words of the sentences that need it."""
-        places = [
-            place
-            for place, sentence in enumerate(self._sentences)
-            if self._marked[sentence.segment].tree or sentence.reading.removed
-        ]
-        if not places:
-            return {}
-        found = align_words(
-            self._translator,
-            [self._sentences[place].reading.text for place in places],
-            [clean[place] for place in places],
-            self._layer,
-        )
-        return dict(zip(places, found, strict=True))
+        by_tag: dict[str | None, list[int]] = {}
+        for place, sentence in enumerate(self._sentences):
+            tree = self._marked[sentence.segment].tree
+            if tree or sentence.reading.removed:
+                tag = self._tags[sentence.segment]
+                by_tag.setdefault(tag, []).append(place)
+        links = {}
+        for tag, places in by_tag.items():
+            found = align_words(
+                self._translator
+                if tag is None
+                else self._translator.replaced(tag=tag),
+                [self._sentences[place].reading.text for place in places],
+                [clean[place] for place in places],
+                self._layer,
+            )
+            links.update(zip(places, found, strict=True))
+        return links
 
     def _with_items(self, marked, places, clean, links):
         aligned, space = [], ""

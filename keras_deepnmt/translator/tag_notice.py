@@ -15,6 +15,9 @@ class TagNotice:
         tags: those of the training corpora, with `None` where a corpus has
             none: then sources need no tag.
 
+    Attributes:
+        tags: those that there are.
+
     Example:
     >>> TagNotice(["<2de>", "<2fr>"]).fault("a dog", None)
     'it begins with none of the tags of the training text, <2de>, <2fr>...
@@ -22,7 +25,7 @@ class TagNotice:
 
     def __init__(self, tags: Sequence[str | None] = ()):
         self._are_needed = bool(tags) and None not in tags
-        self._tags = [tag for tag in tags if tag is not None]
+        self.tags = tuple(tag for tag in tags if tag is not None)
         self._told = False
 
     def look_at(self, texts: Sequence[str], tag: str | None) -> None:
@@ -32,7 +35,7 @@ class TagNotice:
             texts: Sources, without the tag that the translator adds.
             tag: That tag, if there is one.
         """
-        if self._told or not self._tags:
+        if self._told or not self.tags:
             return
         for text in texts:
             if fault := self.fault(text, tag):
@@ -47,13 +50,13 @@ class TagNotice:
             text: The source, without the tag that the translator adds.
             tag: That tag, if there is one.
         """
-        has_tag = begins_with_tag(text, self._tags)
+        has_tag = begins_with_tag(text, self.tags)
         if tag is not None and has_tag:
             return f"it begins with a tag already, and gets {tag} before it."
         if tag is None and not has_tag and self._are_needed and text.strip():
             return (
                 "it begins with none of the tags of the training text, "
-                f"{', '.join(self._tags)}, as all that was learned from does. "
+                f"{', '.join(self.tags)}, as all that was learned from does. "
                 "Choose one (`tag`, --tag)."
             )
         return None

@@ -89,6 +89,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         options: the `SearchOptions`.
         batch_size, batch_tokens: as above; they may be changed later.
         tag: as above; `replaced` gives a translator with another one.
+        training_tags: the tags of the training corpora, if a run or a preset
+            folder was loaded.
         compilation_padding: most padding that a call adds to its sources, in
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
@@ -227,6 +229,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     @property
     def tag(self) -> str | None:
         return self._tag
+
+    @property
+    def training_tags(self) -> tuple[str, ...]:
+        return self._tag_notice.tags
 
     def tagged(self, texts: Sequence[str]) -> list[str]:
         """Returns sources as the source tokenizer reads them.

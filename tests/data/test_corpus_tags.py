@@ -231,8 +231,16 @@ def test_another_tag_is_another_corpus(tmp_path):
     prepare(options(train), folder)
     assert contents(folder) == before
     train[1] = dataclasses.replace(train[1], tag="<2yy>")
-    with pytest.raises(UserError, match="prepared already, but from another"):
+    message = "prepared already, but with tag=<2xx> for .*, not <2yy>"
+    with pytest.raises(UserError, match=message):
         prepare(options(train), folder)
+
+
+def test_a_tag_that_is_a_mask_symbol_is_refused(tmp_path):
+    train = two_corpora(tmp_path, ("<2de>", "⟪2⟫"))
+    with pytest.raises(UserError, match="Received: tag=⟪2⟫, mask_symbols=2"):
+        options(train, mask_symbols=2)
+    assert options(train, mask_symbols=1).tags() == ["<2de>", "⟪2⟫"]
 
 
 @pytest.mark.parametrize("tag", ["", "2 de", "\t", "<2de>\u200b", "</s>", "▁x"])

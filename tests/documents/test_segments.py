@@ -6,11 +6,13 @@
   batch with the others
 * sentences are translated by themselves, and joined by the white space that
   was between them, also where a pair of tags is around several
+* the tag of the training text at the beginning of a line is no markup
 * what cannot be done is refused in a sentence
 """
 
 import re
 from collections import Counter
+from copy import copy
 from functools import partial
 
 import keras
@@ -156,18 +158,21 @@ class Copier:
     `written` is what it adds to each sentence.
     """
 
-    def __init__(self, tokenizer, lost=(), written=""):
+    def __init__(self, tokenizer, lost=(), written="", training_tags=()):
         self.source_tokenizer = self.target_tokenizer = tokenizer
         self.model = None
         self.num_beams = 1
         self.on_truncated = None
         self.num_truncated = 0
         self.lost, self.written = lost, written
+        self.training_tags, self.tag = training_tags, None
         self.searches = []
 
     def replaced(self, **changes):
-        assert changes["num_beams"] > 1
-        return self
+        assert changes.get("num_beams", 8) > 1
+        other = copy(self)
+        other.tag = changes.get("tag", self.tag)
+        return other
 
     def translate_nbest(self, reads, number, on_progress=None, **given):
         self.searches.append((reads, given))
@@ -182,6 +187,9 @@ class Copier:
 @pytest.fixture
 def copier(masking, monkeypatch):
     def align(translator, sources, targets, layer):
+        assert not any(map(translator.training_tags.__contains__, sources))
+        if translator.training_tags:
+            assert translator.tag in translator.training_tags
         counts = [len(text.split()) for text in targets]
         return [[(n, n) for n in range(count)] for count in counts]
 
@@ -292,6 +300,36 @@ def test_markup_is_kept_across_sentences(copier, text):
     [(reads, _)] = one.searches
     assert len(reads) > 1
     assert not any("<" in read for read in reads)
+
+
+def test_the_tag_of_a_line_is_no_markup_and_belongs_to_each_sentence(copier):
+    one = copier(training_tags=("<EN>", "<2DE>"))
+    texts = [
+        "<EN> Eins <b>a.</b> Zwei {b}.",
+        "<2DE> Drei <EN>c</EN>. Vier.",
+        "<EN>",
+        " <EN>  ",
+    ]
+    made = Segments(one, texts, splitter=Splitter())
+    assert made.reads == [
+        *("<EN> Eins a.", "<EN> Zwei ⟪1⟫."),
+        *("<2DE> Drei c.", "<2DE> Vier."),
+        *("", ""),
+    ]
+    # What the translator wrote has no tag.
+    found = made.finish(
+        [
+            Hypothesis(read.partition("> ")[2], 0.0, 0.0, ())
+            for read in made.reads
+        ]
+    )
+    assert [segment.text for segment in found] == [
+        "Eins <b>a.</b> Zwei {b}.",
+        "Drei <EN>c</EN>. Vier.",
+        *("", ""),
+    ]
+    # Other translators know of no tags.
+    assert Segments(copier(), texts[:1]).reads == ["Eins a. Zwei ⟪1⟫."]
 
 
 @pytest.mark.parametrize("name", ["prefixes", "constraints"])

@@ -91,6 +91,14 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
                 "target": _content_sha256(corpus.target),
             }
             new.append((split, corpus.weight, corpus.tag, *sha256.values()))
+            others = [
+                e[2] for e in old if e[:2] + e[3:] == new[-1][:2] + new[-1][3:]
+            ]
+            if others and corpus.tag not in others:
+                return (
+                    f"with tag={others[0]} for {corpus.source}, not "
+                    f"{corpus.tag}"
+                )
             if new[-1] not in old:
                 return (
                     f"from another {split} corpus than {corpus.source} now is"

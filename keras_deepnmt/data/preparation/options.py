@@ -208,6 +208,14 @@ class PrepareOptions:
                 f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
             )
 
+        masks = {*map(mask_symbol, range(1, self.mask_symbols + 1))}
+        for tag in filter(masks.__contains__, self.tags()):
+            raise UserError(
+                "`tag` must not be one of the `mask_symbols`, which stand for "
+                f"other text. Received: tag={tag}, "
+                f"mask_symbols={self.mask_symbols}"
+            )
+
         languages = self.source_language, self.target_language
         if self.min_language_score and None in languages:
             raise UserError(
