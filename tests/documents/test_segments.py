@@ -337,6 +337,9 @@ def test_given_text_with_items_is_refused(copier, name):
     value = "a {x}" if name == "prefixes" else ["b", "a {x}"]
     with pytest.raises(UserError, match=rf"`{name}` must have no markup"):
         translate_segments(copier(), ["a", "b"], **{name: [value, value]})
+    # The number of a line is that in its file.
+    with pytest.raises(UserError, match="for text 2049"):
+        Segments(copier(), ["a"], first=2049, **{name: [value]})
 
 
 def test_given_text_without_items_is_passed_on(copier):
