@@ -111,7 +111,7 @@ def read_part(
     Example:
     >>> marked = MarkedText.of("Hallo <b>{name}</b>!")
     >>> read_part(marked, 0, 20).text, read_part(marked, 0, 20, ["⟪1⟫"]).text
-    ('Hallo!', 'Hallo ⟪1⟫!')
+    ('Hallo !', 'Hallo ⟪1⟫!')
     """
     words = marked.words(begin, end)
     named = dict(zip(words, symbols, strict=False))

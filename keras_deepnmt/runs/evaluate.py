@@ -158,7 +158,7 @@ def evaluate(
         prefixes=prefixes, constraints=constraints, max_lengths=max_lengths
     )
     start = time.monotonic()
-    hypotheses = translator.translate(sources, on_progress, **given)
+    hypotheses = translator.translate(sources, on_progress=on_progress, **given)
     seconds = time.monotonic() - start
     if output_file is not None:
         write_text(output_file, "".join(f"{line}\n" for line in hypotheses))

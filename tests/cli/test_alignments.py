@@ -36,22 +36,31 @@ def test_a_block_that_the_model_lacks_is_refused(refused, digits, tmp_path):
 def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
     files = {
         "source": "1 2 Łódź\n\n4 5\n",
-        # A given beginning that the vocabulary lacks.
+        # A given beginning that the vocabulary lacks, which stays.
         "prefixes": "x\n\n\n",
         "table": "1\tI\n2\tII\nŁódź\tLodz\n",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     words = [digits / "run", "--input", tmp_path / "source", "--no-compile"]
-    words += ["--prefixes", tmp_path / "prefixes", "--num-hypotheses", "2"]
-    words += ["--alignment-layer", "1", "-q", "--replace-unknown"]
-    translator = Translator.load(digits / "run", compiled=False)
+    # At random, so that some tokens are unknown.
+    words += ["--sampling", "true", "--sampling-temperature", "9"]
+    words += ["--prefixes", tmp_path / "prefixes", "--num-beams", "6"]
+    words += ["--num-hypotheses", "6", "--alignment-layer", "1", "-q"]
+    words += ["--replace-unknown"]
+    translator = Translator.load(
+        digits / "run",
+        compiled=False,
+        num_beams=6,
+        sampling=True,
+        sampling_temperature=9.0,
+    )
     # The command's batch, since the others' length changes the rounding.
     batch = files["source"].splitlines()
     [nbest, *_] = translator.translate_nbest(
-        batch, 2, prefixes=files["prefixes"].splitlines()
+        batch, 6, prefixes=files["prefixes"].splitlines()
     )
-    assert "⁇" in nbest[0].text
+    assert any("⁇" in hypothesis.text for hypothesis in nbest)
     for table, option in (
         (None, []),
         ({"1": "I", "2": "II", "Łódź": "Lodz"}, [tmp_path / "table"]),
@@ -59,11 +68,12 @@ def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
         done = deepnmt("translate", *words, *option)
         assert done.code == 0, done.err
         assert "⁇" not in done.out
-        sources = ["1 2 Łódź"] * 2
+        sources = ["1 2 Łódź"] * 6
         found = replace_unknown(translator, sources, nbest, table, layer=1)
-        assert done.out.splitlines()[:2] == [
+        assert done.out.splitlines()[:6] == [
             f"1 ||| {h.text} ||| {h.score:.6f}" for h in found
         ]
+        assert all(hypothesis.text.startswith("x") for hypothesis in found)
 
 
 def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits):
