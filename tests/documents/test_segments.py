@@ -329,7 +329,7 @@ def test_the_tag_of_a_line_is_no_markup_and_belongs_to_each_sentence(copier):
         *("", ""),
     ]
     # Other translators know of no tags.
-    assert Segments(copier(), texts[:1]).reads == ["Eins a. Zwei ⟪1⟫."]
+    assert Segments(copier(), texts[:1]).reads == [" Eins a. Zwei ⟪1⟫."]
 
 
 @pytest.mark.parametrize("name", ["prefixes", "constraints"])
