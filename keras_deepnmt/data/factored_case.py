@@ -89,6 +89,7 @@ class FactoredCase(TextStep):
 
     name = "factored_case"
     joining = CASE_SYMBOLS
+    following = " a"  # then no symbol is for all words up to the end
 
     def __init__(self, user_defined_symbols: Sequence[str] = ()):
         self._fixed_pattern = any_of(user_defined_symbols)

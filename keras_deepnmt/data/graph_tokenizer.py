@@ -56,6 +56,21 @@ class GraphTokenizer(tf.Module):
         to_pieces.out_type = tf.string
         return to_pieces.tokenize(self._before(texts))
 
+    def tokenize_parts(
+        self, texts: tf.Tensor
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Segments parts of sentences `(B,)` into rows of ids and of pieces.
+
+        See `Tokenizer.encode_parts`.
+        """
+        following = "".join(step.following for step in self._steps)
+        if not following:
+            return self.tokenize(texts), self.tokenize_to_pieces(texts)
+        texts = tf.strings.join([texts, following])
+        rows = self.tokenize(texts), self.tokenize_to_pieces(texts)
+        surplus = tf.size(self.tokenize(tf.constant([following])).flat_values)
+        return tuple(row[:, :-surplus] for row in rows)
+
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Converts rows of ids without special ids to texts `(B,)`."""
         return self._after(self._sentencepiece.detokenize(ids))

@@ -25,6 +25,8 @@ class TextStep:
         name: what files call it.
         joining: the characters after which `after` removes a space, so that the
             next piece belongs to the same word.
+        following: what has to stand after a part of a sentence, so that
+            `before` does not take its end for that of the sentence.
 
     Example:
     >>> TextStep().before("A text.")
@@ -33,6 +35,7 @@ class TextStep:
 
     name = ""
     joining = ""
+    following = ""
 
     def __init__(self, user_defined_symbols: Sequence[str] = ()):
         pass

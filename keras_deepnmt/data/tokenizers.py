@@ -135,6 +135,32 @@ class Tokenizer:
         texts = [self.normalization.before(text) for text in texts]
         return [self._processor.encode(text, out_type=str) for text in texts]
 
+    def encode_parts(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[int]], list[list[str]]]:
+        """Segments texts that are parts of sentences.
+
+        Where case is factored, a sentence that ends in several words in
+        capitals has one symbol for all that follows. In a part of a sentence
+        each of these words has its own.
+
+        Args:
+            texts: A list of texts.
+
+        Returns:
+            For each text its ids, as those of `encode`, and its pieces.
+        """
+        following = "".join(step.following for step in self.steps)
+        texts = [text + following for text in texts]
+        surplus = len(self.encode([following])[0]) if following else 0
+        return tuple(
+            [list(row)[: len(row) - surplus] for row in rows]
+            for rows in (
+                (ids.tolist() for ids in self.encode(texts)),
+                self.encode_as_pieces(texts),
+            )
+        )
+
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """Converts ids back to text.
 

@@ -73,6 +73,7 @@ class Segments:
             long numbers are kept, see `data.kept_items`.
         splitter: Splits a text into sentences. Defaults to one sentence a text.
         layer: Decoder block of the alignments, as in `analysis.align_words`.
+        first: The number of the first text in error messages.
         **given: as in `Translator.translate`, for each text.
 
     Attributes:
@@ -100,6 +101,7 @@ class Segments:
         keep_markup: bool = True,
         splitter: SentenceSplitter | None = None,
         layer: int | None = None,
+        first: int = 1,
         **given: Any,
     ):
         if keep_markup and isinstance(translator.model, Ensemble):
@@ -120,7 +122,7 @@ class Segments:
                 "before, and give one value for each sentence."
             )
         if keep_markup:
-            _refuse_items(self.given)
+            _refuse_items(self.given, first)
         self.num_required = self.num_without_symbols = 0
         self._translator = translator
         self._layer = layer
@@ -403,9 +405,9 @@ def _sentences(number, marked, splitter, symbols):
         yield _Sentence(number, begin, end, separator, reading)
 
 
-def _refuse_items(given):
+def _refuse_items(given, first):
     for name in ("prefixes", "constraints"):
-        for number, value in enumerate(given.get(name, ()), start=1):
+        for number, value in enumerate(given.get(name, ()), first):
             phrases = [value] if isinstance(value, str) else value
             for phrase in phrases:
                 if items := find_kept_items(phrase):

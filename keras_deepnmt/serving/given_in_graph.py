@@ -38,8 +38,7 @@ def read_given(
     shape = tf.shape(phrases)
     flat = tf.reshape(phrases, (-1,))
     texts = tf.concat([prefixes, flat], axis=0)
-    ids = tokenizer.tokenize(texts)
-    pieces = tokenizer.tokenize_to_pieces(texts)
+    ids, pieces = tokenizer.tokenize_parts(texts)
     unique, numbers = tf.unique(pieces.flat_values)
     numbers = pieces.with_flat_values(numbers + 1)
     num_prefixes = tf.shape(prefixes)[0]

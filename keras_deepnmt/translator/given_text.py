@@ -62,15 +62,8 @@ def given_tokens(tokenizer, texts: Sequence[str]) -> list[GivenTokens]:
     >>> given_tokens(target_tokenizer, [""])
     [GivenTokens(ids=[], pieces=[])]
     """
-    texts = list(texts)
-    return [
-        GivenTokens(ids.tolist(), pieces)
-        for ids, pieces in zip(
-            tokenizer.encode(texts),
-            tokenizer.encode_as_pieces(texts),
-            strict=True,
-        )
-    ]
+    rows = tokenizer.encode_parts(list(texts))
+    return [GivenTokens(*row) for row in zip(*rows, strict=True)]
 
 
 def rows_to_find(

@@ -141,6 +141,35 @@ def label_rows(
     [[3]]
     """
     rows = [[*ids.tolist(), END_ID] for ids in tokenizer.encode(list(targets))]
+    _check_room(rows, max_length, place, first)
+    return rows
+
+
+def prefix_rows(
+    tokenizer,
+    prefixes: Sequence[str],
+    max_length: int | None,
+    place: str = "`prefixes`",
+    first: int = 1,
+) -> list[GivenTokens]:
+    """Segments the beginnings of translations, which leave room for the end id.
+
+    Arguments and errors are those of `label_rows`.
+
+    Raises:
+        UserError: if a beginning is too long.
+
+    Example:
+    >>> prefix_rows(target_tokenizer, [""], None)
+    [GivenTokens(ids=[], pieces=[])]
+    """
+    found = given_tokens(tokenizer, prefixes)
+    rows = [[*given.ids, END_ID] for given in found]
+    _check_room(rows, max_length, place, first)
+    return found
+
+
+def _check_room(rows, max_length, place, first):
     for line, row in enumerate(rows, start=first):
         if max_length is not None and len(row) > max_length:
             raise UserError(
@@ -148,7 +177,6 @@ def label_rows(
                 "tokens, the model's position range. Received: "
                 f"{len(row) - 1} tokens. Shorten it."
             )
-    return rows
 
 
 @dataclass(frozen=True)
@@ -292,9 +320,7 @@ def given_rows(
 
 def _prefix_rows(tokenizer, prefixes, max_length):
     texts, _ = as_sentences(prefixes, "prefixes")
-    # Room for the end id: as for whole targets.
-    label_rows(tokenizer, texts, max_length, "`prefixes`")
-    return given_tokens(tokenizer, texts)
+    return prefix_rows(tokenizer, texts, max_length)
 
 
 def _phrase_rows(tokenizer, constraints):

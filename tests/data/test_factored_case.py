@@ -5,6 +5,7 @@
 * where a model writes symbols at odd places, no user sees them
 * texts that are one piece keep their letters
 * both symbols have a piece, whatever the corpus has
+* what is part of a sentence has symbols for its own words alone
 * a token belongs to a word of the line, a symbol to the word that it is for
 * `prepare` shows a share of the pairs in capitals too, and says so
 * a given tokenizer decides by its own file
@@ -292,6 +293,32 @@ def test_a_word_has_the_same_pieces_in_every_case(tokenizer):
         assert "".join(title) == f"▁{CAPITAL}" + "".join(lower)
         assert title[-len(lower) :] == lower == capitals[-len(lower) :]
         assert tokenizer.decode(tokenizer.encode(forms)) == forms
+
+
+PARTS = {
+    "NATO USA": "₂ nato ₂ usa",
+    "Der Hund Der Katze": "₁ der ₁ hund ₁ der ₁ katze",
+    "der HUND": "der ₂ hund",
+    "<NAME> DER HUND ": "<NAME> ₂ der ₂ hund",
+    "Die Ł": "₁ die ₁ ł",
+    "": "",
+    " ": "",
+}
+
+
+def test_capitals_of_a_given_phrase_are_not_those_of_what_follows(tokenizer):
+    rows, pieces = tokenizer.encode_parts(list(PARTS))
+    for row, own, expected in zip(rows, pieces, PARTS.values(), strict=True):
+        text = "".join(own).replace("▁", " ")
+        assert " ".join(text.translate(READABLE).split()) == expected
+        assert len(row) == len(own)
+    in_graph = tokenizer.in_graph_tokenizer().tokenize_parts(list(PARTS))
+    assert in_graph[0].to_list() == rows
+    decoded = [[p.decode() for p in row] for row in in_graph[1].to_list()]
+    assert decoded == pieces
+    # A sentence goes on in lower case.
+    (phrase, word) = rows[0], tokenizer.encode(["hund"])[0].tolist()
+    assert tokenizer.decode([[*phrase, *word]]) == ["NATO USA hund"]
 
 
 def test_symbols_have_a_piece_also_without_capitals(tmp_path):

@@ -329,7 +329,7 @@ def test_the_tag_of_a_line_is_no_markup_and_belongs_to_each_sentence(copier):
         *("", ""),
     ]
     # Other translators know of no tags.
-    assert Segments(copier(), texts[:1]).reads == ["Eins a. Zwei ⟪1⟫."]
+    assert Segments(copier(), texts[:1]).reads == [" Eins a. Zwei ⟪1⟫."]
 
 
 @pytest.mark.parametrize("name", ["prefixes", "constraints"])
@@ -337,6 +337,9 @@ def test_given_text_with_items_is_refused(copier, name):
     value = "a {x}" if name == "prefixes" else ["b", "a {x}"]
     with pytest.raises(UserError, match=rf"`{name}` must have no markup"):
         translate_segments(copier(), ["a", "b"], **{name: [value, value]})
+    # The number of a line is that in its file.
+    with pytest.raises(UserError, match="for text 2049"):
+        Segments(copier(), ["a"], first=2049, **{name: [value]})
 
 
 def test_given_text_without_items_is_passed_on(copier):

@@ -152,9 +152,9 @@ class _Lines:
 
     def check_room(self, translator):
         """Refuses a text, of those read last, that is too long a prefix."""
-        from keras_deepnmt.translator.requests import label_rows
+        from keras_deepnmt.translator.requests import prefix_rows
 
-        label_rows(
+        prefix_rows(
             translator.target_tokenizer,
             self._values,
             translator.model.max_length,

@@ -114,6 +114,7 @@ class SegmentOptions:
                 options.keep_markup,
                 self._splitter,
                 options.alignment_layer,
+                first,
                 **given,
             ),
             first,
