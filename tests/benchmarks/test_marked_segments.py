@@ -45,6 +45,7 @@ def test_a_row_counts_the_items_that_are_kept(tmp_path, monkeypatch):
         source_tokenizer=tokenizer,
         target_tokenizer=tokenizer,
         model=None,
+        training_tags=(),
         translate=lambda texts: [
             english.get(text, english.get(rest_of(text), "")) for text in texts
         ],
