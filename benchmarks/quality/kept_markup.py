@@ -101,7 +101,6 @@ def measure(translator, segments) -> list[dict]:
             "items": sum(source.total() for source, _ in pairs),
             "kept": sum((one & other).total() for one, other in pairs),
             "invented": sum((other - one).total() for one, other in pairs),
-            "required": made.num_required,
             "without_symbols": made.num_without_symbols,
             "bleu": round(score.value, 2),
             **common,

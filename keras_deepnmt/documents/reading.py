@@ -111,12 +111,15 @@ def read_part(
     Example:
     >>> marked = MarkedText.of("Hallo <b>{name}</b>!")
     >>> read_part(marked, 0, 20).text, read_part(marked, 0, 20, ["⟪1⟫"]).text
-    ('Hallo !', 'Hallo ⟪1⟫!')
+    ('Hallo!', 'Hallo ⟪1⟫!')
     """
     words = marked.words(begin, end)
     named = dict(zip(words, symbols, strict=False))
     reader = _Reader(marked.text, begin, end)
     separating = _separating_tags(marked)
+    tag_ends = {
+        item.begin: item.end for item in marked.items if item.kind in TAG_KINDS
+    }
     for item in marked.items:
         if not begin <= item.begin < end:
             continue
@@ -124,7 +127,7 @@ def read_part(
         if item in named:
             reader.write(item, named[item])
         elif item.kind not in TAG_KINDS:
-            reader.remove(item)
+            reader.remove(item, tag_ends)
         elif item in separating:
             reader.write(item, " ")
         reader.skip_to(item.end)
@@ -178,7 +181,7 @@ class _Reader:
         self.letters += letters
         self.places += [item.begin] * (len(letters) - 1) + [item.end - 1]
 
-    def remove(self, item):
+    def remove(self, item, tag_ends):
         begin, end = item.begin, item.end
         while (
             self.places
@@ -189,7 +192,10 @@ class _Reader:
             self._drop_last()
             begin, end = begin - 1, end + 1
         self.skip_to(end)
-        after = self._text[end : self._end][:1]
+        place = end
+        while place in tag_ends:
+            place = tag_ends[place]
+        after = self._text[place : self._end][:1]
         if not after or after.isspace() or _ends(after):
             while self.letters and self.letters[-1].isspace():
                 self._drop_last()

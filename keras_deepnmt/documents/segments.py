@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 # A name to the rules that split sentences.
 _STAND_IN = "Xxxxx"
-# A search for symbols has more beams than a few of them have tokens.
-_NUM_BEAMS = 8
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,7 @@ class Segments:
         reads: What the translator reads: a sentence each.
         segment_numbers: For each of them the number of its text, from 0.
         given: The requirements on their translations.
-        num_required: How many of them `finish` translated again with the
-            symbols as required phrases.
-        num_without_symbols: How many of these it then translated without
+        num_without_symbols: How many of them `finish` translated again without
             symbols.
 
     Raises:
@@ -123,7 +119,7 @@ class Segments:
             )
         if keep_markup:
             _refuse_items(self.given, first)
-        self.num_required = self.num_without_symbols = 0
+        self.num_without_symbols = 0
         self._translator = translator
         self._layer = layer
         self._symbols = mask_symbols(
@@ -161,8 +157,7 @@ class Segments:
         """Puts the translations of the texts together.
 
         A sentence whose translation lacks a symbol, or has it twice, is
-        translated again, first with the symbols as required phrases, and then
-        without symbols.
+        translated again without symbols.
 
         Args:
             hypotheses: A translation of each of `reads`.
@@ -205,21 +200,29 @@ class Segments:
         )
 
     def _with_all_symbols(self, hypotheses, revise):
-        places = self._incomplete(hypotheses)
-        self.num_required = len(places)
-        if not places:
-            return hypotheses
-        constraints = [list(self._sentences[p].reading.symbols) for p in places]
-        self._search_again(hypotheses, places, revise, constraints)
+        """Translates sentences that lack a symbol again, without symbols.
+
+        Required phrases would bring the symbols, but take the place of words.
+        """
         places = self._incomplete(hypotheses)
         self.num_without_symbols = len(places)
+        if not places:
+            return hypotheses
         for place in places:
             sentence = self._sentences[place]
             sentence.reading = read_part(
                 self._marked[sentence.segment], sentence.begin, sentence.end
             )
-        if places:
-            self._search_again(hypotheses, places, revise)
+        reads = [self._read(self._sentences[place]) for place in places]
+        given = {
+            name: [values[place] for place in places]
+            for name, values in self.given.items()
+        }
+        with _silent(self._translator):
+            nbest = self._translator.translate_nbest(reads, 1, **given)
+        found = revise(reads, [one[0] for one in nbest])
+        for place, hypothesis in zip(places, found, strict=True):
+            hypotheses[place] = hypothesis
         return hypotheses
 
     def _incomplete(self, hypotheses):
@@ -232,30 +235,6 @@ class Segments:
                 for symbol in sentence.reading.symbols
             )
         ]
-
-    def _search_again(self, hypotheses, places, revise, constraints=None):
-        reads = [self._read(self._sentences[place]) for place in places]
-        given = {
-            name: [values[place] for place in places]
-            for name, values in self.given.items()
-        }
-        translator = self._translator
-        if constraints is not None:
-            asked = given.get("constraints", [[] for _ in places])
-            given["constraints"] = [
-                [*one, *symbols]
-                for one, symbols in zip(asked, constraints, strict=True)
-            ]
-            translator = translator.replaced(
-                num_beams=max(translator.num_beams, _NUM_BEAMS),
-                num_groups=1,
-                sampling=False,
-            )
-        with _silent(translator):
-            nbest = translator.translate_nbest(reads, 1, **given)
-        found = revise(reads, [one[0] for one in nbest])
-        for place, hypothesis in zip(places, found, strict=True):
-            hypotheses[place] = hypothesis
 
     def _clean(self, sentence, text):
         """Leaves out what the model invented."""

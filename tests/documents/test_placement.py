@@ -134,12 +134,19 @@ def test_white_space_is_as_in_the_source(source, translation, links, expected):
         ("你好{a}！", "Hello!", [(0, 0), (1, 0)], "Hello {a}!"),
         ("Hello {a}!", "你好！", [(0, 0)], "你{a}好！"),
         ("{a}, {b}", "", (), "{a} {b}"),
+        ("Er <b>{a}</b>!", "He!", STRAIGHT, "He <b>{a}</b>!"),
     ],
 )
 def test_placeholders_follow_the_word_before(
     source, translation, links, expected
 ):
     assert put(source, translation, links) == expected
+
+
+def test_no_space_is_left_before_punctuation():
+    for source in ("Hallo {a}!", "Hallo <b>{a}</b>!", "Hallo ({a})!"):
+        reading = read_part(MarkedText.of(source), 0, len(source))
+        assert reading.text == "Hallo!"
 
 
 def test_symbols_become_the_items():

@@ -125,7 +125,6 @@ def test_500_segments_keep_all_items_without_symbols(plain):
     assert sum(items(found[0].text).total() for found in nbest) > 30
     found = made.finish([hypotheses[0] for hypotheses in nbest])
     check(texts, [segment.text for segment in found])
-    assert made.num_required == 0
     # The words are those of the model.
     for text, segment, (hypothesis,) in zip(texts, found, nbest, strict=True):
         if items(text):
@@ -146,9 +145,8 @@ def test_500_segments_keep_all_items_with_symbols(masking):
     nbest = masking.translate_nbest(made.reads, 1)
     found = made.finish([hypotheses[0] for hypotheses in nbest])
     check(texts, [segment.text for segment in found])
-    # Symbols are asked for, and then nearly always come.
-    assert made.num_required > 100
-    assert made.num_without_symbols < made.num_required / 2
+    # Both roads: symbols that come, and sentences read without them.
+    assert 0 < made.num_without_symbols < len(made.reads)
 
 
 class Copier:
@@ -206,33 +204,16 @@ def test_symbols_stand_for_items(copier):
     assert reads == ["Hallo ⟪1⟫, ⟪2⟫!", "nichts", "⟪1⟫"]
 
 
-def test_lost_symbols_are_asked_for(copier):
+def test_where_a_symbol_is_lost_the_sentence_is_read_without_symbols(copier):
     one = copier(lost=[0])
     texts = ["Hallo {a} <b>da</b>", "nichts"]
     made = Segments(one, texts, constraints=[["Hallo"], []])
     nbest = one.translate_nbest(made.reads, 1, **made.given)
     found = made.finish([hypotheses[0] for hypotheses in nbest])
     assert [segment.text for segment in found] == texts
-    # That sentence alone is searched again.
-    reads, given = one.searches[1]
-    assert reads == ["Hallo ⟪1⟫ da"]
-    assert given == {"constraints": [["Hallo", "⟪1⟫"]]}
-    assert (made.num_required, made.num_without_symbols) == (1, 0)
-
-
-def test_symbols_that_do_not_come_are_done_without(copier):
-    one = copier(lost=[0, 1])
-    text = "Hallo {a} <b>da</b>"
-    made = Segments(one, [text])
-    nbest = one.translate_nbest(made.reads, 1)
-    (found,) = made.finish([nbest[0][0]])
-    assert found.text == text
-    assert [reads for reads, _ in one.searches] == [
-        ["Hallo ⟪1⟫ da"],
-        ["Hallo ⟪1⟫ da"],
-        ["Hallo da"],
-    ]
-    assert (made.num_required, made.num_without_symbols) == (1, 1)
+    # That sentence alone is searched again, with what was given for it.
+    assert one.searches[1:] == [(["Hallo da"], {"constraints": [["Hallo"]]})]
+    assert made.num_without_symbols == 1
 
 
 def test_what_the_model_invents_is_left_out(copier):
