@@ -66,10 +66,9 @@ class GraphTokenizer(tf.Module):
         following = "".join(step.following for step in self._steps)
         if not following:
             return self.tokenize(texts), self.tokenize_to_pieces(texts)
-        texts = tf.strings.join([texts, following])
+        texts = tf.concat([tf.strings.join([texts, following]), [following]], 0)
         rows = self.tokenize(texts), self.tokenize_to_pieces(texts)
-        surplus = tf.size(self.tokenize(tf.constant([following])).flat_values)
-        return tuple(row[:, :-surplus] for row in rows)
+        return tuple(map(_without_last, rows))
 
     def detokenize(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Converts rows of ids without special ids to texts `(B,)`."""
@@ -116,3 +115,15 @@ class GraphTokenizer(tf.Module):
         for step in reversed(self._steps):
             texts = step.after_in_graph(texts)
         return texts
+
+
+def _without_last(rows):
+    """Leaves out the last row, and as many values as it has of each other."""
+    lengths = rows.row_lengths()[:-1]
+    left = lengths - rows.row_lengths()[-1]
+    rows = rows[:-1]
+    places = tf.ragged.range(lengths).flat_values
+    values = tf.boolean_mask(
+        rows.flat_values, places < tf.repeat(left, lengths)
+    )
+    return tf.RaggedTensor.from_row_lengths(values, left)

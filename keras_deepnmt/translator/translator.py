@@ -553,7 +553,7 @@ def _check_tag(tag, source_tokenizer, max_source_length):
     check_has_tag(
         source_tokenizer,
         tag,
-        "Choose one of those that stand before the training text.",
+        "Give one that stands before the training text, or none.",
     )
     # The tag, a token of the sentence, and the end.
     least = len(source_tokenizer.encode([tag])[0]) + 2

@@ -15,6 +15,7 @@ import tensorflow as tf
 from foreign_tokenizer import foreign_tokenizer
 from tiny_translator import all_pairs
 
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.serving.given_in_graph import (
     find_given,
     read_given,
@@ -187,3 +188,25 @@ def test_the_graph_finds_what_python_finds(tmp_path):
                 assert texts[2 * row + k].decode() == text
     assert 40 < num_met < 2 * number - 40
     assert num_missed < 10
+
+
+def test_given_text_is_read_where_case_is_factored(tmp_path):
+    tokenizer = train_tokenizer(
+        ["the NATO and a Dog"] * 9, tmp_path / "m", 34, case="factored"
+    )
+    in_graph = tokenizer.in_graph_tokenizer()
+    # An export knows the rank of neither.
+    texts = tf.TensorSpec(None, tf.string)
+
+    def ids(prefixes, phrases):
+        given = read_given(in_graph, prefixes, phrases)
+        return given.prefix_ids, given.phrase_ids
+
+    read = tf.function(ids, [texts] * 2)
+    prefixes, phrases = ["THE NATO", ""], [["A DOG", "Ł"], ["", ""]]
+    found = read(tf.constant(prefixes), tf.constant(phrases))
+    begun, parts = given_in_python(tokenizer, prefixes, phrases)
+    assert without_padding(found[0].numpy()) == [begun[0].ids]
+    assert without_padding(found[1][0].numpy()) == sorted(
+        part.ids for part in parts[0]
+    )
