@@ -189,7 +189,7 @@ def describe_extension(manifest: dict) -> list[str]:
             f"{added['tokens_after']:.2f} instead of "
             f"{added['tokens_before']:.2f} tokens per sentence; "
             f"{unknown:,} unknown tokens are left in the training text, "
-            f"{added['missing_characters']:,} characters have no piece"
+            f"characters without a piece: {added['missing_characters']:,}"
         )
     return lines
 
