@@ -168,7 +168,9 @@ def test_a_preset_folder_knows_the_tags(deepnmt, run, tmp_path):
     assert "none of the tags" in done.err
 
 
-@pytest.mark.thorough
+# 74 s, of which training is most. That a tag reaches the model and the export as
+# one piece is tested above and in tests/serving.
+@pytest.mark.slow
 def test_one_model_learns_what_each_tag_asks_for(deepnmt, tmp_path):
     """A model of two tags copies or reverses, in every command."""
     run = train(tmp_path, 6000, steps=600, validate_every=600)
