@@ -12,6 +12,8 @@ from benchmarks.tables.markdown import (
 )
 from benchmarks.tables.seed_statistics import mean_and_interval
 
+# The recipe as it is, and with twice its updates.
+_CHANGES = ("", '{"training.steps": 2000}')
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
 _FORMS = {
     "ordinary": "BLEU of the test set",
@@ -25,18 +27,24 @@ def letter_case_table(results: Path = RESULTS) -> list[str]:
     rows = [
         row
         for row in read_rows(results / "letter_case.csv")
-        if not row["changes"]
+        if row["changes"] in _CHANGES
     ]
-    rows = newest_rows(rows, "case", "seed", "form")
+    rows = newest_rows(rows, "updates", "case", "seed", "form")
     if not rows:
         return []
+    kinds = sorted({(int(row["updates"]), row["case"]) for row in rows})
     lines = [
-        _line(case, [row for row in rows if row["case"] == case])
-        for case in dict.fromkeys(row["case"] for row in rows)
+        _line(
+            kind,
+            [r for r in rows if (int(r["updates"]), r["case"]) == kind],
+        )
+        for kind in kinds
     ]
     return [
         markdown_table(
-            ["`case`", "seeds", "tokens of a batch", *_FORMS.values()], lines
+            ["updates", "`case`", "seeds", "tokens of a batch"]
+            + list(_FORMS.values()),
+            lines,
         ),
         f"{measured_when_and_where(rows)} `{rows[0]['recipe']}`, "
         f"{int(rows[0]['sentences']):,} sentences, sources and references in "
@@ -46,7 +54,8 @@ def letter_case_table(results: Path = RESULTS) -> list[str]:
     ]
 
 
-def _line(case, rows):
+def _line(kind, rows):
+    updates, case = kind
     values = {
         form: {r["seed"]: float(r["bleu"]) for r in rows if r["form"] == form}
         for form in _FORMS
@@ -60,4 +69,10 @@ def _line(case, rows):
             cell = f"{cell} ({share:.1%})"
         cells.append(cell.replace("%", " %"))
     tokens = count(rows[0]["batch_tokens"])
-    return [f"`{case}`", str(len(ordinary)), tokens, *cells]
+    return [
+        f"{updates:,}",
+        f"`{case}`",
+        str(len(ordinary)),
+        tokens,
+        *cells,
+    ]

@@ -560,6 +560,7 @@ def test_the_table_of_case_has_shares_of_the_ordinary_score(tmp_path):
             "date": "2026-01-02",
             "machine": "AMD EPYC, 2 cores",
             "recipe": "tiny",
+            "updates": "2000" if "2000" in changes else "1000",
             "sentences": "500",
             "bleu_signature": "tok:13a",
             "batch_tokens": "1330",
@@ -576,13 +577,17 @@ def test_the_table_of_case_has_shares_of_the_ordinary_score(tmp_path):
             ("2", "all_caps", "41", ""),
             ("1", "capitalized", "81", ""),
             ("2", "capitalized", "81", ""),
-            ("1", "ordinary", "70", "training.steps=9"),
+            ("1", "ordinary", "70", '{"training.steps": 9}'),
+            ("1", "ordinary", "90", '{"training.steps": 2000}'),
+            ("1", "all_caps", "81", '{"training.steps": 2000}'),
+            ("1", "capitalized", "90", '{"training.steps": 2000}'),
         )
     ]
     append_rows(tmp_path / "letter_case.csv", rows)
     table, note = letter_case_table(tmp_path)
-    assert table.splitlines()[-1] == (
-        "| `factored` | 2 | 1,330 | 81 ± 13 | 40.5 ± 6.4 (50.0 %) | "
-        "81 (100.0 %) |"
-    )
+    assert table.splitlines()[2:] == [
+        "| 1,000 | `factored` | 2 | 1,330 | 81 ± 13 | 40.5 ± 6.4 (50.0 %) | "
+        "81 (100.0 %) |",
+        "| 2,000 | `factored` | 1 | 1,330 | 90 | 81 (90.0 %) | 90 (100.0 %) |",
+    ]
     assert "500 sentences" in note and "`tok:13a`" in note

@@ -168,8 +168,8 @@ def test_a_preset_folder_knows_the_tags(deepnmt, run, tmp_path):
     assert "none of the tags" in done.err
 
 
-# 74 s, of which training is most. That a tag reaches the model and the export as
-# one piece is tested above and in tests/serving.
+# 74 s, of which training is most. That a tag reaches the model and the export
+# as one piece is tested above and in tests/serving.
 @pytest.mark.slow
 def test_one_model_learns_what_each_tag_asks_for(deepnmt, tmp_path):
     """A model of two tags copies or reverses, in every command."""
