@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.data.case_symbols import (
+from keras_deepnmt.data.letter_case import (
     ALL_CAPITALS,
     CAPITAL,
     CAPITALS,
@@ -23,8 +23,6 @@ from keras_deepnmt.data.case_symbols import (
     LAST_SYMBOLS,
     LEAST_ALL_CAPITALS,
     LEAST_EACH_CAPITAL,
-)
-from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
     SPACES,
@@ -80,7 +78,7 @@ class FactoredCase(TextStep):
         user_defined_symbols: The texts that always are one piece.
 
     Example:
-    >>> from keras_deepnmt.data.case_symbols import CAPITAL, CAPITALS
+    >>> from keras_deepnmt.data.letter_case import CAPITAL, CAPITALS
     >>> FactoredCase().before("der Hund") == f"der {CAPITAL} Hund"
     True
     >>> FactoredCase().after(f"{CAPITAL} der {CAPITALS} usa")

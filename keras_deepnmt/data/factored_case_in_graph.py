@@ -7,7 +7,7 @@ all texts are looked at together, as one row of codes.
 import numpy as np
 import tensorflow as tf
 
-from keras_deepnmt.data.case_symbols import (
+from keras_deepnmt.data.letter_case import (
     ALL_CAPITALS,
     BRACKETS,
     CAPITAL,
@@ -18,8 +18,6 @@ from keras_deepnmt.data.case_symbols import (
     LAST_SYMBOLS,
     LEAST_ALL_CAPITALS,
     LEAST_EACH_CAPITAL,
-)
-from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
     SPACES,

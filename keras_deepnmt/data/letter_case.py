@@ -1,10 +1,25 @@
-"""Which letters have an upper-case form, by Unicode.
+"""Which letters have an upper-case form, and the symbols that say so.
 
 Upper-case letters have a partner if lower-casing and upper-casing give the one
 from the other, one character each. "ß", "İ" or "ǅ" have none.
 """
 
 import unicodedata
+
+# Unicode guarantees that no text has these characters, "noncharacters".
+CAPITAL = "\U0001fffe"  # the next letter
+CAPITALS = "\U0001ffff"  # all letters up to the next other character
+ALL_CAPITALS = "\U0002fffe"  # all letters
+EACH_CAPITAL = "\U0002ffff"  # the first letter of each word
+CASE_SYMBOLS = CAPITAL + CAPITALS + ALL_CAPITALS + EACH_CAPITAL
+# They stand around symbols of users, while a graph inserts case symbols.
+BRACKETS = "\U0003fffe\U0003ffff"
+# What a text loses before symbols are inserted.
+DROPPED = CASE_SYMBOLS + BRACKETS
+# Symbols that no letter follows, and the spaces that belong to them.
+LAST_SYMBOLS = f"(?: ?[{CASE_SYMBOLS}])+ ?"
+# The fewest words for one `ALL_CAPITALS` or `EACH_CAPITAL`.
+LEAST_ALL_CAPITALS, LEAST_EACH_CAPITAL = 2, 4
 
 # The planes of Unicode that have such letters, without halves of pairs.
 _ALL = [chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000]

@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
-from keras_deepnmt.data.piece_parts import cut_new_pieces
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.vocabulary_extension import cut_new_pieces
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError

@@ -20,16 +20,14 @@ import pytest
 
 from keras_deepnmt.cli import main
 from keras_deepnmt.data.batches.segmentation import RandomSegmentation
-from keras_deepnmt.data.case_symbols import (
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.factored_case import FactoredCase
+from keras_deepnmt.data.letter_case import (
     ALL_CAPITALS,
     CAPITAL,
     CASE_SYMBOLS,
     DROPPED,
     EACH_CAPITAL,
-)
-from keras_deepnmt.data.corpora import CorpusOptions
-from keras_deepnmt.data.factored_case import FactoredCase
-from keras_deepnmt.data.letter_case import (
     LOWER_CASE,
     NEUTRAL,
     TO_LOWER,
@@ -257,7 +255,7 @@ def test_texts_of_one_piece_keep_their_letters(tmp_path, lines):
     generator = random.Random(4)
     parts = [*symbols, *symbols, "A", "B", "a", "b", " ", "-", "AB"]
     texts = [
-        "A<NAME>B X<2de>y AB⟪Ab⟫C ABname ABName aXXX NAME",
+        "A<NAME>B X<2de>y AB⟪Ab⟫C ABname ABName aXYZ NAME",
         "<2de> HALLO ⟪Ab⟫ UND <NAME>, %s!",
         "<2de> Guten Tag, ⟪Ab⟫ Und %s Da Name",
         "HALLO ABER <2DE> UND NAME",

@@ -18,12 +18,12 @@ from foreign_tokenizer import foreign_tokenizer
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data import Tokenizer, train_tokenizer
-from keras_deepnmt.data.piece_parts import cut_new_pieces
 from keras_deepnmt.data.preparation import vocabulary_extension
 from keras_deepnmt.data.preparation.pair_merging import NewPiece, PairMerger
 from keras_deepnmt.data.preparation.piece_rules import PieceRules
 from keras_deepnmt.data.preparation.vocabulary_extension import (
     check_extensible,
+    cut_new_pieces,
     extend_tokenizers,
     extended_model,
 )

@@ -11,6 +11,7 @@ from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
@@ -97,6 +98,15 @@ def finished_run(recipe_file, prepared_dir, tmp_path_factory):
         patch.setattr(Translator, "translate", translate_by_weights)
         train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     return run_dir
+
+
+@pytest.fixture(scope="session")
+def preset_dir(finished_run, tmp_path_factory):
+    """The preset folder of that run; tests only read it."""
+    folder = tmp_path_factory.mktemp("source") / "preset"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
+        return save_run_to_preset(finished_run, folder)
 
 
 @pytest.fixture

@@ -25,15 +25,6 @@ from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
 
-@pytest.fixture(scope="module")
-def preset_dir(finished_run, tmp_path_factory):
-    """The preset folder of a run."""
-    folder = tmp_path_factory.mktemp("source") / "preset"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
-        return save_run_to_preset(finished_run, folder)
-
-
 @pytest.fixture
 def new_recipe(recipe_file, tmp_path):
     """A recipe for text with characters and words that are new."""

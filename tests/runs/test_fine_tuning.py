@@ -17,19 +17,9 @@ from broken_runs import arrays, fails_at
 from keras_deepnmt import cli
 from keras_deepnmt.data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
-
-
-@pytest.fixture(scope="module")
-def preset_dir(finished_run, tmp_path_factory):
-    """The preset folder of a run."""
-    folder = tmp_path_factory.mktemp("source") / "preset"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translator, "translate", lambda self, texts: list(texts))
-        return save_run_to_preset(finished_run, folder)
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ import pytest
 import tensorflow as tf
 from tiny_translator import all_pairs, make_translator
 
-from keras_deepnmt.data.case_symbols import CASE_SYMBOLS
+from keras_deepnmt.data.letter_case import (
+    CASE_SYMBOLS,
+)
 from keras_deepnmt.serving import exporting
 
 pytestmark = pytest.mark.thorough
