@@ -2,7 +2,9 @@
 
     python benchmarks/quality/kept_markup.py RUN
 
-The run translates the embedded corpus. Segments with tags, placeholders and
+The run translates the embedded corpus. The committed rows are of the
+quickstart's run, and of one trained by its recipe with `data.mask_symbols: 4`,
+whose folder was renamed since. Segments with tags, placeholders and
 other items are made from its test set by a seed. Rows are appended to
 `results/kept_markup.csv`: of the items, how many the translations have exactly
 as often as the segments; and the BLEU of the rest, without all items, beside
