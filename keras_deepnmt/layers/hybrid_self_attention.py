@@ -121,13 +121,11 @@ class HybridSelfAttention(MultiHeadAttention):
         _check_branches(branches)
         is_list = isinstance(window, list | tuple)
         windows = tuple(window) if is_list else (window,)
-        if not windows:
+        if not windows or not all(map(_is_window, windows)):
             raise ValueError(
-                "`window` must be an integer or a list of them. "
+                "`window` must be an int >= 0 or a list of them. "
                 f"Received: window={window}."
             )
-        for number in windows:
-            check_integer("window", number, minimum=0)
         check_choice("fusion", fusion, FUSIONS)
         check_integer("gate_reduction", gate_reduction)
         super().__init__(
@@ -280,6 +278,11 @@ class HybridSelfAttention(MultiHeadAttention):
             "gate_reduction": self.gate_reduction,
             "strict": self.strict,
         }
+
+
+def _is_window(value):
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and value >= 0
 
 
 def _check_branches(branches):

@@ -73,7 +73,10 @@ def test_token_ids_for_embeddings_are_refused(layer):
         (lambda: layers.DenseAttention(gradient_scale="1"), "scale='1'"),
         (lambda: layers.GradientScale(None), "scale=None"),
         (lambda: layers.HybridSelfAttention(2, window=1.5), "window=1.5"),
-        (lambda: layers.HybridSelfAttention(2, window=[1, -1]), "window=-1"),
+        (
+            lambda: layers.HybridSelfAttention(2, window=[1, -1]),
+            r"window=\[1, -1\]",
+        ),
         (lambda: layers.MultiHeadAttention(2, "0.1"), "dropout='0.1'"),
         (lambda: layers.AggregationNode(num_heads=0), "num_heads=0"),
         (lambda: layers.AggregationNode(top_index=-1), "top_index=-1"),
@@ -119,5 +122,3 @@ def test_hybrid_self_attention_refuses_the_tokens_of_another_sentence():
     message = "`value` must have the batch and length of `query`"
     with pytest.raises(ValueError, match=message):
         attention(X, X[:, :3])
-    with pytest.raises(ValueError, match=message):
-        attention(keras.Input((5, 16)), keras.Input((3, 16)))
