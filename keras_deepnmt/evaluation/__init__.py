@@ -31,6 +31,7 @@ from keras_deepnmt.evaluation.correction_scores import read_m2 as read_m2
 from keras_deepnmt.evaluation.minimum_bayes_risk import (
     minimum_bayes_risk as minimum_bayes_risk,
 )
+from keras_deepnmt.evaluation.p_values import format_p_value as format_p_value
 from keras_deepnmt.evaluation.precision_recall import f_score as f_score
 from keras_deepnmt.evaluation.rouge import rouge_scores as rouge_scores
 from keras_deepnmt.evaluation.scores import Score as Score
