@@ -90,8 +90,8 @@ def bootstrap_p_value(
 
     it is p = (c + 1) / (n + 1). The draws are those of sacreBLEU.
 
-    It is 1 where the samples tell nothing: the systems have equal scores, or
-    all samples have the same difference, as those of a single sentence have.
+    It is 1 if the systems have equal scores, and for a single sentence, since
+    all samples of it are the same.
 
     Args:
         system: Counts of the system's sentences `(sentences, counts)`.
@@ -110,6 +110,8 @@ def bootstrap_p_value(
         scores(counts.sum(axis=0)[None])[0] for counts in (system, baseline)
     )
     number = len(system)
+    if abs(one - other) <= EQUAL or number == 1:
+        return 1.0
     generator = np.random.default_rng(seed)
     found = []
     for start in range(0, num_resamples, _CHUNK):
@@ -119,10 +121,7 @@ def bootstrap_p_value(
             [np.bincount(row, minlength=number) for row in drawn], "float64"
         )
         found.append(scores(times @ system) - scores(times @ baseline))
-    differences = np.concatenate(found)
-    if abs(one - other) <= EQUAL or np.ptp(differences) <= EQUAL:
-        return 1.0
-    sizes = np.abs(differences)
+    sizes = np.abs(np.concatenate(found))
     at_least = sizes - sizes.mean() >= abs(one - other) - EQUAL
     return (int(at_least.sum()) + 1) / (num_resamples + 1)
 

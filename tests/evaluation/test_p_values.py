@@ -149,16 +149,11 @@ def test_few_changed_sentences_have_no_small_p_value():
 
 
 def test_a_single_sentence_cannot_differ():
-    """Nor can many of which all samples have the same difference."""
-    for number in (1, 30):
-        sides = ["a b c x e"] * number, ["a y c x e"] * number
-        for found in compare_systems(
-            *sides, ["a b c d e"] * number, num_resamples=50
-        ).values():
-            assert abs(found.difference) > 1
-            assert found.bootstrap_p_value == 1
-            if number == 1:
-                assert found.randomization_p_value == 1
+    for found in compare_systems(
+        ["a b c x e"], ["a y c x e"], ["a b c d e"]
+    ).values():
+        assert abs(found.difference) > 1
+        assert found.bootstrap_p_value == found.randomization_p_value == 1
 
 
 def test_differences_that_rounding_makes_unequal_are_ties():
