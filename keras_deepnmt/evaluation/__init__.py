@@ -19,6 +19,7 @@ from keras_deepnmt.evaluation.bleu_definitions import (
 from keras_deepnmt.evaluation.bleu_definitions import (
     bleu_by_definition as bleu_by_definition,
 )
+from keras_deepnmt.evaluation.comet_scores import CometModel as CometModel
 from keras_deepnmt.evaluation.correction_scores import (
     AnnotatedSentence as AnnotatedSentence,
 )
@@ -53,6 +54,9 @@ from keras_deepnmt.evaluation.sentence_scores import (
 )
 from keras_deepnmt.evaluation.significance import Comparison as Comparison
 from keras_deepnmt.evaluation.significance import SignTest as SignTest
+from keras_deepnmt.evaluation.significance import (
+    compare_sentence_scores as compare_sentence_scores,
+)
 from keras_deepnmt.evaluation.significance import (
     compare_systems as compare_systems,
 )

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from keras_deepnmt.evaluation.metric_counts import MetricCounts
 from keras_deepnmt.evaluation.p_values import (
     EQUAL,
@@ -138,13 +140,43 @@ def compare_systems(
         counts = [
             counter.of_sentences(side, sets) for side in (system, baseline)
         ]
-        one, other = (counter.scores(c.sum(axis=0)[None])[0] for c in counts)
-        comparisons[name] = Comparison(
-            float(one - other),
-            bootstrap_p_value(*counts, counter.scores, num_resamples, seed),
-            randomization_p_value(*counts, counter.scores, num_trials, seed),
+        comparisons[name] = _compare(
+            counts, counter.scores, num_resamples, num_trials, seed
         )
     return comparisons
+
+
+def compare_sentence_scores(
+    system: Sequence[float],
+    baseline: Sequence[float],
+    num_resamples: int = 1_000,
+    num_trials: int = 10_000,
+    seed: int = SEED,
+) -> Comparison:
+    """Compares means of sentence scores, such as COMET's, by both paired tests.
+
+    Args:
+        system: The score of each sentence, of the system.
+        baseline: The same of the baseline.
+        num_resamples: As in `compare_systems`, as are the others.
+        num_trials: Number of samples of the approximate randomization test.
+        seed: Seed of the samples of both tests.
+
+    Raises:
+        ValueError: if the lists differ in length or are empty.
+
+    Example:
+    >>> found = compare_sentence_scores([80.0, 91.0], [82.0, 83.0])
+    >>> found.difference, found.randomization_p_value
+    (3.0, 1.0)
+    """
+    check_lengths(system=system, baseline=baseline)
+    counts = [np.array(side, "float64")[:, None] for side in (system, baseline)]
+
+    def mean(sums):
+        return sums[:, 0] / len(system)
+
+    return _compare(counts, mean, num_resamples, num_trials, seed)
 
 
 def sign_test(
@@ -198,6 +230,16 @@ def sign_test(
     better, worse = (int((c > EQUAL).sum()) for c in (changes, -changes))
     return SignTest(
         better, worse, len(old) - better - worse, _binomial(better, worse)
+    )
+
+
+def _compare(counts, scores, num_resamples, num_trials, seed):
+    """Compares by the counts of both systems and the scores of their sums."""
+    one, other = (scores(of.sum(axis=0)[None])[0] for of in counts)
+    return Comparison(
+        float(one - other),
+        bootstrap_p_value(*counts, scores, num_resamples, seed),
+        randomization_p_value(*counts, scores, num_trials, seed),
     )
 
 
