@@ -209,7 +209,8 @@ def _version(python):
             f"{python} lacks unbabel-comet {_OLDEST} or newer, which COMET "
             "needs. It cannot be installed beside TensorFlow: install it in "
             "another environment (`python -m venv comet; comet/bin/pip install "
-            "unbabel-comet`) and name its Python, comet/bin/python."
+            "unbabel-comet 'setuptools<81'`) and name its Python, "
+            "comet/bin/python."
         )
     return version
 
