@@ -126,12 +126,13 @@ def bootstrap_p_value(
     return (int(at_least.sum()) + 1) / (num_resamples + 1)
 
 
-def format_p_value(value: float, name: str = "") -> str:
-    """Formats a p-value with four decimals, and never as zero.
+def format_p_value(value: float, name: str = "", decimals: int = 4) -> str:
+    """Formats a p-value, and never as zero.
 
     Args:
         value: The p-value, 0 to 1.
         name: What stands before it, such as `"p"`. Defaults to nothing.
+        decimals: Number of digits after the point.
 
     Example:
     >>> format_p_value(0.03125, "p"), format_p_value(1 / 10_001, "p")
@@ -139,9 +140,10 @@ def format_p_value(value: float, name: str = "") -> str:
     >>> format_p_value(0.5), format_p_value(1e-9)
     ('0.5000', '< 0.0001')
     """
-    if value < 0.0001:
-        return f"{name} < 0.0001".lstrip()
-    return f"{name} = {value:.4f}" if name else f"{value:.4f}"
+    smallest = 10**-decimals
+    sign, shown = ("<", smallest) if value < smallest else ("=", value)
+    text = f"{name} {sign} {shown:.{decimals}f}"
+    return text if name else text.removeprefix(" = ").lstrip()
 
 
 def _all_swaps(number: int) -> Iterator[np.ndarray]:

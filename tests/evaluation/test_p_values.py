@@ -218,3 +218,5 @@ def test_no_p_value_is_printed_as_zero():
         assert float(text.removeprefix("< ")) > 0
         assert format_p_value(value, "p") in (f"p {text}", f"p = {text}")
     assert format_p_value(0.03125, "p") == "p = 0.0312"
+    assert format_p_value(0.03125, "p", 2) == "p = 0.03"
+    assert format_p_value(0.00999, decimals=2) == "< 0.01"
