@@ -11,12 +11,7 @@ from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
 from keras_deepnmt.analysis.comparisons import score_figures, training_figures
 from keras_deepnmt.analysis.drawing import svg_text
 from keras_deepnmt.analysis.figure import Figure, Table
-from keras_deepnmt.evaluation import (
-    compare_systems,
-    format_p_value,
-    sentence_bleu,
-    sign_test,
-)
+from keras_deepnmt.evaluation import format_p_value, sentence_bleu, sign_test
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.test_translations import (
     TestTranslations,
@@ -170,9 +165,7 @@ def _comparisons(text, num_resamples):
     differences, signs = [], []
     for system in others:
         sides = text.systems[system], text.systems[baseline], text.references
-        compared = compare_systems(
-            *sides, **text.scoring, num_resamples=num_resamples
-        )
+        compared = text.compare(system, baseline, num_resamples)
         for metric, found in compared.items():
             differences.append(
                 [

@@ -10,7 +10,13 @@ from typing import Any
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.data.scripts import detect_script, is_language_code
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation import AnnotatedSentence, CometModel
+from keras_deepnmt.evaluation import (
+    AnnotatedSentence,
+    CometModel,
+    Comparison,
+    compare_sentence_scores,
+    compare_systems,
+)
 from keras_deepnmt.evaluation.scores import Score
 from keras_deepnmt.evaluation.translation_scores import (
     check_metrics,
@@ -63,6 +69,31 @@ class TestTranslations:
     def bleu_options(self) -> dict[str, Any]:
         """The options of BLEU: tokenizer and case."""
         return {k: self.scoring[k] for k in ("tokenize", "lowercase")}
+
+    def compare(
+        self, system: str, baseline: str, num_resamples: int
+    ) -> dict[str, Comparison]:
+        """Compares two systems in each metric by the paired tests."""
+        metrics = self.scoring["metrics"]
+        of_sentences = {
+            name: compare_sentence_scores(
+                scores, self.sentence_scores[baseline][name], num_resamples
+            )
+            for name, scores in self.sentence_scores.get(system, {}).items()
+        }
+        counted = [name for name in metrics if name not in of_sentences]
+        compared = of_sentences
+        if counted:
+            compared |= compare_systems(
+                self.systems[system],
+                self.systems[baseline],
+                self.references,
+                counted,
+                **self.bleu_options,
+                num_resamples=num_resamples,
+                more_references=self.more_references,
+            )
+        return {name: compared[name] for name in metrics}
 
 
 def translate_runs(

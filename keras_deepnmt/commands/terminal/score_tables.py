@@ -36,37 +36,15 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
     """Compares all systems with the first one: two tables."""
-    from keras_deepnmt.evaluation import (
-        compare_sentence_scores,
-        compare_systems,
-        format_p_value,
-        sign_test,
-    )
+    from keras_deepnmt.evaluation import format_p_value, sign_test
 
     baseline, *others = text.systems
     differences = [_DIFFERENCES]
     signs = [_SIGNS]
     for system in others:
         sides = text.systems[system], text.systems[baseline], text.references
-        of_sentences = text.sentence_scores.get(system, {})
-        metrics = text.scoring["metrics"]
-        counted = [name for name in metrics if name not in of_sentences]
-        compared = {
-            name: compare_sentence_scores(
-                scores, text.sentence_scores[baseline][name], num_resamples
-            )
-            for name, scores in of_sentences.items()
-        }
-        if counted:
-            compared |= compare_systems(
-                *sides,
-                counted,
-                **text.bleu_options,
-                num_resamples=num_resamples,
-                more_references=text.more_references,
-            )
-        for metric in metrics:
-            found = compared[metric]
+        compared = text.compare(system, baseline, num_resamples)
+        for metric, found in compared.items():
             differences.append(
                 [
                     *(system, baseline, metric, f"{found.difference:+.2f}"),
