@@ -4,7 +4,7 @@ import contextlib
 import csv
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -324,10 +324,7 @@ class RunFolder:
 
     def history(self) -> list[tuple[int, dict[str, float]]]:
         """Reads the validations made so far: `(epoch, logs)`, oldest first."""
-        if not self.log_file.is_file():
-            return []
-        with open(self.log_file, encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        _, rows = self._read_log()
         with refused_values(f"{self.log_file}: damaged"):
             return [
                 (
@@ -380,21 +377,43 @@ class RunFolder:
 
         A row that was written only in part, as on a full disk, is removed too.
         """
-        if not self.log_file.is_file():
+        names, rows = self._read_log()
+        with refused_values(f"{self.log_file}: damaged"):
+            rows = [
+                row
+                for row in rows
+                if _is_whole(row) and float(row["step"]) <= step
+            ]
+        if rows:
+            self._write_log(names, rows)
+        else:
+            self.log_file.unlink(missing_ok=True)
+
+    def append_log(self, epoch: int, logs: Mapping[str, Any]) -> None:
+        """Adds the row of a validation to the log.
+
+        Values that earlier rows do not have, since the recipe has changed, get
+        a column of their own.
+        """
+        names, rows = self._read_log()
+        new = {"epoch": epoch, **logs}
+        missing = sorted(new.keys() - set(names) - {"epoch"})
+        if missing:
+            names = ["epoch", *sorted({*names, *missing} - {"epoch"})]
+            self._write_log(names, [*rows, new])
             return
+        with open(self.log_file, "a", encoding="utf-8", newline="") as file:
+            csv.DictWriter(file, names).writerow(new)
+
+    def _read_log(self):
+        """Returns the names of the columns, and the rows as they are."""
+        if not self.log_file.is_file():
+            return [], []
         with open(self.log_file, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            names = reader.fieldnames or []
-            with refused_values(f"{self.log_file}: damaged"):
-                rows = [
-                    row
-                    for row in reader
-                    if _is_whole(row) and float(row["step"]) <= step
-                ]
-        if not rows:
-            # `CSVLogger` writes a header only into a new file.
-            self.log_file.unlink()
-            return
+            return reader.fieldnames or [], list(reader)
+
+    def _write_log(self, names, rows):
         with (
             atomic_file(self.log_file) as temporary,
             open(temporary, "w", encoding="utf-8", newline="") as file,

@@ -72,3 +72,8 @@ class ContinuedPlan(BatchPlan):
             epoch += 1
         epochs, position = divmod(position, self.batches_per_epoch)
         return epoch + epochs, position
+
+    def rows_left(self, step: int) -> tuple[int, np.ndarray]:
+        if step == self._start_step:
+            return self._epoch, self._rows
+        return super().rows_left(step)
