@@ -16,9 +16,9 @@ class Changing(enum.Enum):
     # No update depends on it.
     FREE = "yes"
     # No update either, but the final model or its scores.
-    FINAL = "yes, also when the run is finished"
+    FINAL = "yes, anew"
     # Updates depend on it.
-    ON_REQUEST = "with `--allow-changes`"
+    ON_REQUEST = "`--allow-changes`"
     # The checkpoints would not fit, or the data would be others.
     FIXED = "no"
 

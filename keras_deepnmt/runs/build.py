@@ -25,6 +25,7 @@ from keras_deepnmt.runs.changes import batches_of
 from keras_deepnmt.runs.objective_options import (
     compile_options,
     make_loss,
+    make_terms,
     planned_lengths,
 )
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
@@ -125,6 +126,26 @@ def compile_model(
         UserError: if a pattern of `training.freeze` matches no weight, or the
             backend cannot count updates in float16.
     """
+    frozen = _compile(recipe, model, **options)
+    model.optimizer.build(model.trainable_variables)
+    return frozen
+
+
+def check_model(recipe: Recipe) -> None:
+    """Refuses a model, an objective or an optimizer that cannot be made.
+
+    That takes no data: each vocabulary has a few pieces.
+
+    Raises:
+        UserError: if the preset is unknown, or a value is refused.
+    """
+    sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
+    _compile(recipe, build_model(recipe, sizes))
+    make_terms(recipe)
+
+
+def _compile(recipe, model, **options):
+    """Compiles a model whose optimizer has no state yet."""
     training = recipe.training
     _check_dtype(recipe)
     try:
@@ -132,15 +153,13 @@ def compile_model(
     except UserError as error:
         raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
     with refused_values(f"recipe {recipe.name}, `training`"):
-        optimizer = make_optimizer(training, model)
         model.compile(
-            optimizer=optimizer,
+            optimizer=make_optimizer(training, model),
             loss=make_loss(recipe),
             jit_compile=training.jit_compile,
             gradient_accumulation_steps=training.gradient_accumulation_steps,
             **options,
         )
-    optimizer.build(model.trainable_variables)
     return frozen
 
 

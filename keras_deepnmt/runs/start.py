@@ -33,11 +33,7 @@ from keras_deepnmt.recipes.loading import (
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.batch_size import find_batch, with_found_parts
-from keras_deepnmt.runs.build import (
-    batch_options,
-    build_model,
-    compile_model,
-)
+from keras_deepnmt.runs.build import batch_options, check_model
 from keras_deepnmt.runs.changes import (
     BATCHES,
     CHANGES,
@@ -353,8 +349,7 @@ def open_data(
     if not folder.data_dir.exists():
         # Preparing may take hours, so all that can be refused is refused before
         # it.
-        sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
-        compile_model(recipe, build_model(recipe, sizes))
+        check_model(recipe)
 
     def prepare(overwrite):
         prepare_corpus(
