@@ -126,7 +126,7 @@ def check_changes(
         raise UserError(
             f"{recipe_file}: {_differ(asked)}. The updates after "
             f"{made:,} depend on it: add `--allow-changes` to change it from "
-            f"there on; or {other} to replace this run."
+            f"there on, or {other} to replace this run."
         )
 
 

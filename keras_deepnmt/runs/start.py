@@ -67,7 +67,7 @@ class ResolvedRun:
             stays.
         data: the prepared corpus.
         restart: whether the run begins again from update 0.
-        changes: keys that a resumed run had with other values.
+        started: the recipe that a resumed run has had.
     """
 
     folder: RunFolder
@@ -75,7 +75,12 @@ class ResolvedRun:
     recorded: Recipe
     data: PreparedData
     restart: bool = False
-    changes: tuple[KeyChange, ...] = ()
+    started: Recipe | None = None
+
+    @property
+    def changes(self) -> list[KeyChange]:
+        """The keys that the run has had with other values."""
+        return find_changes(self.started, self.recorded, ignore_data=True)
 
     def with_resolved(self, resolved: Mapping[str, Any]) -> "ResolvedRun":
         """Returns the run with other entries in `resolved`."""
@@ -229,7 +234,7 @@ def resolve_run(
     resolved = _resolve(recipe, folder, data, batch, recorded, changes)
     whole = replace(recipe, resolved=resolved)
     return ResolvedRun(
-        folder, with_found_parts(whole), whole, data, restart, tuple(changes)
+        folder, with_found_parts(whole), whole, data, restart, started
     )
 
 
@@ -255,8 +260,7 @@ def join_run(
     if started is not None:
         recipe = replace(recipe, resolved=started.resolved)
     recipe = _with_tokenizer(recipe, data)
-    changes = find_changes(started, recipe, ignore_data=True)
-    return ResolvedRun(folder, recipe, recipe, data, restart, tuple(changes))
+    return ResolvedRun(folder, recipe, recipe, data, restart, started)
 
 
 def record_changes(
@@ -275,22 +279,21 @@ def record_changes(
     Raises:
         UserError: if the run had another number of devices.
     """
-    started = None if run.restart else run.folder.started()
-    resolved = dict(run.recipe.resolved)
+    resolved, changes = dict(run.recipe.resolved), run.changes
     after = batch_options(run.recipe, num_replicas)
-    if started is not None:
+    if run.started is not None:
         before = resolved.get(BATCHES)
         if before is None:  # a run of an earlier version
-            before = batch_options(with_found_parts(started), num_replicas)
+            before = batch_options(with_found_parts(run.started), num_replicas)
         history = resolved.get(CHANGES, [])
-        if run.changes or history or before != after:
+        if changes or history or before != after:
             made = run.folder.checkpoints().latest() or 0
-            if made and before != after and not (run.changes or allow):
+            if made and before != after and not allow:
                 raise _other_devices(run.folder, before, after, made)
-            for line in describe_changes(run.changes, made):
+            for line in describe_changes(changes, made):
                 say(line)
             resolved[CHANGES] = add_changes(
-                history, made, run.changes, before, after
+                history, made, changes, before, after
             )
     resolved[BATCHES] = after
     return run.with_resolved(resolved)
