@@ -121,6 +121,7 @@ def train(
             strategy = _make_strategy(training, say)
         workers = Workers(strategy)
         if not workers.is_chief:
+<<<<<<< HEAD
             return _train_as_worker(
                 settled, folder, prepared_dir, restart, strategy, workers
             )
@@ -132,6 +133,19 @@ def train(
                 summary = folder.read_summary()
                 say(describe_end(folder, summary, training.steps))
                 return summary
+=======
+            with workers.explained_failures():
+                return _train_as_worker(
+                    settled, folder, prepared_dir, restart, strategy, workers
+                )
+        folder.check_startable(settled, resume, restart, has_prepared)
+        with folder.opened(), workers.explained_failures():
+            finished = not restart and folder.is_finished(training.steps)
+            if workers.broadcast(finished):
+                workers.leave()
+                say(f"{folder.directory}: this run is finished.")
+                return folder.read_summary()
+>>>>>>> main
             data = open_data(
                 settled, folder, data_dir, prepared_dir, restart, quiet
             )
@@ -149,7 +163,7 @@ def train(
             loop.run()
             summary = finish(loop.resolved_run, loop.step, loop.stopped, say)
             say(_describe_result(folder, summary))
-            workers.barrier()
+            workers.leave()
         return summary
 
 
@@ -178,7 +192,7 @@ def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
         workers.barrier()
         loop.restore(folder.recipe().resolved.get("initialize_from"))
         loop.run()
-        workers.barrier()
+    workers.leave()
     return folder.read_summary()
 
 
