@@ -121,31 +121,19 @@ def train(
             strategy = _make_strategy(training, say)
         workers = Workers(strategy)
         if not workers.is_chief:
-<<<<<<< HEAD
-            return _train_as_worker(
-                settled, folder, prepared_dir, restart, strategy, workers
-            )
-        folder.check_startable(
-            settled, resume, restart, has_prepared, allow_changes
-        )
-        with folder.opened():
-            if workers.broadcast(finished):
-                summary = folder.read_summary()
-                say(describe_end(folder, summary, training.steps))
-                return summary
-=======
             with workers.explained_failures():
                 return _train_as_worker(
                     settled, folder, prepared_dir, restart, strategy, workers
                 )
-        folder.check_startable(settled, resume, restart, has_prepared)
+        folder.check_startable(
+            settled, resume, restart, has_prepared, allow_changes
+        )
         with folder.opened(), workers.explained_failures():
-            finished = not restart and folder.is_finished(training.steps)
             if workers.broadcast(finished):
                 workers.leave()
-                say(f"{folder.directory}: this run is finished.")
-                return folder.read_summary()
->>>>>>> main
+                summary = folder.read_summary()
+                say(describe_end(folder, summary, training.steps))
+                return summary
             data = open_data(
                 settled, folder, data_dir, prepared_dir, restart, quiet
             )
