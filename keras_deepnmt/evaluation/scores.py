@@ -150,8 +150,9 @@ def make_metrics(
     >>> list(make_metrics(["bleu", "ter"]))
     ['bleu', 'ter']
     """
-    from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.metrics import BLEU, TER
 
+    from keras_deepnmt.evaluation.float_chrf import FloatChrf
     from keras_deepnmt.evaluation.tokenized_ter import TokenizedTer
 
     if not metrics or not set(metrics) <= set(METRICS):
@@ -184,7 +185,7 @@ def make_metrics(
 
     makers = {
         "bleu": make_bleu,
-        "chrf": lambda: CHRF(lowercase=lowercase),
+        "chrf": lambda: FloatChrf(lowercase=lowercase),
         "ter": make_ter,
     }
     try:
