@@ -170,8 +170,10 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
         )
 
 
-# Slow: needs two packages, which are no dependency of anything else.
+# Slow: needs two packages, which are no dependency of anything else, and which
+# use deprecated functions of Python.
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_examples_with_search_libraries_run(
     recipe_file, prepared_dir, tmp_path, monkeypatch
 ):
