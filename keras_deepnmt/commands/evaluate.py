@@ -14,6 +14,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_tag,
+    check_tag_source,
     given_decoding_options,
     load_run,
     option_name,
@@ -253,11 +254,8 @@ def _check(options):
         raise UserError("--references needs --hypotheses or --source.")
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
-    elif options.tag is not None and options.runs and not options.source:
-        raise UserError(
-            "--tag needs --source: the run's own text has the tags of its "
-            "corpora already."
-        )
+    if options.runs:
+        check_tag_source(options.tag, options.source)
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses
