@@ -174,6 +174,7 @@ def _bars(text, metric):
             ]
         },
         y_label=label,
+        as_points=True,
     )
 
 
@@ -240,6 +241,7 @@ def _over_seeds(text):
                 series={label: [row.statistics.mean for row in rows]},
                 intervals={label: [row.statistics.interval for row in rows]},
                 y_label=label,
+                as_points=True,
             )
         )
     return tables

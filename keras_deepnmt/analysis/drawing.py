@@ -51,7 +51,7 @@ _LETTER = 0.062  # mean width of a letter, in inches
 _STYLE = {
     "font.size": TYPE_SIZE,
     **{f"{part}.labelsize": TYPE_SIZE for part in ("axes", "xtick", "ytick")},
-    "axes.titlesize": TYPE_SIZE,
+    "figure.titlesize": TYPE_SIZE,
     "legend.fontsize": TYPE_SIZE,
     "axes.linewidth": 0.6,
     "lines.linewidth": 1.3,
@@ -247,10 +247,10 @@ def _width(figure):
     if isinstance(figure, HeatMap):
         names = max(map(len, figure.row_names))
         rows, columns = np.shape(figure.values)
-        cell = 0.17
+        cell = 0.13
         if rows * columns <= MOST_WRITTEN_CELLS:
             cell = _NARROWEST_WRITTEN_CELL
-        needed = 1.1 + _LETTER * names + cell * columns
+        needed = 1.0 + _LETTER * names + cell * columns
     elif isinstance(figure, Bars):
         number = len(figure.series) * len(figure.names)
         needed = 0.8 + 0.13 * number + 0.05 * len(figure.names)
@@ -263,7 +263,7 @@ def _draw_heat_map(figure, drawing, axes):
     longest = max(map(len, figure.column_names))
     width = _width(figure)
     drawing.set_size_inches(
-        width, np.clip(1.0 + 0.2 * rows + 0.05 * longest, 2.4, 14.0)
+        width, np.clip(1.0 + 0.18 * rows + 0.05 * longest, 2.4, 14.0)
     )
     low, high = figure.limits or (None, None)
     image = axes.imshow(
@@ -276,7 +276,7 @@ def _draw_heat_map(figure, drawing, axes):
         _name_places(axes, range(columns), figure.column_names, 60)
     if rows <= MOST_TICKS:
         axes.set_yticks(range(rows), figure.row_names)
-    space = width - 1.1 - _LETTER * max(map(len, figure.row_names))
+    space = width - 1.0 - _LETTER * max(map(len, figure.row_names))
     if (
         values.size <= MOST_WRITTEN_CELLS
         and space >= _NARROWEST_WRITTEN_CELL * columns
@@ -323,19 +323,30 @@ def _draw_bars(figure, drawing, axes):
             strict=True,
         )
     ):
-        axes.bar(
-            places.mean(axis=1),
-            values,
-            places[:, 1] - places[:, 0],
-            yerr=(figure.intervals or {}).get(name),
-            error_kw={"linewidth": 0.8},
-            capsize=2,
-            color=COLORS[index % len(COLORS)],
-            edgecolor="black",
-            linewidth=0.5,
-            label=name,
-        )
-    axes.axhline(0.0, color="black", linewidth=0.8)
+        shared = {
+            "yerr": (figure.intervals or {}).get(name),
+            "capsize": 2,
+            "color": COLORS[index % len(COLORS)],
+            "label": name,
+        }
+        centers = places.mean(axis=1)
+        if figure.as_points:
+            marker = MARKERS[index % len(MARKERS)]
+            axes.errorbar(centers, values, fmt=marker, markersize=5, **shared)
+        else:
+            axes.bar(
+                centers,
+                values,
+                places[:, 1] - places[:, 0],
+                error_kw={"linewidth": 0.8},
+                edgecolor="black",
+                linewidth=0.5,
+                **shared,
+            )
+    if figure.as_points:
+        axes.set_xlim(-0.6, len(figure.names) - 0.4)
+    else:
+        axes.axhline(0.0, color="black", linewidth=0.8)
     _name_places(axes, range(len(figure.names)), figure.names, 30)
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)

@@ -8,7 +8,7 @@ from importlib import resources
 
 from keras_deepnmt.analysis.drawing import num_columns, page_svg
 from keras_deepnmt.analysis.figure import Figure, Table
-from keras_deepnmt.analysis.sentences import Sentences, marked_words
+from keras_deepnmt.analysis.sentences import Sentences, compared_words
 
 # A longer table is folded away.
 MOST_ROWS = 15
@@ -100,7 +100,7 @@ def _figure(figure, name):
         kind = _SPANS[num_columns(figure)]
         content = _scrolled(page_svg(figure, name), figure.title)
         table = _scrolled(_table(figure), f"Values: {figure.title}")
-        content += f"<details><summary>Values</summary>{table}</details>"
+        caption += f"<details><summary>Values</summary>{table}</details>"
     return f'<figure class="{kind}">{heading}{content}{caption}</figure>\n'
 
 
@@ -213,6 +213,17 @@ def _text(label, content, language):
 
 def _marked(text, reference):
     return "".join(
-        f"<mark>{html.escape(part)}</mark>" if marked else html.escape(part)
-        for part, marked in marked_words(text, reference)
+        html.escape(part) if there is None else _mark(part, there)
+        for part, there in compared_words(text, reference)
     )
+
+
+def _mark(part, there):
+    if not part:
+        missing = f"missing: {html.escape(there)}"
+        return (
+            f'<span class="gap" role="img" aria-label="{missing}" '
+            f'data-value="{missing}">‸</span>'
+        )
+    value = f"reference: {there}" if there else "not in the reference"
+    return f'<mark data-value="{html.escape(value)}">{html.escape(part)}</mark>'

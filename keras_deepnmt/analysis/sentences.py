@@ -73,8 +73,9 @@ def sentence_figure(
     whole = Sentences(
         name="sentences",
         title="Translations side by side" if several else "Translations",
-        caption="Marked: words that are not in the reference, or not in this "
-        "place. Sentence BLEU tells little about a single sentence.",
+        caption="Marked: words that the reference does not have there; ‸: "
+        "words of the reference are missing. The pointer shows what the "
+        "reference has. Sentence BLEU tells little about a single sentence.",
         places=range(len(text.references)),
         sources=text.sources,
         references=text.references,
@@ -114,27 +115,42 @@ def sentence_figure(
     )
 
 
-def marked_words(text: str, reference: str) -> list[tuple[str, bool]]:
-    """Cuts a text into parts, with whether their words are not the reference's.
+def compared_words(text: str, reference: str) -> list[tuple[str, str | None]]:
+    """Cuts a text into parts that are as in the reference, and others.
 
     The words that both have in the same order are found by `difflib`; where a
     script has no spaces, letters count as words.
 
+    Returns:
+        Parts of the text, each with what the reference has in its place: `None`
+        for the same words. An empty part has words of the reference that are
+        missing in the text.
+
     Example:
-    >>> marked_words("a big dog sleeps", "a dog sleeps")
-    [('a ', False), ('big', True), (' dog sleeps', False)]
+    >>> compared_words("a big dog", "a dog sleeps")
+    [('a ', None), ('big', ''), (' dog', None), ('', 'sleeps')]
     """
-    spans = word_spans(text)
-    words = [text[start:end] for start, end in spans]
-    others = [reference[start:end] for start, end in word_spans(reference)]
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
-    parts: list[tuple[str, bool]] = []
+    spans, others = word_spans(text), word_spans(reference)
+    matcher = SequenceMatcher(
+        None,
+        [text[start:end] for start, end in spans],
+        [reference[start:end] for start, end in others],
+        autojunk=False,
+    )
+    parts: list[tuple[str, str | None]] = []
     at = 0
-    for kind, start, end, *_ in matcher.get_opcodes():
-        if kind == "equal" or start == end:
+    for kind, start, end, first, last in matcher.get_opcodes():
+        if kind == "equal":
             continue
-        begin, stop = spans[start][0], spans[end - 1][1]
-        parts += [(text[at:begin], False), (text[begin:stop], True)]
+        there = ""
+        if first < last:
+            there = reference[others[first][0] : others[last - 1][1]]
+        if start < end:
+            begin, stop = spans[start][0], spans[end - 1][1]
+        else:
+            begin = stop = spans[start][0] if start < len(spans) else len(text)
+        parts.append((text[at:begin], None))
+        parts.append((text[begin:stop], there))
         at = stop
-    parts.append((text[at:], False))
-    return [part for part in parts if part[0]]
+    parts.append((text[at:], None))
+    return [part for part in parts if part != ("", None)]

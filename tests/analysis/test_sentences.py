@@ -14,35 +14,46 @@ import pytest
 from keras_deepnmt.analysis import sentences
 from keras_deepnmt.analysis.analyzed_run import shown_pieces
 from keras_deepnmt.analysis.report_page import Section, report_page
-from keras_deepnmt.analysis.sentences import marked_words, sentence_figure
+from keras_deepnmt.analysis.sentences import compared_words, sentence_figure
 from keras_deepnmt.runs.test_translations import TestTranslations
 
 
 def marks(text, reference):
-    return [part for part, marked in marked_words(text, reference) if marked]
+    return [
+        part for part in compared_words(text, reference) if part[1] is not None
+    ]
 
 
 def test_words_that_differ_from_the_reference_are_marked():
     assert marks("a dog sleeps", "a dog sleeps") == []
-    assert marks("a big dog sleeps well", "a dog sleeps") == ["big", "well"]
-    assert marks("the  old dog", "a dog") == ["the  old"]
-    assert marks("a dog", "") == ["a dog"] and marks("", "a dog") == []
+    assert marks("a big dog sleeps well", "a dog sleeps") == [
+        *(("big", ""), ("well", "")),
+    ]
+    assert marks("the  old dog", "a dog") == [("the  old", "a")]
+    assert marks("a dog", "") == [("a dog", "")]
     # A script without spaces is marked by letters.
-    assert marks("我有狗", "我有猫") == ["狗"]
+    assert marks("我有狗", "我有猫") == [("狗", "猫")]
 
 
-def test_unmarked_words_are_those_of_the_reference_in_its_order():
+def test_words_that_are_missing_are_marked():
+    assert compared_words("They are brave", "They are not brave") == [
+        *(("They are ", None), ("", "not"), ("brave", None)),
+    ]
+    assert marks("a dog", "so a dog sleeps") == [("", "so"), ("", "sleeps")]
+    assert marks("", "a dog") == [("", "a dog")]
+
+
+def test_parts_give_the_text_and_the_reference():
     draw = random.Random(0)
-    for _ in range(200):
+    for _ in range(300):
         text, reference = (
             " ".join(draw.choices("abcd", k=draw.randrange(8)))
             for _ in range(2)
         )
-        parts = marked_words(text, reference)
+        parts = compared_words(text, reference)
         assert "".join(part for part, _ in parts) == text
-        words = " ".join(part for part, marked in parts if not marked).split()
-        others = iter(reference.split())
-        assert all(word in others for word in words)
+        there = [part if other is None else other for part, other in parts]
+        assert " ".join(there).split() == reference.split()
 
 
 def translations(*systems, references):
@@ -81,7 +92,7 @@ def test_a_page_has_the_sentences_with_their_marks():
         ["a <b> cat"], ["a dog & cat"], references=["a dog & cat"]
     )
     page = report_page("Title", [Section("Part", [[sentence_figure(text)]])])
-    assert "a <mark>&lt;b&gt;</mark> cat" in page
+    assert 'data-value="reference: dog &amp;">&lt;b&gt;</mark> cat' in page
     assert '<p dir="auto">a dog &amp; cat</p>' in page
     assert "run-1 · BLEU 100.0" in page
     assert page.index("run-0 · BLEU") < page.index("run-1 · BLEU")
