@@ -237,7 +237,7 @@ def _over_seeds(text):
                 name=f"{metric}_over_seeds",
                 title=f"{label} over seeds",
                 caption="Mean, with the 95 % interval by Student's t.",
-                names=[row.recipe for row in rows],
+                names=_without_common_name([row.recipe for row in rows]),
                 series={label: [row.statistics.mean for row in rows]},
                 intervals={label: [row.statistics.interval for row in rows]},
                 y_label=label,
@@ -245,6 +245,14 @@ def _over_seeds(text):
             )
         )
     return tables
+
+
+def _without_common_name(names):
+    """Recipes that have one name are told apart by what stands in brackets."""
+    parts = [name.partition(" (") for name in names]
+    if len({before for before, _, _ in parts}) > 1:
+        return names
+    return [inner.removesuffix(")") or name for name, _, inner in parts]
 
 
 def _statistics(row, sign):

@@ -128,7 +128,10 @@ def _names(names: Sequence[str], values: Sequence[Mapping[str, Any]]):
             if len({_text(other.get(key)) for other in others}) > 1
         ]
         plain = [key for key in keys if not key.startswith("resolved.")]
-        told = [f"{key}={own.get(key)}" for key in plain[:_MOST_KEYS]]
+        told = [
+            f"{key.rpartition('.')[2]}={own.get(key)}"
+            for key in plain[:_MOST_KEYS]
+        ]
         if keys and not plain and own is not others[0]:
             told = [f"other {keys[0].removeprefix('resolved.')}"]
         made.append(f"{name} ({', '.join(told)})" if told else name)

@@ -21,7 +21,7 @@ from keras_deepnmt.translator import Translator
 class Page(html.parser.HTMLParser):
     """Collects the tags, their attributes and the text of a page."""
 
-    VOID = {"meta", "br", "img", "link"}
+    VOID = {"meta", "br", "img", "link", "input"}
 
     def __init__(self, text):
         super().__init__()

@@ -456,7 +456,7 @@ def test_recipes_are_compared_seed_by_seed(deepnmt, seeds):
     scores, means, paired, tests, signs = tables(done)
     a, b, c, d = (float(row[2]) for row in scores)
     assert [row[0] for row in means[1:]] == [
-        f"transformer_tiny.digits (training.label_smoothing={smoothing})"
+        f"transformer_tiny.digits (label_smoothing={smoothing})"
         for smoothing in (0.1, 0.2)
     ]
     assert paired[1][3] == "1 2"

@@ -130,7 +130,7 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
 def test_the_card_has_sentences_of_the_test_set(run_dir, preset_dir):
     text = (preset_dir / "README.md").read_text(encoding="utf-8")
     part = text.partition("## Examples\n")[2].partition("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in part.splitlines()[3:]]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines()[5:]]
     sources, references = PreparedData(run_dir / "data").texts("test")
     assert len(rows) == 5
     places = [sources.index(source) for source, _, _ in rows]
@@ -145,7 +145,7 @@ def test_the_card_has_no_examples_that_were_not_recorded(run_dir):
     recipe = RunFolder(run_dir).recipe()
     summary = RunFolder(run_dir).read_summary() | {"scores": []}
     card = model_card(recipe, summary, "Transformer", "folder")
-    assert "None were recorded" in card and "has not been scored" in card
+    assert "None were recorded" in card
     example = dict.fromkeys(("source", "translation", "reference"), "a|*b* <c>")
     row = {
         "test_set": {"name": "test", "sentences": 1},

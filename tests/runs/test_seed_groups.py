@@ -81,9 +81,9 @@ def test_seeds_names_and_places_do_not_make_another_recipe(add_run):
 @pytest.mark.parametrize(
     ("overrides", "resolved", "told"),
     [
-        ({"training.steps": 7}, {}, "training.steps=7"),
-        ({"model.overrides.dropout": 0.5}, {}, "model.overrides.dropout=0.5"),
-        ({"decoding.num_beams": 1}, {}, "decoding.num_beams=1"),
+        ({"training.steps": 7}, {}, "steps=7"),
+        ({"model.overrides.dropout": 0.5}, {}, "dropout=0.5"),
+        ({"decoding.num_beams": 1}, {}, "num_beams=1"),
         (
             {},
             {"corpora": [CORPUS | {"sha256": {"source": "9", "target": "9"}}]},
