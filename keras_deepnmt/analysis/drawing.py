@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import math
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ MOST_MARKERS = 30
 MOST_SHOWN_VALUES = 1_500
 PNG_DPI = 200
 _LONGEST_LEVEL_NAME = 3
+_LINE_OF_NAME = 24  # letters of a long name below a bar
 _LETTER = 0.062  # mean width of a letter, in inches
 _STYLE = {
     "font.size": TYPE_SIZE,
@@ -347,13 +349,17 @@ def _draw_bars(figure, drawing, axes):
         axes.set_xlim(-0.6, len(figure.names) - 0.4)
     else:
         axes.axhline(0.0, color="black", linewidth=0.8)
-    _name_places(axes, range(len(figure.names)), figure.names, 30)
+    names = [textwrap.fill(name, _LINE_OF_NAME) for name in figure.names]
+    longest = max(len(line) for name in names for line in name.split("\n"))
+    # As many names as have room.
+    most = (_width(figure) - 0.6) / (0.08 + _LETTER * min(longest, 3))
+    step = math.ceil(len(names) / most)
+    _name_places(axes, range(len(names)), names, 30, step)
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
     # Slanted names take room below the bars.
-    longest = max(map(len, figure.names))
     height = 2.4 + 0.5 * _LETTER * longest
     _set_size(figure, drawing, height, list(figure.series))
 
@@ -385,8 +391,9 @@ def _draw_points(figure, drawing, axes):
     _set_size(figure, drawing, 3.0, names, least=1)
 
 
-def _name_places(axes, places, names, rotation):
-    """Writes names below the x axis; long ones are rotated."""
+def _name_places(axes, places, names, rotation, step=1):
+    """Writes names below the x axis, each `step`-th; long ones are rotated."""
+    names, places = names[::step], places[::step]
     if max(map(len, names)) <= _LONGEST_LEVEL_NAME:
         axes.set_xticks(places, names)
         return
