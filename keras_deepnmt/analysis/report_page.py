@@ -223,7 +223,7 @@ def _mark(part, there):
         missing = f"missing: {html.escape(there)}"
         return (
             f'<span class="gap" role="img" aria-label="{missing}" '
-            f'data-value="{missing}">‸</span>'
+            f'data-value="{missing}">[…]</span>'
         )
     value = f"reference: {there}" if there else "not in the reference"
     return f'<mark data-value="{html.escape(value)}">{html.escape(part)}</mark>'

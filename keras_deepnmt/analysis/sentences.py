@@ -73,7 +73,7 @@ def sentence_figure(
     whole = Sentences(
         name="sentences",
         title="Translations side by side" if several else "Translations",
-        caption="Marked: words that the reference does not have there; ‸: "
+        caption="Marked: words that the reference does not have there; […]: "
         "words of the reference are missing. The pointer shows what the "
         "reference has. Sentence BLEU tells little about a single sentence.",
         places=range(len(text.references)),
