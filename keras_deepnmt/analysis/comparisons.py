@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
-from keras_deepnmt.evaluation import bleu_by_source_length
+from keras_deepnmt.evaluation import bleu_by_source_length, format_p_value
 from keras_deepnmt.evaluation.scores import metric_label
 from keras_deepnmt.runs.comparisons import (
     NOT_COVERED,
@@ -287,8 +287,8 @@ def _tests(tests):
                 [
                     *(test.system, test.baseline, metric_label(metric)),
                     f"{found.difference:+.2f}",
-                    f"{found.randomization_p_value:.4f}",
-                    f"{found.bootstrap_p_value:.4f}",
+                    format_p_value(found.randomization_p_value),
+                    format_p_value(found.bootstrap_p_value),
                 ]
                 for test in tests
                 for metric, found in test.metrics.items()
@@ -304,7 +304,7 @@ def _tests(tests):
                 [
                     *(test.system, test.baseline, test.signs.better),
                     *(test.signs.worse, test.signs.equal),
-                    f"{test.signs.p_value:.4f}",
+                    format_p_value(test.signs.p_value),
                 ]
                 for test in tests
             ],

@@ -131,6 +131,9 @@ def _labelled(text: TestTranslations, labels: dict[str, str]):
         text,
         systems={labels[name]: v for name, v in text.systems.items()},
         scores={labels[name]: v for name, v in text.scores.items()},
+        sentence_scores={
+            labels[name]: v for name, v in text.sentence_scores.items()
+        },
         recipes=[
             replace(group, seeds={labels[n]: s for n, s in group.seeds.items()})
             for group in text.recipes

@@ -7,7 +7,6 @@ from keras_deepnmt.evaluation import (
     Comparison,
     SeedStatistics,
     SignTest,
-    compare_systems,
     seed_statistics,
     sign_test,
 )
@@ -71,18 +70,16 @@ def paired_tests(
     tests = []
     for system, baseline in pairs_to_test(list(text.systems), text.recipes):
         sides = text.systems[system], text.systems[baseline], text.references
-        more = {"more_references": text.more_references}
         tests.append(
             PairedTests(
                 system,
                 baseline,
-                compare_systems(
+                text.compare(system, baseline, num_resamples),
+                sign_test(
                     *sides,
-                    **text.scoring,
-                    **more,
-                    num_resamples=num_resamples,
+                    **text.bleu_options,
+                    more_references=text.more_references,
                 ),
-                sign_test(*sides, **text.bleu_options, **more),
             )
         )
     return tests

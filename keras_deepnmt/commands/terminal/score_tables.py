@@ -36,6 +36,7 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
     """Compares systems, sentence by sentence: two tables, or none."""
+    from keras_deepnmt.evaluation import format_p_value
     from keras_deepnmt.runs.comparisons import paired_tests
 
     differences, signs = [_DIFFERENCES], [_SIGNS]
@@ -45,13 +46,13 @@ def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
             differences.append(
                 [
                     *(*names, metric, f"{found.difference:+.2f}"),
-                    _p_value(found.bootstrap_p_value),
-                    _p_value(found.randomization_p_value),
+                    format_p_value(found.bootstrap_p_value),
+                    format_p_value(found.randomization_p_value),
                 ]
             )
         test = tests.signs
         counts = map(str, (test.better, test.worse, test.equal))
-        signs.append([*names, *counts, _p_value(test.p_value)])
+        signs.append([*names, *counts, format_p_value(test.p_value)])
     return [table for table in (differences, signs) if len(table) > 1]
 
 
@@ -258,7 +259,3 @@ def _rates(text):
             row.append(f"{rate:.2%}")
         table.append(row)
     return table
-
-
-def _p_value(value):
-    return f"{value:.4f}"
