@@ -247,16 +247,16 @@ def _width(figure):
     """The least of `WIDTHS` that the figure needs."""
     needed = WIDTHS[0]
     if isinstance(figure, HeatMap):
-        names = max(map(len, figure.row_names))
-        rows, columns = np.shape(figure.values)
-        cell = 0.13
-        if rows * columns <= MOST_WRITTEN_CELLS:
-            cell = _NARROWEST_WRITTEN_CELL
-        needed = 1.0 + _LETTER * names + cell * columns
+        needed = _beside_cells(figure) + 0.13 * np.shape(figure.values)[1]
     elif isinstance(figure, Bars):
         number = len(figure.series) * len(figure.names)
         needed = 0.8 + 0.13 * number + 0.05 * len(figure.names)
     return next((width for width in WIDTHS if width >= needed), WIDTHS[-1])
+
+
+def _beside_cells(figure):
+    """Width of what stands beside the cells of a heat map, in inches."""
+    return 1.0 + _LETTER * max(map(len, figure.row_names))
 
 
 def _draw_heat_map(figure, drawing, axes):
@@ -278,11 +278,8 @@ def _draw_heat_map(figure, drawing, axes):
         _name_places(axes, range(columns), figure.column_names, 60)
     if rows <= MOST_TICKS:
         axes.set_yticks(range(rows), figure.row_names)
-    space = width - 1.0 - _LETTER * max(map(len, figure.row_names))
-    if (
-        values.size <= MOST_WRITTEN_CELLS
-        and space >= _NARROWEST_WRITTEN_CELL * columns
-    ):
+    cell = (width - _beside_cells(figure)) / columns
+    if values.size <= MOST_WRITTEN_CELLS and cell >= _NARROWEST_WRITTEN_CELL:
         for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
             # Dark cells get light text.
             dark = image.norm(values[row, column]) < 0.5

@@ -374,21 +374,6 @@ def _changed(change):
     return ", ".join(changed or ["the number of devices"])
 
 
-def _changes(recipe):
-    """The keys that were changed while the run was trained."""
-    return [
-        (
-            f"changed after update {entry['update']:,}",
-            ", ".join(
-                f"`{key}`: {change['before']} → {change['after']}"
-                for key, change in entry["keys"].items()
-            ),
-        )
-        for entry in recipe.resolved.get(CHANGES, [])
-        if entry["keys"]
-    ]
-
-
 def _number(value):
     return None if value is None else f"{value:,}"
 

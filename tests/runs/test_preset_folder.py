@@ -160,17 +160,6 @@ def test_the_card_has_no_examples_that_were_not_recorded(run_dir):
     assert r"| a\|\*b\* \<c\> |" in card
 
 
-def test_the_card_tells_what_changed_during_the_training(run_dir):
-    recipe = RunFolder(run_dir).recipe()
-    summary = RunFolder(run_dir).read_summary() | {"scores": []}
-    keys = {"training.batch_tokens": {"before": 1000, "after": 500}}
-    changes = [{"update": 1300, "keys": keys}, {"update": 1400, "keys": {}}]
-    recipe.resolved["changes"] = changes
-    card = model_card(recipe, summary, "Transformer", "folder")
-    row = "| changed after update 1,300 | `training.batch_tokens`: 1000 → 500 |"
-    assert row in card and "1,400" not in card
-
-
 def test_the_card_leads_to_the_terms_of_every_known_corpus():
     for name in list_named_corpora():
         assert re.match("written by|those of ", terms_of_use(name)), name
