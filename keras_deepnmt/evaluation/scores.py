@@ -14,6 +14,16 @@ from keras_deepnmt.evaluation.word_tokenizers import (
 METRICS = ("bleu", "chrf", "ter")
 
 
+def metric_label(name: str) -> str:
+    """Returns the name that a score has in papers.
+
+    Example:
+    >>> [metric_label(name) for name in METRICS]
+    ['BLEU', 'chrF', 'TER']
+    """
+    return "chrF" if name == "chrf" else name.upper()
+
+
 @dataclass(frozen=True)
 class Score:
     """A corpus score and its sacreBLEU signature.
