@@ -314,7 +314,7 @@ def test_translations_are_written_before_they_are_scored(
 
     # A bootstrap of many samples takes long enough to be interrupted.
     monkeypatch.setattr(
-        "keras_deepnmt.runs.evaluate.corpus_scores", interrupted
+        "keras_deepnmt.runs.evaluate.translation_scores", interrupted
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lines").write_text("1 2 3 4\n5 6 7 8\n")
