@@ -452,9 +452,12 @@ def _translate(options) -> "TestTranslations":
 
 
 def _print(text: "TestTranslations", options: Namespace) -> None:
+    from keras_deepnmt.runs.comparisons import has_seeds
+
     tables = [score_tables.scores(text, options.resamples)]
     if len(text.systems) > 1:
-        tables += score_tables.seeds(text)
+        if has_seeds(text.recipes):
+            tables += score_tables.seeds(text)
         tables += score_tables.comparisons(text, options.resamples)
     if options.rouge:
         tables.append(score_tables.rouge(text))

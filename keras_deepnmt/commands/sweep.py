@@ -1,7 +1,6 @@
 """`deepnmt sweep`: trains a recipe with several seeds and values."""
 
 import signal
-from typing import TYPE_CHECKING
 
 import yaml
 from jsonargparse import Namespace
@@ -15,11 +14,8 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import Terminated, UserError
+from keras_deepnmt.errors import Terminated, UserError, UserErrors
 from keras_deepnmt.signals import raised_on
-
-if TYPE_CHECKING:
-    from keras_deepnmt.runs.sweep import SweepResult
 
 EXAMPLE = """
 deepnmt sweep transformer_tiny.multi30k_en_de --seeds 3
@@ -98,7 +94,7 @@ def run(options: Namespace) -> None:
     name = overrides.get("name") or recipe_name(options.recipe)
     seeds, grid = _read_seeds(options.seeds), _read_grid(options.grid)
     import_backend()
-    from keras_deepnmt.runs.sweep import sweep
+    from keras_deepnmt.runs.sweep import sweep, sweep_scores
 
     with raised_on(signal.SIGTERM, Terminated):
         results = sweep(
@@ -112,7 +108,14 @@ def run(options: Namespace) -> None:
             processes=options.processes,
             say=Console(options.quiet).print,
         )
-    _print(results, list(grid))
+    failed = [result for result in results if result.failure is not None]
+    if len(failed) < len(results):
+        tables = score_tables.seeds(sweep_scores(results))
+        print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))
+    if failed:
+        raise UserErrors(
+            f"{result.run.name} failed: {result.failure}" for result in failed
+        )
 
 
 def _read_seeds(text):
@@ -144,15 +147,3 @@ def _read_grid(words):
                 f"`--grid` must be KEY=VALUE,VALUE. Received: {word}"
             )
     return grid
-
-
-def _print(results: "list[SweepResult]", keys: list[str]) -> None:
-    """Prints a row for each point of the grid and each score."""
-    failed = [result for result in results if result.failure is not None]
-    tables = score_tables.sweep(results, keys)
-    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))
-    if failed:
-        raise UserError(
-            f"{len(failed)} of {len(results)} runs failed: "
-            + "; ".join(f"{r.run.name}: {r.failure}" for r in failed)
-        )

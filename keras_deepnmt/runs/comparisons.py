@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from keras_deepnmt.evaluation import (
     Comparison,
+    Score,
     SeedStatistics,
     SignTest,
     seed_statistics,
@@ -60,6 +62,18 @@ class SeedScores:
     baseline: str | None = None
 
 
+class ScoredRuns(Protocol):
+    """Runs of one or several recipes, with their scores.
+
+    Attributes:
+        scores: The scores by run and metric.
+        recipes: The runs of each recipe.
+    """
+
+    scores: Mapping[str, Mapping[str, Score]]
+    recipes: Sequence[SeedGroup]
+
+
 def paired_tests(
     text: TestTranslations, num_resamples: int
 ) -> list[PairedTests]:
@@ -113,7 +127,7 @@ def has_seeds(recipes: Sequence[SeedGroup]) -> bool:
     return any(len(group.runs) > 1 for group in recipes)
 
 
-def seed_scores(text: TestTranslations) -> list[SeedScores]:
+def seed_scores(text: ScoredRuns) -> list[SeedScores]:
     """Describes the scores of each recipe over its seeds."""
     return [
         SeedScores(
@@ -129,7 +143,7 @@ def seed_scores(text: TestTranslations) -> list[SeedScores]:
     ]
 
 
-def seed_differences(text: TestTranslations) -> list[SeedScores]:
+def seed_differences(text: ScoredRuns) -> list[SeedScores]:
     """Compares each recipe with the first one, seed by seed."""
     made = []
     for group in text.recipes[1:]:

@@ -20,6 +20,7 @@ import yaml
 
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.evaluation import Score
 from keras_deepnmt.files import (
     file_lock,
     lines_sha256,
@@ -30,6 +31,7 @@ from keras_deepnmt.recipes.loading import load_recipe, recipe_content
 from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import read_scores
+from keras_deepnmt.runs.seed_groups import SeedGroup
 from keras_deepnmt.runs.start import settle_recipe
 
 RESULTS_FILE = "sweep.json"
@@ -41,11 +43,13 @@ class SweepRun:
 
     Attributes:
         name: The name of its folder, from the values and the seed.
+        point: The part of the name that is of the values; empty without any.
         values: The values of the grid, by dotted key.
         seed: The seed.
     """
 
     name: str
+    point: str
     values: dict[str, Any]
     seed: int
 
@@ -72,6 +76,38 @@ class SweepResult:
     run_dir: Path
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     failure: str | None = None
+
+
+@dataclass(frozen=True)
+class SweepScores:
+    """The scores of a sweep for `comparisons.seed_scores`.
+
+    Attributes:
+        scores: The scores by run folder, and by split and metric.
+        recipes: The runs of each combination of values.
+    """
+
+    scores: dict[str, dict[str, Score]]
+    recipes: list[SeedGroup]
+
+
+def sweep_scores(results: Sequence[SweepResult]) -> SweepScores:
+    """Groups the scores of the runs that have any by their values."""
+    scores: dict[str, dict[str, Score]] = {}
+    seeds: dict[str, dict[str, int]] = {}
+    for result in results:
+        if result.failure is None:
+            run_dir, run = str(result.run_dir), result.run
+            scores[run_dir] = {
+                f"{split} {metric}": Score(value, "")
+                for split, by_metric in result.scores.items()
+                for metric, value in by_metric.items()
+            }
+            seeds.setdefault(run.point, {})[run_dir] = run.seed
+    return SweepScores(
+        scores,
+        [SeedGroup(name or "the recipe", runs) for name, runs in seeds.items()],
+    )
 
 
 def sweep_runs(
@@ -103,20 +139,22 @@ def sweep_runs(
                 f"Received: {', '.join(texts) or 'none'}"
             )
     labels = _labels(grid)
-    runs: list[SweepRun] = []
+    points: dict[str, dict[str, Any]] = {}
     for values in itertools.product(*grid.values()):
-        words = [
+        name = ",".join(
             f"{label}={_file_name(value)}"
             for label, value in zip(labels, values, strict=True)
-        ]
+        )
         point = dict(zip(grid, values, strict=True))
-        for seed in seeds:
-            name = ",".join([*words, f"seed={seed}"])
-            if any(run.name == name for run in runs):
-                # Values such as those of two layers can differ in signs alone.
-                name += f",{lines_sha256([_text(point)])[:8]}"
-            runs.append(SweepRun(name, point, seed))
-    return runs
+        if name in points:
+            # Values such as those of two layers can differ in signs alone.
+            name += f",{lines_sha256([_text(point)])[:8]}"
+        points[name] = point
+    return [
+        SweepRun(f"{name},seed={seed}".lstrip(","), name, point, seed)
+        for name, point in points.items()
+        for seed in seeds
+    ]
 
 
 def sweep(

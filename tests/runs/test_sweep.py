@@ -12,6 +12,7 @@ from broken_runs import checkpoint
 from digit_run import environment
 from forked_processes import ForkedProcess
 
+from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.runs import sweep as sweep_module
 from keras_deepnmt.runs.scores_file import add_scores
@@ -29,6 +30,8 @@ def test_each_combination_of_values_has_a_run_with_each_seed():
     runs = sweep_runs(grid, [4, 5])
     assert len(runs) == len({run.name for run in runs}) == 8
     assert runs[1].name == "dropout=0.1,steps=10,seed=5"
+    assert runs[1].point == "dropout=0.1,steps=10"
+    assert names({}, [1, 2]) == ["seed=1", "seed=2"]
     assert runs[1].overrides == {DROPOUT: 0.1, "training.steps": 10, "seed": 5}
 
 
@@ -40,7 +43,7 @@ def test_names_of_folders_tell_keys_and_values_apart():
     ]
     # Only signs that no file name has tell these apart.
     first, second = names({"a": ["x/y", "x:y"]})
-    assert first == "a=x_y,seed=1" and second.startswith("a=x_y,seed=1,")
+    assert first == "a=x_y,seed=1" and second.startswith("a=x_y,")
     assert names({"a": ["x/y", "x:y"]}) == [first, second]
 
 
@@ -126,7 +129,7 @@ def test_a_sweep_keeps_what_is_finished_and_grows(
 
 
 def test_a_run_that_fails_and_an_interrupt_leave_the_others(
-    finished_run, recipe_file, prepared_dir, tmp_path, monkeypatch
+    finished_run, recipe_file, prepared_dir, tmp_path, monkeypatch, capfd
 ):
     """The finished run is one of the sweep, the processes are made up."""
     folder = tmp_path / "sweep"
@@ -152,6 +155,14 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     # Recorded, so not evaluated again.
     assert sweep(recipe_file, folder, seeds=[7], **options) == [good]
     assert len(reached) == 3
+    words = ["sweep", recipe_file, "--output", folder, "--grid"]
+    words += [f"{DROPOUT}=0.3", "--seeds", "1,7", "--prepared", prepared_dir]
+    assert main([str(word) for word in words]) == 2
+    printed = capfd.readouterr()
+    assert "dropout=0.3\ttest bleu\t7\t12.50\t\t" in printed.out.splitlines()
+    assert printed.err.endswith(
+        "deepnmt sweep: error: dropout=0.3,seed=1 failed: no space left\n"
+    )
 
     def interrupted(self, words, log, devices):
         raise KeyboardInterrupt

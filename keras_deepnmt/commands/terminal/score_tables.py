@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
+    from keras_deepnmt.runs.comparisons import ScoredRuns
     from keras_deepnmt.runs.test_translations import TestTranslations
 
 Table = list[list[str]]
@@ -56,16 +57,10 @@ def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
     return [table for table in (differences, signs) if len(table) > 1]
 
 
-def seeds(text: "TestTranslations") -> list[Table]:
+def seeds(text: "ScoredRuns") -> list[Table]:
     """Scores of recipes over seeds, and their differences seed by seed."""
-    from keras_deepnmt.runs.comparisons import (
-        has_seeds,
-        seed_differences,
-        seed_scores,
-    )
+    from keras_deepnmt.runs.comparisons import seed_differences, seed_scores
 
-    if not has_seeds(text.recipes):
-        return []
     columns = ["standard deviation", "95 % interval (Student's t over seeds)"]
     means = [["recipe", "metric", "seeds", "mean", *columns]]
     for row in seed_scores(text):
