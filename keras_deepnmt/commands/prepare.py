@@ -13,6 +13,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
     as_options,
     given_options,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_extension
@@ -89,6 +90,7 @@ def add_options(parser: VerbParser) -> None:
         )
     _add_folders(parser)
     add_dataclass_options(parser, PrepareOptions)
+    add_import(parser)
 
 
 def _add_folders(parser):

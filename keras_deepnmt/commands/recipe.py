@@ -8,6 +8,7 @@ from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
@@ -70,6 +71,7 @@ def add_options(parser: VerbParser) -> None:
         "and check keys.",
     )
     add_overrides(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:
@@ -142,6 +144,12 @@ def _show(options):
     recipe = load_recipe(
         options.show, read_overrides(options.set), options.prepared
     )
+    if recipe.import_ or options["import"]:
+        import_backend()
+        from keras_deepnmt.runs.run_code import allow_code_of, use_code_of
+
+        allow_code_of(recipe)
+        use_code_of(recipe)
     return yaml.safe_dump(
         recipe_content(recipe), sort_keys=False, allow_unicode=True
     )

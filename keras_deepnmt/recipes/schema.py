@@ -82,6 +82,10 @@ class Recipe:
         decoding: how the model translates.
         evaluation: how translations are scored.
         seed: seed of initial weights, dropout and data order.
+        import_: Python files with your own classes, which the recipe may name:
+            layers, losses, terms of the objective, schedules, callbacks,
+            metrics and filters. A file is relative to the recipe file; or an
+            installed module, such as `my_package.layers`. They are run.
         resolved: versions and hashes of the data, written into a run folder's
             copy of the recipe; otherwise ignored.
 
@@ -108,6 +112,8 @@ class Recipe:
     decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
     evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)
     seed: Seed = 0
+    # The key `import`, which is no name in Python.
+    import_: list[str] = field(default_factory=list)
     extends: str | None = field(default=None, compare=False)
     resolved: dict[str, Any] = field(default_factory=dict, compare=False)
 

@@ -11,6 +11,7 @@ from keras_deepnmt.recipes.optimizer_schema import (
     LearningRateRecipe,
     OptimizerRecipe,
 )
+from keras_deepnmt.recipes.own_class import OwnClass
 from keras_deepnmt.validation import (
     AboveOne,
     Count,
@@ -161,6 +162,11 @@ class TrainingRecipe:
             Defaults to `val_bleu`.
         divergence: when a run has diverged and goes back to an earlier
             checkpoint; with `multi_worker` it ends instead.
+        callbacks: your own Keras callbacks, in the order in which they are
+            called: class names, or mappings from a name to the arguments of its
+            class, such as `{PrintRate: {every: 100}}`. A class is in a file of
+            `import`, or in an installed package and named with its module. An
+            epoch of a callback ends with a validation. Defaults to none.
     """
 
     choice: ClassVar = Choice(
@@ -211,6 +217,7 @@ class TrainingRecipe:
     early_stopping_patience: Count | None = None
     early_stopping_metric: Literal["val_bleu", "val_loss"] = "val_bleu"
     divergence: DivergenceRecipe = field(default_factory=DivergenceRecipe)
+    callbacks: list[OwnClass] = field(default_factory=list)
 
     _check_choice = choice.validator()
 

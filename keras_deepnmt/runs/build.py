@@ -25,6 +25,7 @@ from keras_deepnmt.runs.objective_options import (
     make_loss,
     planned_lengths,
 )
+from keras_deepnmt.runs.run_code import use_code_of
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -56,6 +57,7 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     Raises:
         UserError: if the preset is unknown or refuses an override.
     """
+    use_code_of(recipe)
     preset, overrides = recipe.model.preset, recipe.model.overrides
     vocabulary_sizes = (
         sizes["source_vocabulary_size"],

@@ -39,7 +39,8 @@ from keras_deepnmt.translator.loading import (
 from keras_deepnmt.zoo.registry import check_preset_version
 
 # May differ when a run is resumed: no update depends on them.
-CHANGEABLE_KEYS = ("training.steps",)
+# `runs.run_code` compares the files of `import`.
+CHANGEABLE_KEYS = ("training.steps", "training.callbacks", "import")
 _CHECKPOINTS_DIR = "checkpoints"
 # In `resolved` of recipe.yaml while a finished model waits for the next one.
 _MARK = "replaces_finished_model"

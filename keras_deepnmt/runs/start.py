@@ -39,6 +39,7 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
     read_teacher,
 )
+from keras_deepnmt.runs.run_code import settle_code
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
@@ -118,6 +119,7 @@ def settle_recipe(
     model = fine_tuned_model(folder.directory, from_preset, restart)
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe, prepared_dir=prepared_dir, model=model)
+    recipe = settle_code(recipe, started, from_preset)
     _check_preset(recipe)
     data = recipe.data
     if prepared_dir is not None:

@@ -2,16 +2,20 @@
 
 import functools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_deepnmt.own_code.loading import own_errors
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_for_training, plan_batches
 from keras_deepnmt.runs.finish import finish
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import check_objective
+from keras_deepnmt.runs.own_callbacks import callback_classes
+from keras_deepnmt.runs.run_code import write_code
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     join_run,
@@ -38,6 +42,7 @@ def train(
     resume: bool = True,
     restart: bool = False,
     quiet: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
     """Prepares the data, trains, averages checkpoints, writes a run folder.
 
@@ -70,6 +75,10 @@ def train(
             one, is replaced when the new one is complete. Data prepared in
             the run folder are kept if they are those of the recipe.
         quiet: whether only warnings are shown.
+        callbacks: Keras callbacks to call, after those of
+            `training.callbacks`. An epoch ends with a validation. With
+            several worker processes the chief alone calls them, unless their
+            class has `on_every_worker = True`.
 
     Returns:
         The content of `run.json`: preset, vocabularies, hashes, steps, the
@@ -100,6 +109,7 @@ def train(
     with user_cache_asked_for(training.jit_compile):
         if restart or not folder.is_finished():
             check_objective(settled)
+            callback_classes(settled)
         strategy = None
         if training.batch_tokens != "auto":
             # Made before TensorFlow is initialized: logical devices cannot be
@@ -109,10 +119,16 @@ def train(
         workers = Workers(strategy)
         if not workers.is_chief:
             return _train_as_worker(
-                settled, folder, prepared_dir, restart, strategy, workers
+                settled,
+                folder,
+                prepared_dir,
+                restart,
+                strategy,
+                workers,
+                callbacks,
             )
         folder.check_startable(settled, resume, restart, has_prepared)
-        with folder.opened():
+        with folder.opened(), own_errors():
             finished = not restart and folder.is_finished(training.steps)
             if workers.broadcast(finished):
                 say(f"{folder.directory}: this run is finished.")
@@ -126,9 +142,10 @@ def train(
                 strategy = _make_strategy(training, say)
             if training.jit_compile:
                 _open_cache(say)
-            loop = _make_loop(run, strategy, workers, quiet)
+            loop = _make_loop(run, strategy, workers, quiet, callbacks)
             loop.restore(run.recipe.resolved.get("initialize_from"))
             folder.begin(run.recorded, data.directory, restart)
+            write_code(folder, settled)
             workers.barrier()
             loop.run()
             summary = finish(run, loop.step, say)
@@ -150,12 +167,14 @@ def _open_cache(say):
         say(warning)
 
 
-def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
+def _train_as_worker(
+    recipe, folder, prepared_dir, restart, strategy, workers, callbacks
+):
     """Takes part in the chief's training and writes no files."""
     if not workers.broadcast(0):
         workers.barrier()
         run = join_run(recipe, folder, prepared_dir, restart)
-        loop = _make_loop(run, strategy, workers, quiet=True)
+        loop = _make_loop(run, strategy, workers, True, callbacks)
         # The chief has written recipe.yaml and, for a restart, deleted old
         # files.
         workers.barrier()
@@ -165,7 +184,7 @@ def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
     return folder.read_summary()
 
 
-def _make_loop(run, strategy, workers, quiet):
+def _make_loop(run, strategy, workers, quiet, callbacks):
     """Builds and compiles the model, and plans its training."""
     say = functools.partial(_print, quiet)
     plan = plan_batches(run.recipe, run.data, strategy.num_replicas_in_sync)
@@ -174,7 +193,7 @@ def _make_loop(run, strategy, workers, quiet):
     model = build_for_training(run.recipe, run.data, strategy, say)
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
-    return TrainingLoop(run, model, plan, workers, quiet)
+    return TrainingLoop(run, model, plan, workers, quiet, callbacks)
 
 
 def _describe_result(folder, summary):

@@ -183,6 +183,7 @@ def _no_network(*_):
 def test_every_example_runs(package, known_names, tmp_path, monkeypatch):
     """Runs the examples, each in an empty folder; names all that fail."""
     monkeypatch.setattr(socket.socket, "connect", _no_network)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     offenders = []
     for number, example in enumerate(examples(package, known_names)):
         folder = tmp_path / str(number)

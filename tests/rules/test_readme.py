@@ -65,6 +65,7 @@ def column(path, title):
 )
 def test_python_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     namespace = {}
     for line, block in blocks(path, "python"):
         name = f"{path.name}, block of line {line}"
