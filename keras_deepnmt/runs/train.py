@@ -118,19 +118,21 @@ def train(
             strategy = _make_strategy(training, say)
         workers = Workers(strategy)
         if not workers.is_chief:
-            return _train_as_worker(
-                settled,
-                folder,
-                prepared_dir,
-                restart,
-                strategy,
-                workers,
-                callbacks,
-            )
+            with workers.explained_failures():
+                return _train_as_worker(
+                    settled,
+                    folder,
+                    prepared_dir,
+                    restart,
+                    strategy,
+                    workers,
+                    callbacks,
+                )
         folder.check_startable(settled, resume, restart, has_prepared)
-        with folder.opened(), own_errors():
+        with folder.opened(), workers.explained_failures(), own_errors():
             finished = not restart and folder.is_finished(training.steps)
             if workers.broadcast(finished):
+                workers.leave()
                 say(f"{folder.directory}: this run is finished.")
                 return folder.read_summary()
             data = open_data(
@@ -150,7 +152,7 @@ def train(
             loop.run()
             summary = finish(run, loop.step, say)
             say(_describe_result(folder, summary))
-            workers.barrier()
+            workers.leave()
         return summary
 
 
@@ -180,7 +182,7 @@ def _train_as_worker(
         workers.barrier()
         loop.restore(folder.recipe().resolved.get("initialize_from"))
         loop.run()
-        workers.barrier()
+    workers.leave()
     return folder.read_summary()
 
 
