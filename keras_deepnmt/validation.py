@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from keras_deepnmt.docstrings import argument_descriptions
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.own_code.lookup import name_and_options
 from keras_deepnmt.suggestions import nearest_name
 
 # Counts and ids are int32 in TensorFlow.
@@ -69,6 +70,20 @@ Fraction = number(ge=0, lt=1)
 OpenFraction = number(gt=0, lt=1)
 Share = number(ge=0, le=1)
 Flag = pydantic.StrictBool
+
+
+def _check_own_class(value):
+    try:
+        name_and_options(value)
+    except ValueError as error:
+        raise ValueError(f"each entry {error}") from error
+    return value
+
+
+# A class of the user, with its arguments if needed.
+OwnClass = Annotated[
+    str | dict[str, Any], pydantic.AfterValidator(_check_own_class)
+]
 
 
 @typing.dataclass_transform(frozen_default=True)

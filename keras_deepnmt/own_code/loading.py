@@ -135,6 +135,17 @@ def all_modules() -> dict[str, ModuleType]:
     return {name: module for name, (_, module) in _loaded.items()}
 
 
+def own_sha256(value: Any) -> str | None:
+    """Returns the hash of the user's file that defines a class or function.
+
+    It is `None` for one that an installed package defines.
+    """
+    for code, module in _loaded.values():
+        if is_own(value, module):
+            return code.sha256
+    return None
+
+
 def error_place(error: BaseException) -> str | None:
     """Names the line of the user's own code in which an error arose.
 

@@ -88,6 +88,16 @@ def name_and_options(value: Any) -> tuple[str, dict[str, Any]]:
     )
 
 
+def is_class_name(name: str) -> bool:
+    """Whether a name is written like that of a class.
+
+    Example:
+    >>> is_class_name("my_file.Triangle"), is_class_name("cosine")
+    (True, False)
+    """
+    return name.rpartition(".")[2][:1].isupper()
+
+
 def own_names(kinds: type | tuple[type, ...]) -> list[str]:
     """Returns the names of the user's classes of some kinds.
 

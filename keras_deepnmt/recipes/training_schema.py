@@ -11,7 +11,6 @@ from keras_deepnmt.recipes.optimizer_schema import (
     LearningRateRecipe,
     OptimizerRecipe,
 )
-from keras_deepnmt.recipes.own_class import OwnClass
 from keras_deepnmt.validation import (
     AboveOne,
     Count,
@@ -19,6 +18,7 @@ from keras_deepnmt.validation import (
     Fraction,
     Natural,
     OpenFraction,
+    OwnClass,
     Positive,
     Share,
     checked_dataclass,
@@ -105,17 +105,17 @@ class TrainingRecipe:
         temperature: how the temperature of one-hot roles decreases; `{}` is the
             schedule of Weissenborn et al. (2019), null leaves it unchanged.
         loss: loss of each token: `label_smoothed_cross_entropy`,
-            `cross_entropy`, or a name given to `losses.register_loss`.
-            Defaults to `label_smoothed_cross_entropy`.
-        loss_options: arguments of a registered loss, such as `{gamma: 2}`.
+            `cross_entropy`, a name given to `losses.register_loss`, or a class
+            in a file of `import`. Defaults to `label_smoothed_cross_entropy`.
+        loss_options: arguments of such a loss, such as `{gamma: 2}`.
         label_smoothing: probability mass that `label_smoothed_cross_entropy`
             moves from the label to the uniform distribution, in [0, 1).
             Defaults to 0.1.
         objective: terms that change the loss, in their order: a mapping from
             each name to the term's options, such as `{r_drop: {alpha: 5.0}}`.
-            The names are `r_drop`, `scheduled_sampling`, `distillation` and
-            those given to `models.register_objective_term`. Null in the place
-            of the options leaves a term out.
+            The names are `r_drop`, `scheduled_sampling`, `distillation`, those
+            given to `models.register_objective_term`, and classes in files of
+            `import`. Null in the place of the options leaves a term out.
         word_dropout: probability, in [0, 1), of replacing a token of the source
             or the target input by the unknown token. Defaults to 0.
         subword_sampling: samples a new segmentation each time a sentence is
