@@ -11,6 +11,7 @@ import socket
 import keras
 import numpy as np
 import pytest
+from own_code_process import new_process
 from package_tree import (
     module_name,
     package_of,
@@ -183,13 +184,13 @@ def _no_network(*_):
 def test_every_example_runs(package, known_names, tmp_path, monkeypatch):
     """Runs the examples, each in an empty folder; names all that fail."""
     monkeypatch.setattr(socket.socket, "connect", _no_network)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     offenders = []
     for number, example in enumerate(examples(package, known_names)):
         folder = tmp_path / str(number)
         folder.mkdir()
         monkeypatch.chdir(folder)
-        failure = run_example(example)
+        with new_process(tmp_path / "home"):
+            failure = run_example(example)
         if failure:
             offenders.append(
                 f"{example.name}, line {example.lineno}: {failure}"
