@@ -53,6 +53,9 @@ class OwnCallbacks(keras.callbacks.Callback):
         epochs: number of validations of the whole training.
         workers: the processes that train together.
 
+    Attributes:
+        stop_reason: which of them has ended the training, or `None`.
+
     Raises:
         UserError: if one of them is no Keras callback.
         CallbackFailed: from each method, if one of them raises an error.
@@ -79,6 +82,7 @@ class OwnCallbacks(keras.callbacks.Callback):
         self._epochs = epochs
         self._workers = workers
         self._is_training = False
+        self.stop_reason: str | None = None
         self._called = {
             hook: [c for c in self._callbacks if _has_hook(c, hook)]
             for hook in _BATCH_HOOKS
@@ -154,17 +158,17 @@ class OwnCallbacks(keras.callbacks.Callback):
             self._check_stop(callback, stopped)
 
     def _check_stop(self, callback, stopped):
-        if (
-            self.model.stop_training
-            and not stopped
-            and self._workers.is_distributed
-            and not is_for_every_worker(type(callback))
-        ):
+        """Notes who has ended the training, on all workers or on one."""
+        if stopped or self.stop_reason or not self.model.stop_training:
+            return
+        kind = type(callback)
+        if self._workers.is_distributed and not is_for_every_worker(kind):
             raise UserError(
-                f"the callback {type(callback).__name__} stops the training on "
-                "the chief alone, for which the other workers would wait. Let "
-                "its class have `on_every_worker = True`."
+                f"the callback {kind.__name__} stops the training on the chief "
+                "alone, for which the other workers would wait. Let its class "
+                "have `on_every_worker = True`."
             )
+        self.stop_reason = f"the callback {kind.__name__} has ended it."
 
 
 def is_for_every_worker(kind: type) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_bytes
 from keras_deepnmt.own_code.code_file import CODE_DIR, CodeFile, read_codes
 from keras_deepnmt.own_code.loading import (
@@ -20,7 +19,6 @@ from keras_deepnmt.own_code.recorded import (
     recorded_entries,
     use_recorded,
 )
-from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator.loading import read_run
@@ -58,11 +56,10 @@ def settle_code(
 
     They are those of the recipe, of `--import` and, for a run that fine-tunes a
     preset folder, of that folder. A run that is resumed keeps its copies,
-    unless `--import` gives a file in place of one.
+    unless `--import` gives another file in place of one.
 
     Raises:
-        UserError: if the run was started with files of other names, or as
-            `use_code_of`.
+        UserError: as `use_code_of`.
     """
     allow_code_of(recipe)
     entries = [*recipe.import_, *given_entries()]
@@ -80,15 +77,18 @@ def settle_code(
     return recipe
 
 
-def write_code(folder: RunFolder, recipe: Recipe) -> None:
-    """Copies the files of a recipe into its run folder, and records them.
+def keep_code(
+    folder: RunFolder, recipe: Recipe
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Copies the files of a recipe into its run folder.
 
-    The recipe in the folder then names the copies.
+    Returns:
+        The entries of the copies, and what the recipe in the folder records of
+        them in `resolved.code`.
     """
-    recorded = folder.recipe()
     codes = read_codes(recipe.import_)
     records = [code_record(code) for code in codes]
-    before = {r.get("file"): r for r in recorded.resolved.get("code", [])}
+    before = {r.get("file"): r for r in recipe.resolved.get("code", [])}
     for code, record in zip(codes, records, strict=True):
         if code.is_module:
             continue
@@ -99,13 +99,7 @@ def write_code(folder: RunFolder, recipe: Recipe) -> None:
         else:
             copy.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(copy, code.content)
-    entries = recorded_entries(records, folder.directory.absolute())
-    resolved = {k: v for k, v in recorded.resolved.items() if k != "code"}
-    if records:
-        resolved["code"] = records
-    now = replace(recorded, import_=entries, resolved=resolved)
-    if (now, now.resolved) != (recorded, recorded.resolved):
-        save_recipe(now, folder.recipe_file, now.resolved)
+    return recorded_entries(records, folder.directory.absolute()), records
 
 
 def copy_code(source: Path, target: Path) -> None:
@@ -135,23 +129,17 @@ def _others(kept, entries):
 def _as_started(codes, started):
     """The copies of a run that is resumed; warns of files that differ."""
     copies = {code.name: code for code in read_codes(started.import_)}
-    given = {code.name: code for code in codes}
-    if new := given.keys() - copies.keys():
-        raise UserError(
-            f"recipe {started.name}: `import` names {', '.join(sorted(new))}, "
-            "which this run was started without. Use another run folder, or "
-            "`--restart` to replace this run."
-        )
-    for name, copy in copies.items():
-        # A file need not be given again.
-        code = given.get(name, copy)
-        if preferred(code.entry) is not None:
-            copies[name] = code
-        elif code.sha256 != copy.sha256:
+    for code in codes:
+        copy = copies.get(code.name)
+        is_same = copy is not None and copy.sha256 == code.sha256
+        if copy is None or (preferred(code.entry) and not is_same):
+            copies[code.name] = code
+        elif not is_same:
             warn_once(
                 str(code.path),
                 f"differs from {copy.path}, with which this run was started "
-                f"and which is used. `--import {code.path}` continues with the "
-                "changed file, `--restart` begins again with it.",
+                f"and which is used. `--import {code.path} --allow-changes` "
+                "continues with the changed file, `--restart` begins again "
+                "with it.",
             )
     return copies

@@ -187,12 +187,10 @@ def test_a_resumed_run_keeps_its_copy_unless_a_file_is_given(
 ):
     change(folder / "my_layers.py")
 
-    def resume(steps):
-        recipe = load_recipe("mine.yaml", {"training.steps": steps})
-        train(recipe, "run", prepared_dir=prepared_dir, quiet=True)
-        return copy_of_record()
-
-    def copy_of_record():
+    def resume(steps, *more, **options):
+        changes = {"training.steps": steps, "import": ["my_layers.py", *more]}
+        recipe = load_recipe("mine.yaml", changes)
+        train(recipe, "run", prepared_dir=prepared_dir, quiet=True, **options)
         record = read_run("run").summary["code"][0]
         return (folder / "run" / record["file"]).read_text()
 
@@ -200,12 +198,12 @@ def test_a_resumed_run_keeps_its_copy_unless_a_file_is_given(
         assert resume(3) == LAYER
         assert "with which this run was started" in caplog.text
     import_code("my_layers.py")
-    assert "* 0.0" in resume(4)
+    with pytest.raises(UserError, match="`import` is .* `--allow-changes`"):
+        resume(4)
+    assert "* 0.0" in resume(4, allow_changes=True)
     assert len(list((folder / "run" / "code").iterdir())) == 2
     shutil.copy("my_layers.py", "more.py")
-    recipe = load_recipe("mine.yaml", {"import": ["my_layers.py", "more.py"]})
-    with pytest.raises(UserError, match="names more, which this run was start"):
-        train(recipe, "run", prepared_dir=prepared_dir, quiet=True)
+    assert "* 0.0" in resume(5, "more.py")
 
 
 def test_a_mistake_in_the_file_is_one_line_with_its_place(
