@@ -24,6 +24,7 @@ def make_own_filters(
             refuses its arguments.
 
     Example:
+    >>> from keras_deepnmt.data import CorpusOptions
     >>> make_own_filters(PrepareOptions([CorpusOptions("a", "b")]))
     {}
     """
@@ -39,6 +40,7 @@ def filter_code(options: PrepareOptions) -> dict[str, str | None]:
     """Returns the hash of the file that each filter of the user is in.
 
     Example:
+    >>> from keras_deepnmt.data import CorpusOptions
     >>> filter_code(PrepareOptions([CorpusOptions("a", "b")]))
     {}
     """
