@@ -156,7 +156,7 @@ def _clonable(slot, config):
     except (TypeError, ValueError) as error:
         # Keras adds the whole configuration to its advice.
         problem, *_ = _first_line(error).partition(". Full object config")
-        raise ValueError(
+        raise type(error)(
             f"`{slot}` must be a layer that can be cloned from its "
             f"configuration. Received: {config.get('class_name')}. {problem}."
         ) from error
@@ -195,9 +195,14 @@ class _Traced(keras.layers.Layer):
     def __init__(self, function):
         super().__init__(name="trial")
         self.function = function
+        self.error = None  # as it was raised, before Keras wraps it
 
     def call(self, given):
-        return self.function(given)
+        try:
+            return self.function(given)
+        except Exception as error:
+            self.error = error
+            raise
 
 
 class _Trial:
@@ -342,8 +347,9 @@ class _Trial:
             self.check_arguments(self.layer.call, inputs, options)
             try:
                 if self.slot.endswith("self_attention"):
-                    self.layer.build(self.shape)
-                self.layer(*inputs, **options)
+                    self.layer.build(self.shape)  # as the blocks do
+                else:
+                    self.layer(*inputs, **options)
             except Exception as error:
                 self.refuse_because_of(error, self.layer.call)
         result = self.trace(self.layer, *inputs, **options)
@@ -370,7 +376,7 @@ class _Trial:
         try:
             return call((args, tensors))
         except Exception as error:
-            self.refuse_because_of(error, method)
+            self.refuse_because_of(call.error or error, method)
 
     def check_arguments(self, method, args, kwargs):
         if problem := _mismatch(inspect.signature(method), args, kwargs):
@@ -384,6 +390,8 @@ class _Trial:
             self.refuse(f"which returns {found} instead of {wanted}{where}")
 
     def refuse_because_of(self, error, method):
+        if not isinstance(error, TypeError | ValueError):
+            raise error  # not about the arguments: a mistake in its code
         problem = f"whose `{method.__name__}` fails ({_first_line(error)})"
         self.refuse(problem, error)
 

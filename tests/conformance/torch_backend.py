@@ -5,6 +5,7 @@ the results there, and prints what training says.
 """
 
 import sys
+import zlib
 from pathlib import Path
 
 import keras
@@ -15,18 +16,21 @@ import catalog  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search, greedy_search  # noqa: E402
 
-MODELS = [entry for entry in catalog.MODELS if entry.mark != "slow"]
+# Every entry but the last, which differs and is only run by hand.
+MODELS = [entry for entry in catalog.MODELS if entry.mark != "slow"][:4]
 
 
 def with_known_weights(layer):
-    """Gives a built layer weights that are the same on every backend."""
-    random = np.random.default_rng(7)
-    layer.set_weights(
-        [
-            random.normal(scale=0.3, size=weight.shape).astype("float32")
-            for weight in layer.weights
-        ]
-    )
+    """Gives a built layer weights that are the same on every backend.
+
+    They depend on the end of a weight's path, since a functional model may
+    order its layers differently.
+    """
+    for weight in layer.weights:
+        name = weight.path.partition("/")[2]
+        random = np.random.default_rng(zlib.crc32(name.encode()))
+        value = random.normal(scale=0.3, size=weight.shape)
+        weight.assign(value.astype("float32"))
     return layer
 
 
