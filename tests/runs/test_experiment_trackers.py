@@ -29,6 +29,15 @@ class Wandb(WandbMetricsLogger):
         wandb.finish()
 """
 
+AIM = """\
+from aim.keras import AimCallback
+
+
+class Aim(AimCallback):
+    def on_train_end(self, logs=None):
+        self.close()  # otherwise when the process ends
+"""
+
 
 def needed(package):
     return pytest.importorskip(package, reason=f"needs the package {package}")
@@ -83,14 +92,19 @@ def test_mlflow_gets_every_validation(folder, train_in):
 
 def test_aim_gets_every_validation(folder, train_in):
     aim = needed("aim")
+    (folder / "trackers.py").write_text(AIM)
     options = {"repo": str(folder), "experiment": "mine"}
-    train_in({"training.callbacks": [{"aim.keras.AimCallback": options}]})
+    options["capture_terminal_logs"] = False
+    changes = {"import": ["trackers.py"]}
+    train_in({**changes, "training.callbacks": [{"Aim": options}]})
     (name,) = aim.Repo(str(folder)).list_all_runs()
-    run = aim.Run(name, repo=str(folder), read_only=True)
+    run = aim.Run(name, repo=str(folder), system_tracking_interval=None)
     found = {
-        metric.name: list(metric.values.values_numpy())
+        metric.name: list(metric.values.sparse_numpy()[1])
         for metric in run.metrics()
         if metric.context.to_dict().get("subset") == "val"
     }
-    expected = [row[1] for row in validations(folder)]
-    np.testing.assert_allclose(found["loss"], expected, rtol=1e-5)
+    run.close()
+    for number, name in enumerate(("bleu", "loss")):
+        expected = [row[number] for row in validations(folder)]
+        np.testing.assert_allclose(found[name], expected, rtol=1e-5)
