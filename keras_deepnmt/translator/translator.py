@@ -36,7 +36,7 @@ from keras_deepnmt.translator.requests import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.results import Hypothesis, TargetScore
+from keras_deepnmt.translator.results import Asked, Hypothesis, TargetScore
 from keras_deepnmt.translator.tag_notice import TagNotice
 
 if TYPE_CHECKING:
@@ -354,6 +354,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
+        distinct: bool | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -365,10 +366,19 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
+        distinct: bool | None = None,
     ) -> list[list[Hypothesis]]: ...
 
-    def translate_nbest(self, texts, num_hypotheses, on_progress=None, **given):
+    def translate_nbest(
+        self, texts, num_hypotheses, on_progress=None, distinct=None, **given
+    ):
         """Returns several translations of each sentence, best first.
+
+        The hypotheses of a search differ in their tokens. Where two of them
+        have the same text, divided into other tokens, the one with the worse
+        score is left out, and the next best hypothesis of the beams takes its
+        place. There are fewer than `num_hypotheses` if the beams have not found
+        that many texts.
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has one,
@@ -377,6 +387,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 `num_beams`, the search uses that many beams, or the next number
                 that `num_groups` divides.
             on_progress: called with the number of sentences just translated.
+            distinct: whether a text occurs only once among the translations of
+                a sentence. By default it does, except with `sampling`, where
+                repetitions show how probable a text is.
             **given: as in `translate`.
 
         Returns:
@@ -402,9 +415,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self.model.max_length,
             **given,
         )
-        nbest = self._nbest(
-            sentences, num_hypotheses, options, on_progress, rows
-        )
+        if distinct is None:
+            distinct = not options.sampling
+        asked = Asked(num_hypotheses, distinct)
+        nbest = self._nbest(sentences, asked, options, on_progress, rows)
         return nbest[0] if is_one else nbest
 
     @overload
@@ -451,7 +465,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, num_hypotheses, options, on_progress, given):
+    def _nbest(self, texts, asked, options, on_progress, given):
         rows, truncated = self._source_rows(texts)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
@@ -465,7 +479,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         found = self._decoder.translations_of(
             [rows[number] for number in numbers],
             options,
-            num_hypotheses,
+            asked,
             given.of(numbers),
             on_progress,
         )
