@@ -30,6 +30,8 @@ class Hypothesis:
         given: The tokens of the prefix and of these phrases: their places in
             `ids` and their pieces. That of an unknown token is its characters,
             which the text has.
+        features: From `reranking.Reranker`, the scores that `score` is the
+            weighted sum of.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Hypothesis:
     source_truncated: bool = False
     constraints_met: bool = True
     given: tuple[tuple[int, str], ...] = ()
+    features: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from keras_deepnmt.translator.loading import (
     with_run_options,
 )
 from keras_deepnmt.translator.requests import (
+    Target,
     as_pairs,
     as_sentences,
     given_rows,
@@ -425,7 +426,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def score(
         self,
         sources: str,
-        targets: str,
+        targets: Target,
         on_progress: Callable[[int], None] | None = None,
     ) -> TargetScore: ...
 
@@ -433,16 +434,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def score(
         self,
         sources: Iterable[str],
-        targets: Iterable[str],
+        targets: Iterable[Target],
         on_progress: Callable[[int], None] | None = None,
     ) -> list[TargetScore]: ...
 
     def score(self, sources, targets, on_progress=None):
         """Returns the log-probability of each token of given translations.
 
+        A translation that is a text is divided into tokens by the target
+        tokenizer. A search or a draw may have made the text of other tokens,
+        with another probability: give its `ids` for the `log_prob` of a
+        `Hypothesis`.
+
         Args:
             sources: Sentences, or one sentence as a string.
-            targets: Their translations, or one translation as a string.
+            targets: Their translations, or one translation: strings, or the ids
+                of their tokens, which end with 3, such as `Hypothesis.ids`.
             on_progress: called with the number of pairs just scored.
 
         Returns:
@@ -451,9 +458,16 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             TypeError: if a sentence is not a string, or only one of `sources`
-                and `targets` is a string.
+                and `targets` is a single one.
             UserError: if the numbers of texts differ, a target is longer than
-                the model's position range, or the model computes NaN.
+                the model's position range, ids are not in the vocabulary, or
+                the model computes NaN.
+
+        Example:
+        >>> (drawn,) = translator.translate_nbest("a little dog", 1)
+        >>> score = translator.score("a little dog", drawn.ids)
+        >>> abs(score.total - drawn.log_prob) < 1e-4
+        True
         """
         sources, targets, is_one = as_pairs(sources, targets)
         rows, truncated = self._source_rows(sources)

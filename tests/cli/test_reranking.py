@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import yaml
 
@@ -43,9 +44,21 @@ def test_the_order_is_that_of_the_function(deepnmt, digits, words):
     assert done.code == 0, done.err
     assert done.out.split("\n")[:-1] == [
         f"{number} ||| {hypothesis.text} ||| {hypothesis.score:.6f}"
-        for number, found in enumerate(reranked(digits, WEIGHTS), start=1)
+        for number, found in enumerate(reranked(digits, WEIGHTS))
         for hypothesis in found[:2]
     ]
+    # With the scores that the sums are of.
+    moses = ["--num-hypotheses", "1", "--nbest-format", "moses"]
+    done = deepnmt("translate", *words, *weights, *moses)
+    for line, found in zip(
+        done.out.splitlines(), reranked(digits, WEIGHTS), strict=True
+    ):
+        _, _, features, score = line.split(" ||| ")
+        words_of = features.split()
+        names = ["Search=", "Forward1=", "Reverse1="]
+        own = [float(words_of[words_of.index(n) + 1]) for n in names]
+        assert own == pytest.approx(found[0].features, abs=1e-5)
+        assert np.dot(own, WEIGHTS) == pytest.approx(float(score), abs=1e-4)
     # The best one alone, with equal weights.
     done = deepnmt("translate", *words)
     texts = [found[0].text for found in reranked(digits, None)]
