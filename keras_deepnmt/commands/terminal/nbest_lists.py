@@ -155,7 +155,7 @@ def read_hypothesis(line: str) -> ListedHypothesis:
     if place > 1 and _are_features(fields[place - 1]):
         place -= 1
         features = " ".join(fields[place].split())
-    text = " ||| ".join(field.strip() for field in fields[:place])
+    text = " ||| ".join(field.strip() for field in fields[:place]).strip()
     before = f"{number.strip()} ||| {text}"
     return ListedHypothesis(int(number), text, None, features, before, after)
 
@@ -258,9 +258,10 @@ def check_feature_name(name: str) -> None:
 
 def _are_features(field):
     """Whether a field has names with `=` and numbers, or numbers alone."""
-    return all(
+    words = field.split()
+    return bool(words) and all(
         _is_number(word) or (len(word) > 1 and word.endswith("="))
-        for word in field.split()
+        for word in words
     )
 
 
