@@ -17,6 +17,7 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
     nbest_lines,
     read_hypothesis,
 )
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Hypothesis
 
 # As its decoder writes it, with word alignments.
@@ -214,4 +215,10 @@ def test_the_ids_of_a_hypothesis_are_scored(digits):
     assert [score.total for score in scores] == pytest.approx(
         [h.log_prob for h in found], abs=1e-3
     )
-    assert translator.score("1 2 3", found[0].ids) == scores[0]
+    alone = translator.score("1 2 3", found[0].ids)
+    assert alone.tokens == scores[0].tokens
+    for wrong in ([3, 3], [9], [9, 999, 3], [0, 3]):
+        with pytest.raises(UserError, match="line 2: ids must be tokens"):
+            translator.score(["1", "1"], ["1", wrong])
+    with pytest.raises(TypeError, match="`targets` must be a string or a"):
+        translator.score(["1"], [[9.5, 3]])

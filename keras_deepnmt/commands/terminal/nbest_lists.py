@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 Format = Literal["plain", "moses", "json"]
 DESCRIPTION = (
     "plain: `number ||| text ||| score`; moses: `number ||| text ||| Name= "
-    "value ... ||| score`, as the decoder Moses; json: an object with "
-    "`sentence` (the number), `text`, `score`, `log_prob`, `pieces` and "
-    "`truncated`. Numbers count the sentences from 0"
+    "value ... ||| score`, as the decoder Moses; json: an object, which has "
+    "the tokens, too. Numbers count the sentences from 0"
 )
 # A separator has white space around it; texts may have other bars.
 _SEPARATOR = re.compile(r"(?:^|(?<=\s))\|\|\|(?=\s|$)")
