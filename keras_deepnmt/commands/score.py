@@ -19,6 +19,7 @@ from keras_deepnmt.commands.options.decoding import (
     load_translator,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import input_name
@@ -85,6 +86,7 @@ def add_options(parser: VerbParser) -> None:
     add_batch_size(parser)
     add_checkpoint(parser)
     add_compile(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

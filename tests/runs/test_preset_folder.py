@@ -8,6 +8,7 @@
 * it appears complete or not at all, and no run can train in it
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -125,6 +126,20 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     for file in preset_dir.rglob("*.*"):
         if file.suffix in (".md", ".json"):
             assert str(run_dir.parent) not in file.read_text()
+
+
+def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
+    run = RunFolder(run_dir)
+    summary = {**run.read_summary(), "scores": []}
+    plain = model_card(run.recipe(), summary, "Transformer", "letters")
+    assert "changed after" not in plain and "the changes above" not in plain
+    values = {"before": 64, "after": 32}
+    change = {"update": 4000, "keys": {"training.batch_tokens": values}}
+    resolved = {**run.recipe().resolved, "changes": [change]}
+    recipe = dataclasses.replace(run.recipe(), resolved=resolved)
+    card = model_card(recipe, summary, "Transformer", "letters")
+    row = "| changed after update 4,000 | `training.batch_tokens` from 64 to 32"
+    assert row in card and "and the changes above." in card
 
 
 def test_the_card_has_sentences_of_the_test_set(run_dir, preset_dir):
