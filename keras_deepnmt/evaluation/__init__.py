@@ -20,14 +20,14 @@ from keras_deepnmt.evaluation.bleu_definitions import (
     bleu_by_definition as bleu_by_definition,
 )
 from keras_deepnmt.evaluation.correction_scores import (
-    AnnotatedSentence as AnnotatedSentence,
-)
-from keras_deepnmt.evaluation.correction_scores import Edit as Edit
-from keras_deepnmt.evaluation.correction_scores import (
     MaxMatchScore as MaxMatchScore,
 )
 from keras_deepnmt.evaluation.correction_scores import max_match as max_match
-from keras_deepnmt.evaluation.correction_scores import read_m2 as read_m2
+from keras_deepnmt.evaluation.m2_files import (
+    AnnotatedSentence as AnnotatedSentence,
+)
+from keras_deepnmt.evaluation.m2_files import Edit as Edit
+from keras_deepnmt.evaluation.m2_files import read_m2 as read_m2
 from keras_deepnmt.evaluation.minimum_bayes_risk import (
     minimum_bayes_risk as minimum_bayes_risk,
 )
