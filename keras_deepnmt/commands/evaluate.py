@@ -47,7 +47,7 @@ CONTINUE = "No score was written; run the same command again."
 _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
     **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
-    **dict.fromkeys(("rouge", "details", "ladder"), False),
+    **dict.fromkeys(("rouge", "ladder"), False),
     **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     **{"differences": None, "split": "test", "resamples": 1_000},
 }
@@ -182,7 +182,7 @@ def _add_tables(parser):
         action="store_true",
         help="Also print BLEU by source length and by the rarest word, and "
         "rates of repetitions and copies. Without --source, only what needs "
-        "no source.",
+        "no source. With --m2, recall by the type of the gold edits.",
     )
     parser.add_argument(
         "--ladder",
@@ -327,8 +327,7 @@ def _score_corrections(options):
                     sources, on_progress=advance
                 )
                 write(systems[run_dir])
-    for row in score_tables.corrections(systems, gold):
-        print("\t".join(row))
+    _print_tables(score_tables.corrections(systems, gold, options.details))
 
 
 @contextlib.contextmanager
@@ -403,8 +402,12 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
         tables += score_tables.details(text)
     if options.ladder:
         tables += score_tables.ladder(text, options.language)
-    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))
+    _print_tables(tables)
     if options.differences is not None:
         with open_output(options.differences) as file:
             for row in score_tables.differences(text):
                 file.write("\t".join(row) + "\n")
+
+
+def _print_tables(tables):
+    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))

@@ -92,6 +92,7 @@ def max_match(
             `max_unchanged_words` is negative.
 
     Example:
+    >>> from keras_deepnmt.evaluation import AnnotatedSentence, Edit
     >>> edits = (Edit(1, 2, ("is",)), Edit(2, 2, ("very",)))
     >>> gold = [AnnotatedSentence(("It", "are", "late"), (edits,))]
     >>> score = max_match(["It is late"], gold)
@@ -187,7 +188,12 @@ class _Lattice:
             for here, after in self.edges
         }
         self._join(max_unchanged_words)
-        self._drop_joined_kept_words()
+        # Several kept words together are no edit.
+        self.edges = [
+            edge
+            for edge in self.edges
+            if self._changes(edge) or self.sizes[edge][0] == 1
+        ]
         self.weights = {edge: size for edge, (size, _) in self.sizes.items()}
         self.by_place = defaultdict(list)
         for edge in sorted(self.edges):
@@ -303,20 +309,6 @@ class _Lattice:
                         self.edges.append((here, after))
                         ahead[here].add(after)
                         behind[after].add(here)
-
-    def _drop_joined_kept_words(self):
-        """Drops edges of several kept words.
-
-        One that directly follows a dropped one stays: that is an oversight of
-        the authors' scorer, which changes which of equal paths is the first.
-        """
-        edges, dropped = [], False
-        for edge in self.edges:
-            several = self.sizes[edge][0] > 1
-            dropped = not dropped and several and not self._changes(edge)
-            if not dropped:
-                edges.append(edge)
-        self.edges = edges
 
 
 def _adjacent(edge, other):

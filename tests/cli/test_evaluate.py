@@ -326,6 +326,12 @@ def test_corrections_are_scored_by_gold_edits(deepnmt, files):
     assert row == [
         *("corrected", "100.00", "50.00", f"{f_score:.2f}", "1", "1", "2"),
     ]
+    whole, types = tables(deepnmt("evaluate", *words, "--details"))
+    assert whole[1] == row
+    assert types[1:] == [
+        ["corrected", "M:ADV", "0.00", "0", "1"],
+        ["corrected", "R:VERB", "100.00", "1", "1"],
+    ]
 
 
 def test_files_that_do_not_fit_each_other_are_refused(refused, files):

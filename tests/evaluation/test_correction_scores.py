@@ -250,6 +250,12 @@ def test_gold_edits_are_counted_by_type():
     assert score.by_type == {"M": (0, 1), "R": (2, 2), "U": (0, 1)}
 
 
+def test_a_gold_edit_that_changes_nothing_is_not_proposed():
+    gold = [sentence("a b c", Edit(0, 2, ("a b",)), Edit(0, 3, ("a b d",)))]
+    score = max_match(["a b d"], gold)
+    assert (score.correct, score.proposed, score.gold) == (1, 1, 2)
+
+
 def test_edits_of_case_and_blanks_alone_can_be_left_out():
     gold = [sentence("in to the dog", Edit(3, 4, ("cat",)))]
     score = max_match(["Into The cat"], gold, ignore_whitespace_casing=True)

@@ -81,13 +81,20 @@ def rouge(text: "TestTranslations") -> Table:
 
 
 def corrections(
-    systems: Mapping[str, Sequence[str]], gold: "Sequence[AnnotatedSentence]"
-) -> Table:
-    """Precision, recall and F0.5 of all systems' edits (MaxMatch)."""
+    systems: Mapping[str, Sequence[str]],
+    gold: "Sequence[AnnotatedSentence]",
+    details: bool = False,
+) -> list[Table]:
+    """Precision, recall and F0.5 of all systems' edits (MaxMatch).
+
+    With `details` there is a second table: for each type of error how many gold
+    edits each system made, and how many there are.
+    """
     from keras_deepnmt.evaluation import max_match
 
     table = [["system", "precision", "recall", "F0.5", "correct edits"]]
     table[0] += ["proposed edits", "gold edits"]
+    types = [["system", "type", "recall", "correct edits", "gold edits"]]
     for system, lines in systems.items():
         found = max_match(lines, gold)
         rates = found.precision, found.recall, found.f_score
@@ -96,7 +103,11 @@ def corrections(
             [system, *(f"{100 * rate:.2f}" for rate in rates)]
             + [str(count) for count in counts]
         )
-    return table
+        types += (
+            [system, name, f"{made / there:.2%}"[:-1], str(made), str(there)]
+            for name, (made, there) in found.by_type.items()
+        )
+    return [table, types] if details else [table]
 
 
 def details(text: "TestTranslations") -> list[Table]:
