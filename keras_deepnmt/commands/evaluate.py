@@ -41,6 +41,8 @@ deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
 deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
+deepnmt evaluate --hypotheses a.txt --source test.src --references r0 r1 \\
+    --metrics gleu
 deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
     --comet-python comet/bin/python
 """
@@ -154,7 +156,8 @@ def _add_scoring_options(parser):
         type=str,
         nargs="+",
         metavar="NAME",
-        help="Scores to compute: any of bleu, chrf, ter, comet and comet-qe. "
+        help="Scores to compute: any of bleu, chrf, ter, gleu, comet and "
+        "comet-qe. gleu is for corrections of tokenized text. "
         "Default: as in the run's recipe, or the first three.",
     )
     for metric, kind in (("comet", ""), ("comet-qe", "reference-free ")):
@@ -275,6 +278,14 @@ def _check(options):
             "corpora already."
         )
     _check_comet(options)
+    if (
+        "gleu" in (options.metrics or ())
+        and options.hypotheses
+        and not options.source
+    ):
+        raise UserError(
+            "--metrics gleu needs --source, the sentences that were corrected."
+        )
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses

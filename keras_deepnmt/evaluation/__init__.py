@@ -24,6 +24,8 @@ from keras_deepnmt.evaluation.correction_scores import (
     MaxMatchScore as MaxMatchScore,
 )
 from keras_deepnmt.evaluation.correction_scores import max_match as max_match
+from keras_deepnmt.evaluation.gleu_scores import corpus_gleu as corpus_gleu
+from keras_deepnmt.evaluation.gleu_scores import sentence_gleu as sentence_gleu
 from keras_deepnmt.evaluation.m2_files import (
     AnnotatedSentence as AnnotatedSentence,
 )
@@ -54,6 +56,7 @@ from keras_deepnmt.evaluation.sentence_scores import (
 )
 from keras_deepnmt.evaluation.significance import Comparison as Comparison
 from keras_deepnmt.evaluation.significance import SignTest as SignTest
+from keras_deepnmt.evaluation.significance import compare_gleu as compare_gleu
 from keras_deepnmt.evaluation.significance import (
     compare_sentence_scores as compare_sentence_scores,
 )

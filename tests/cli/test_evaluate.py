@@ -15,7 +15,7 @@ import pytest
 from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
-from keras_deepnmt.evaluation import rouge_scores
+from keras_deepnmt.evaluation import corpus_gleu, rouge_scores
 from keras_deepnmt.translator import Translator
 
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
@@ -404,6 +404,24 @@ def test_corrections_are_scored_by_gold_edits(deepnmt, files):
         ["corrected", "M:ADV", "0.00", "0", "1"],
         ["corrected", "R:VERB", "100.00", "1", "1"],
     ]
+
+
+def test_corrections_are_scored_by_gleu_with_their_sources(
+    deepnmt, refused, files
+):
+    words = ["--hypotheses", "good", "bad", "--references", "reference", "good"]
+    words += ["--metrics", "gleu", "--resamples", "50"]
+    error = refused("evaluate", *words)
+    assert "--metrics gleu needs --source" in error
+    words += ["--source", "source"]
+    scores, differences, _ = tables(deepnmt("evaluate", *words))
+    values = []
+    for row, lines in zip(scores, (GOOD, BAD), strict=True):
+        score = corpus_gleu(lines, SOURCES, REFERENCES, [GOOD])
+        values.append(score.value)
+        assert row[1:3] == ["gleu", f"{score.value:.2f}"]
+        assert row[4] == score.signature
+    assert differences[1][3] == f"{values[1] - values[0]:+.2f}"
 
 
 def test_files_that_do_not_fit_each_other_are_refused(refused, files):
