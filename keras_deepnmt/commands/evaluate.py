@@ -42,10 +42,11 @@ deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
 deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
 deepnmt evaluate --hypotheses a.txt --source test.src --references r0 r1 \\
-    --metrics gleu
+    --metrics gleu --errant
 deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
     --comet-python comet/bin/python
 """
+_SPACY_MODEL = "en_core_web_sm"
 CONTINUE = "No score was written; run the same command again."
 # Options that have no effect with --m2, with their defaults.
 _NOT_WITH_M2 = {
@@ -199,6 +200,20 @@ def _add_tables(parser):
         "the sentences of the file; --hypotheses are corrections of them.",
     )
     parser.add_argument(
+        "--errant",
+        action="store_true",
+        help="Also print precision, recall and F0.5 of English corrections, of "
+        "all edits and by type of error (ERRANT), with the gold edits of --m2 "
+        "or those of the references.",
+    )
+    parser.add_argument(
+        "--spacy-model",
+        type=str,
+        default=_SPACY_MODEL,
+        metavar="NAME",
+        help="Name or folder of an English model of spaCy, for --errant.",
+    )
+    parser.add_argument(
         "--details",
         action="store_true",
         help="Also print BLEU by source length and by the rarest word, and "
@@ -278,14 +293,15 @@ def _check(options):
             "corpora already."
         )
     _check_comet(options)
-    if (
-        "gleu" in (options.metrics or ())
-        and options.hypotheses
-        and not options.source
-    ):
-        raise UserError(
-            "--metrics gleu needs --source, the sentences that were corrected."
-        )
+    needs_source = {
+        "--metrics gleu": "gleu" in (options.metrics or ()),
+        "--errant": options.errant and options.m2 is None,
+    }
+    for name, given in needs_source.items():
+        if given and options.hypotheses and not options.source:
+            raise UserError(
+                f"{name} needs --source, the sentences that were corrected."
+            )
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses
@@ -304,8 +320,16 @@ def _check(options):
         raise UserError("--output needs exactly one run.")
     if options.differences is not None and len(names) < 2:
         raise UserError("--differences needs at least two systems.")
-    if options.rouge:
+    if options.spacy_model != _SPACY_MODEL and not options.errant:
+        raise UserError("--spacy-model needs --errant.")
+    if options.errant:
         # Reported before the translation, which may take long.
+        import_backend()
+        from keras_deepnmt.evaluation.errant_scores import load_annotator
+
+        load_annotator(options.spacy_model)
+    if options.rouge:
+        # Reported before the translation, too.
         import rouge_score.rouge_scorer  # noqa: F401
 
 
@@ -394,7 +418,10 @@ def _score_corrections(options):
                     sources, on_progress=advance
                 )
                 write(systems[run_dir])
-    _print_tables(score_tables.corrections(systems, gold, options.details))
+    tables = score_tables.corrections(systems, gold, options.details)
+    if options.errant:
+        tables.append(score_tables.errant(systems, gold, options.spacy_model))
+    _print_tables(tables)
 
 
 @contextlib.contextmanager
@@ -466,6 +493,11 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
         tables += score_tables.comparisons(text, options.resamples)
     if options.rouge:
         tables.append(score_tables.rouge(text))
+    if options.errant:
+        gold = score_tables.reference_edits(text, options.spacy_model)
+        tables.append(
+            score_tables.errant(text.systems, gold, options.spacy_model)
+        )
     if options.details:
         tables += score_tables.details(text)
     if options.ladder:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from keras_deepnmt.evaluation.m2_files import AnnotatedSentence
-from keras_deepnmt.evaluation.precision_recall import f_score
+from keras_deepnmt.evaluation.precision_recall import EditCounts
 from keras_deepnmt.evaluation.scores import check_lengths
 
 # An edit costs the number of its words and this, so that of equally long
@@ -14,38 +14,15 @@ _EPSILON = 0.001
 
 
 @dataclass(frozen=True)
-class MaxMatchScore:
+class MaxMatchScore(EditCounts):
     """Result of `max_match`, with the counts that it is computed from.
 
     Attributes:
-        correct: Number of edits of the system that are gold edits.
-        proposed: Number of edits of the system.
-        gold: Number of gold edits.
-        beta: Weight of recall relative to precision in `f_score`.
         by_type: For each type of the gold edits, how many of them the system
             made, and how many there are.
     """
 
-    correct: int
-    proposed: int
-    gold: int
-    beta: float = 0.5
     by_type: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-    @property
-    def precision(self) -> float:
-        """`correct / proposed`, in [0, 1]; 1 without edits."""
-        return self.correct / self.proposed if self.proposed else 1.0
-
-    @property
-    def recall(self) -> float:
-        """`correct / gold`, in [0, 1]; 1 without gold edits."""
-        return self.correct / self.gold if self.gold else 1.0
-
-    @property
-    def f_score(self) -> float:
-        """The F-score, in [0, 1]."""
-        return f_score(self.precision, self.recall, self.beta)
 
 
 def max_match(

@@ -67,13 +67,12 @@ def corpus_gleu(
         ValueError: if the lists differ in length or are empty.
 
     Example:
-    >>> source, better = "He go to big school .", "He goes to big school ."
-    >>> reference = "He goes to a big school ."
+    >>> source, reference = "He go to school .", "He goes to school ."
     >>> [
     ...     round(corpus_gleu([line], [source], [reference]).value)
-    ...     for line in (source, better)
+    ...     for line in (source, reference)
     ... ]
-    [0, 55]
+    [0, 100]
 
     References:
         - [Napoles et al., 2015](https://aclanthology.org/P15-2097/).

@@ -102,6 +102,39 @@ def corrections(
     return [table, types] if details else [table]
 
 
+def reference_edits(
+    text: "TestTranslations", spacy_model: str
+) -> "list[AnnotatedSentence]":
+    """The edits that ERRANT finds in the references."""
+    from keras_deepnmt.evaluation import annotate_corrections
+    from keras_deepnmt.evaluation.scores import reference_sets
+
+    sets = reference_sets(text.references, text.more_references)
+    return annotate_corrections(text.sources, *sets, spacy_model=spacy_model)
+
+
+def errant(
+    systems: Mapping[str, Sequence[str]],
+    gold: "Sequence[AnnotatedSentence]",
+    spacy_model: str,
+) -> Table:
+    """Precision, recall and F0.5 of all systems, also by type of error."""
+    from keras_deepnmt.evaluation import errant_score
+
+    table = [["system", "type (ERRANT)", "precision", "recall", "F0.5"]]
+    table[0] += ["correct edits", "proposed edits", "gold edits"]
+    for system, lines in systems.items():
+        score = errant_score(lines, gold, spacy_model=spacy_model)
+        for name, found in {"all": score, **score.by_type}.items():
+            rates = found.precision, found.recall, found.f_score
+            counts = found.correct, found.proposed, found.gold
+            table.append(
+                [system, name, *(f"{100 * rate:.2f}" for rate in rates)]
+                + [str(count) for count in counts]
+            )
+    return table
+
+
 def details(text: "TestTranslations") -> list[Table]:
     """BLEU by source length and by rarest word, and rates: a table each."""
     from keras_deepnmt.data.word_units import describe_words
