@@ -135,6 +135,9 @@ def test_an_own_number_of_pairs_replaces_an_inherited_held_out_set(extended):
     both = "data: {valid: {source: v, target: w}, valid_pairs: 7}\n"
     with pytest.raises(UserError, match="not both"):
         load_recipe(extended(both))
+    both = {"data.valid.source": "v", "data.valid.target": "w"}
+    with pytest.raises(UserError, match="not both"):
+        load_recipe(extended("seed: 1\n"), {**both, "data.valid_pairs": 7})
 
 
 def test_an_own_size_of_batches_replaces_one_that_was_to_be_found(

@@ -7,6 +7,7 @@
   after it ends bit by bit as if it had not been
 * each pair is used once in the epoch in which the batches change
 * model, data and seed never change, and the message says what to do instead
+* a message names the key that was changed, not one that follows from it
 * a change without effect is refused and named, also in a run that has stopped
   early, which says why
 * in a finished run the final model and its scores follow the recipe
@@ -235,6 +236,17 @@ def test_model_data_and_seed_never_change(
     with pytest.raises(UserError, match=f"{key}.*{remedy}") as info:
         train_in(changes, prepared_dir=None, allow_changes=True)
     assert "\n" not in str(info.value)
+
+
+def test_a_message_names_the_key_that_was_changed_not_what_follows_from_it(
+    copy_of_finished, train_in
+):
+    with pytest.raises(UserError, match="`training.loss` is") as info:
+        train_in({"training.loss": "cross_entropy"})
+    assert "label_smoothing`" not in str(info.value)
+    with pytest.raises(UserError, match="`training.early_stop.*no eff") as info:
+        train_in({"training.early_stopping_patience": 2})
+    assert "final_model" not in str(info.value)
 
 
 def test_what_would_have_no_effect_on_a_finished_run_is_refused(
