@@ -18,6 +18,10 @@ class MaxMatchScore(EditCounts):
     """Result of `max_match`, with the counts that it is computed from.
 
     Attributes:
+        correct: Number of edits of the system that are gold edits.
+        proposed: Number of edits of the system.
+        gold: Number of gold edits.
+        beta: Weight of recall relative to precision in `f_score`.
         by_type: For each type of the gold edits, how many of them the system
             made, and how many there are.
     """

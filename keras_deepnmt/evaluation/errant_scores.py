@@ -21,6 +21,10 @@ class ErrantScore(EditCounts):
     """Result of `errant_score`.
 
     Attributes:
+        correct: Number of edits of the system that are gold edits.
+        proposed: Number of edits of the system.
+        gold: Number of gold edits.
+        beta: Weight of recall relative to precision in `f_score`.
         by_type: The counts of each type of error, such as `R:VERB:SVA`.
     """
 
