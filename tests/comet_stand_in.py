@@ -11,9 +11,13 @@ from pathlib import Path
 
 PACKAGE = '''
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
+
+if find_spec("precision_recall"):
+    raise ImportError("modules of keras_deepnmt hide those of other packages")
 
 print("Lightning automatically upgraded your loaded checkpoint")
 

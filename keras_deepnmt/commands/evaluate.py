@@ -14,6 +14,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_tag,
+    check_tag_source,
     given_decoding_options,
     load_run,
     option_name,
@@ -37,6 +38,7 @@ EXAMPLE = """
 deepnmt evaluate runs/demo
 deepnmt evaluate runs/demo --source test.en --target test.de --tokenize none
 deepnmt evaluate runs/plain runs/hybrid --details --differences changed.tsv
+deepnmt evaluate runs/plain-1 runs/plain-2 runs/hybrid-1 runs/hybrid-2
 deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
 deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
@@ -72,8 +74,9 @@ def add_options(parser: VerbParser) -> None:
         metavar="RUN",
         type=str,
         nargs="*",
-        help="Run folders written by `deepnmt train`. Those after the first "
-        "one are compared with it. Leave them out with --hypotheses.",
+        help="Run folders written by `deepnmt train`. Other recipes are "
+        "compared with that of the first one, and runs of one recipe with "
+        "different seeds summed up. Leave them out with --hypotheses.",
     )
     _add_text_options(parser)
     _add_scoring_options(parser)
@@ -269,6 +272,7 @@ def run(options: Namespace) -> None:
     else:
         text = _translate(options)
     _print(text, options)
+    _say_what_tests_cover(text, Console(options.quiet))
 
 
 def _check(options):
@@ -287,11 +291,8 @@ def _check(options):
         raise UserError("--references needs --hypotheses or --source.")
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
-    elif options.tag is not None and options.runs and not options.source:
-        raise UserError(
-            "--tag needs --source: the run's own text has the tags of its "
-            "corpora already."
-        )
+    if options.runs:
+        check_tag_source(options.tag, options.source)
     _check_comet(options)
     needs_source = {
         "--metrics gleu": "gleu" in (options.metrics or ()),
@@ -488,8 +489,12 @@ def _translate(options) -> "TestTranslations":
 
 
 def _print(text: "TestTranslations", options: Namespace) -> None:
+    from keras_deepnmt.runs.comparisons import has_seeds
+
     tables = [score_tables.scores(text, options.resamples)]
     if len(text.systems) > 1:
+        if has_seeds(text.recipes):
+            tables += score_tables.seeds(text)
         tables += score_tables.comparisons(text, options.resamples)
     if options.rouge:
         tables.append(score_tables.rouge(text))
@@ -507,6 +512,33 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
         with open_output(options.differences) as file:
             for row in score_tables.differences(text):
                 file.write("\t".join(row) + "\n")
+
+
+def _say_what_tests_cover(text, console):
+    """Says what differences between systems do not tell."""
+    from keras_deepnmt.runs.comparisons import (
+        MORE_SEEDS,
+        NOT_COVERED,
+        has_seeds,
+        pairs_to_test,
+    )
+
+    if len(text.systems) < 2:
+        return
+    for group in text.recipes:
+        if len(group.runs) > 1:
+            console.print(
+                f"{', '.join(group.runs.values())}: one recipe with different "
+                "seeds, so no test compares them."
+            )
+        for run in group.repeated:
+            console.print(
+                f"{run}: has the recipe and the seed of another run, and does "
+                "not count in means over seeds."
+            )
+    if pairs_to_test(list(text.systems), text.recipes):
+        more = "" if has_seeds(text.recipes) else f" {MORE_SEEDS}"
+        console.print(NOT_COVERED + (more if text.recipes else ""))
 
 
 def _print_tables(tables):

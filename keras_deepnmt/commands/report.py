@@ -36,8 +36,9 @@ def add_options(parser: VerbParser) -> None:
         metavar="RUN",
         type=str,
         nargs="+",
-        help="Folders of finished runs. Those after the first one are compared "
-        "with it.",
+        help="Folders of finished runs. Other recipes are compared with that "
+        "of the first one, and runs of one recipe with different seeds summed "
+        "up.",
     )
     parser.add_argument(
         "--output",
@@ -59,7 +60,7 @@ def add_options(parser: VerbParser) -> None:
 
 def run(options: Namespace) -> None:
     """Writes the page and prints the name of its file."""
-    check_sides(options.source, options.target)
+    check_sides(options.source, options.target, options.tag)
     repeated = {name for name in options.runs if options.runs.count(name) > 1}
     if repeated:
         raise UserError(f"{', '.join(sorted(repeated))}: given more than once.")

@@ -109,7 +109,11 @@ def save_run_to_preset(
         }
         write_json(folder / PRESET_FILE, summary)
         card = model_card(
-            recipe, summary, type(translator.model).__name__, directory.name
+            recipe,
+            summary,
+            type(translator.model).__name__,
+            directory.name,
+            translator.max_source_length,
         )
         write_text(folder / "README.md", card)
         tag = next(filter(None, loaded.tags), None)

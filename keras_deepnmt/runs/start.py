@@ -295,7 +295,8 @@ def record_changes(
             resolved[CHANGES] = add_changes(
                 history, made, changes, before, after
             )
-    resolved[BATCHES] = after
+    if resolved:  # not of a worker in a new run, which records nothing
+        resolved[BATCHES] = after
     return run.with_resolved(resolved)
 
 

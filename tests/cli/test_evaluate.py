@@ -6,6 +6,7 @@
 * several runs translate and score the same test set
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import sys
 
 import errant_stand_in
 import pytest
+import yaml
 from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
@@ -529,3 +531,80 @@ def test_a_missing_package_is_told_before_the_translation(
     error = refused("evaluate", "run", *words)
     assert "needs the package rouge_score" in error
     assert 'pip install "keras_deepnmt[rouge]"' in error
+
+
+@pytest.fixture
+def seeds(digits, tmp_path, monkeypatch):
+    """Runs of two recipes with the seeds 1 and 2, and files with a text."""
+    monkeypatch.chdir(tmp_path)
+    for side in ("source", "target"):
+        lines = (digits / f"test.{side}").read_text().splitlines()[:12]
+        (tmp_path / side).write_text("".join(f"{line}\n" for line in lines))
+    for name, smoothing in (("plain", 0.1), ("other", 0.2)):
+        for seed in (1, 2):
+            folder = tmp_path / f"{name}-{seed}"
+            shutil.copytree(digits / "run", folder)
+            recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+            recipe["seed"] = seed
+            recipe["training"]["label_smoothing"] = smoothing
+            (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+            (folder / "scores.json").unlink(missing_ok=True)
+    wrong = itertools.cycle((6, 3, 4, 2))
+
+    def translate(translator, texts, **options):
+        # As a run that gets some sentences wrong.
+        number = next(wrong)
+        return [
+            " ".join(text.split()[:: 1 if place < number else -1])
+            for place, text in enumerate(texts)
+        ]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    words = ["--source", "source", "--target", "target", "--metrics", "bleu"]
+    return [*words, "--resamples", "10", "--no-compile"]
+
+
+def test_seeds_of_one_recipe_are_summed_up_and_not_tested(deepnmt, seeds):
+    done = deepnmt("evaluate", "plain-1", "plain-2", *seeds)
+    scores, means = tables(done)
+    values = [float(row[2]) for row in scores]
+    assert means[0][:5] == [
+        *("recipe", "metric", "seeds", "mean", "standard deviation")
+    ]
+    mean = sum(values) / 2
+    assert means[1][:3] == ["transformer_tiny.digits", "bleu", "1 2"]
+    assert float(means[1][3]) == pytest.approx(mean, abs=0.011)
+    # Student's t of two seeds: 12.706 |a - b| / 2.
+    half = 12.706 * abs(values[0] - values[1]) / 2
+    assert float(means[1][5].removeprefix("± ")) == pytest.approx(half, abs=0.1)
+    assert "one recipe with different seeds, so no test compares" in done.err
+    assert "The tests tell" not in done.err
+
+
+def test_recipes_are_compared_seed_by_seed(deepnmt, seeds):
+    runs = ["plain-1", "plain-2", "other-1", "other-2"]
+    done = deepnmt("evaluate", *runs, *seeds)
+    scores, means, paired, tests, signs = tables(done)
+    a, b, c, d = (float(row[2]) for row in scores)
+    assert [row[0] for row in means[1:]] == [
+        f"transformer_tiny.digits (label_smoothing={smoothing})"
+        for smoothing in (0.1, 0.2)
+    ]
+    assert paired[1][3] == "1 2"
+    assert float(paired[1][4]) == pytest.approx((c - a + d - b) / 2, abs=0.02)
+    assert [row[:2] for row in tests[1:]] == [
+        ["other-1", "plain-1"],
+        ["other-2", "plain-2"],
+    ]
+    assert [row[:2] for row in signs[1:]] == [row[:2] for row in tests[1:]]
+    assert "not whether trainings with other seeds would" in done.err
+
+
+def test_a_test_of_two_single_seeds_says_what_it_does_not_cover(deepnmt, seeds):
+    done = deepnmt("evaluate", "plain-1", "other-2", *seeds)
+    scores, tests, signs = tables(done)
+    assert tests[1][:2] == ["other-2", "plain-1"]
+    assert "not whether trainings with other seeds would" in done.err
+    assert "Train each recipe with several seeds" in done.err
+    quiet = deepnmt("evaluate", "plain-1", "other-2", *seeds, "--quiet")
+    assert quiet.err == ""

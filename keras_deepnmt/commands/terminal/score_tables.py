@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
+    from keras_deepnmt.runs.comparisons import ScoredRuns
     from keras_deepnmt.runs.test_translations import TestTranslations
 
 Table = list[list[str]]
@@ -35,29 +36,53 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 
 def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
-    """Compares all systems with the first one: two tables."""
-    from keras_deepnmt.evaluation import format_p_value, sign_test
+    """Compares systems, sentence by sentence: two tables, or none."""
+    from keras_deepnmt.evaluation import format_p_value
+    from keras_deepnmt.runs.comparisons import paired_tests
 
-    baseline, *others = text.systems
-    differences = [_DIFFERENCES]
-    signs = [_SIGNS]
-    for system in others:
-        sides = text.systems[system], text.systems[baseline], text.references
-        compared = text.compare(system, baseline, num_resamples)
-        for metric, found in compared.items():
+    differences, signs = [_DIFFERENCES], [_SIGNS]
+    for tests in paired_tests(text, num_resamples):
+        names = [tests.system, tests.baseline]
+        for metric, found in tests.metrics.items():
             differences.append(
                 [
-                    *(system, baseline, metric, f"{found.difference:+.2f}"),
+                    *(*names, metric, f"{found.difference:+.2f}"),
                     format_p_value(found.bootstrap_p_value),
                     format_p_value(found.randomization_p_value),
                 ]
             )
-        test = sign_test(
-            *sides, **text.bleu_options, more_references=text.more_references
-        )
+        test = tests.signs
         counts = map(str, (test.better, test.worse, test.equal))
-        signs.append([system, baseline, *counts, format_p_value(test.p_value)])
-    return [differences, signs]
+        signs.append([*names, *counts, format_p_value(test.p_value)])
+    return [table for table in (differences, signs) if len(table) > 1]
+
+
+def seeds(text: "ScoredRuns") -> list[Table]:
+    """Scores of recipes over seeds, and their differences seed by seed."""
+    from keras_deepnmt.runs.comparisons import seed_differences, seed_scores
+
+    columns = ["standard deviation", "95 % interval (Student's t over seeds)"]
+    means = [["recipe", "metric", "seeds", "mean", *columns]]
+    for row in seed_scores(text):
+        means.append([row.recipe, row.metric, *_over_seeds(row, "")])
+    changes = [["recipe", "compared with", "metric", "seeds in common"]]
+    changes[0] += ["mean difference", *columns]
+    for row in seed_differences(text):
+        names = [row.recipe, row.baseline, row.metric]
+        changes.append([*names, *_over_seeds(row, "+")])
+    return [table for table in (means, changes) if len(table) > 1]
+
+
+def _over_seeds(row, sign):
+    """The seeds, their mean, standard deviation and interval."""
+    seeds = " ".join(map(str, row.seeds))
+    found = row.statistics
+    if found is None:
+        return [seeds, "", "", ""]
+    mean = f"{found.mean:{sign}.2f}"
+    if found.number == 1:
+        return [seeds, mean, "", ""]
+    return [seeds, mean, f"{found.deviation:.2f}", f"± {found.interval:.2f}"]
 
 
 def rouge(text: "TestTranslations") -> Table:
