@@ -24,6 +24,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
@@ -93,6 +94,7 @@ def add_options(parser: VerbParser) -> None:
     add_given_lines(parser)
     add_checkpoint(parser)
     add_compile(parser, lazily=False)
+    add_import(parser)
 
 
 def _add_text_options(parser):

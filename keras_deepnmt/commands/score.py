@@ -17,6 +17,7 @@ from keras_deepnmt.commands.options.decoding import (
     load_translator,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_pairs import check_sides, read_pairs
@@ -54,6 +55,7 @@ def add_options(parser: VerbParser) -> None:
     add_batch_size(parser)
     add_checkpoint(parser)
     add_compile(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

@@ -25,6 +25,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
     RerankingRuns,
@@ -125,6 +126,7 @@ def add_options(parser: VerbParser) -> None:
     add_rerankers(parser)
     add_reranking_weights(parser)
     _add_alignments(parser)
+    add_import(parser)
 
 
 def _add_alignments(parser):

@@ -45,10 +45,10 @@ from keras_deepnmt.evaluation.precision_recall import f_score as f_score
 from keras_deepnmt.evaluation.rouge import rouge_scores as rouge_scores
 from keras_deepnmt.evaluation.scores import Score as Score
 from keras_deepnmt.evaluation.scores import corpus_scores as corpus_scores
-from keras_deepnmt.evaluation.seed_statistics import (
+from keras_deepnmt.evaluation.seed_variation import (
     SeedStatistics as SeedStatistics,
 )
-from keras_deepnmt.evaluation.seed_statistics import (
+from keras_deepnmt.evaluation.seed_variation import (
     seed_statistics as seed_statistics,
 )
 from keras_deepnmt.evaluation.sentence_budget import (
