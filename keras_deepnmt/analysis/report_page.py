@@ -196,10 +196,14 @@ def _sentence(figure, row):
         )
         for name, lines in figure.systems.items()
     ]
+    # A single translation stands beside what was given.
+    groups = [given, made] if len(made) > 1 else [given + made]
+    sides = "".join(
+        f'<div class="side">{"".join(texts)}</div>' for texts in groups
+    )
     return (
         f'<li data-place="{place}" data-bleu="{figure.mean(row):.2f}" '
-        f'data-spread="{figure.spread(row):.2f}"><div class="side">'
-        f'{"".join(given)}</div><div class="side">{"".join(made)}</div></li>\n'
+        f'data-spread="{figure.spread(row):.2f}">{sides}</li>\n'
     )
 
 
