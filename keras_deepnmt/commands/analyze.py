@@ -10,6 +10,7 @@ from keras_deepnmt.commands.options.analyzed_sentences import (
 from keras_deepnmt.commands.options.compilation import (
     start_backend,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import (
     VerbParser,
     add_run_folder,
@@ -51,6 +52,7 @@ def add_options(parser: VerbParser) -> None:
         "figures in the run.",
     )
     add_analyzed_sentences(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

@@ -18,6 +18,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
@@ -56,6 +57,7 @@ def add_options(parser: VerbParser) -> None:
         metavar="N",
         help="Samples of the bootstrap intervals and tests.",
     )
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

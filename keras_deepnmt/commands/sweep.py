@@ -10,6 +10,7 @@ from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console
@@ -84,6 +85,7 @@ def add_options(parser: VerbParser) -> None:
         "downloaded.",
     )
     add_overrides(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

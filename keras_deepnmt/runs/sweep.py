@@ -27,6 +27,7 @@ from keras_deepnmt.files import (
     read_json,
     write_json,
 )
+from keras_deepnmt.own_code.loading import given_entries
 from keras_deepnmt.recipes.loading import load_recipe, recipe_content
 from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -361,6 +362,8 @@ class _Sweep:
 
     def _process(self, words, log, devices):
         """Runs a command; returns the last line that it printed if it fails."""
+        if own := given_entries():
+            words = [*words, "--import", *own]
         environment = dict(os.environ)
         if devices is not None:
             environment["CUDA_VISIBLE_DEVICES"] = devices
