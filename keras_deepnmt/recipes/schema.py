@@ -60,7 +60,8 @@ class EvaluationRecipe:
             `pip install keras_deepnmt[ja]`), `ko-mecab` (`[ko]`), `flores200`
             (downloads a model) for other languages without spaces, and `13a`.
         lowercase: whether case is ignored.
-        metrics: names of the scores, of `bleu`, `chrf` and `ter`.
+        metrics: names of the scores, of `bleu`, `chrf`, `ter` and, for
+            corrections of tokenized text, `gleu`.
     """
 
     tokenize: str | None = None
