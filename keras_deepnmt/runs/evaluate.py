@@ -87,8 +87,8 @@ def evaluate(
         tokenize: sacreBLEU's tokenizer. Where the run has none either, it is
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
-        metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `comet`
-            and `comet-qe`.
+        metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `gleu` (of
+            corrections), `comet` and `comet-qe`.
         comet_models: the models of the last two, by the name of the score; the
             row has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.

@@ -14,6 +14,7 @@ from keras_deepnmt.evaluation import (
     AnnotatedSentence,
     CometModel,
     Comparison,
+    compare_gleu,
     compare_sentence_scores,
     compare_systems,
 )
@@ -85,8 +86,17 @@ class TestTranslations:
             )
             for name, scores in self.sentence_scores.get(system, {}).items()
         }
-        counted = [name for name in metrics if name not in of_sentences]
         compared = of_sentences
+        if "gleu" in metrics:
+            compared["gleu"] = compare_gleu(
+                self.systems[system],
+                self.systems[baseline],
+                self.sources or [],
+                self.references,
+                self.more_references,
+                num_resamples,
+            )
+        counted = [name for name in metrics if name not in compared]
         if counted:
             compared |= compare_systems(
                 self.systems[system],

@@ -12,12 +12,14 @@ import os
 import shutil
 import sys
 
+import errant_stand_in
 import pytest
 import yaml
 from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
-from keras_deepnmt.evaluation import rouge_scores
+from keras_deepnmt.evaluation import corpus_gleu, rouge_scores
+from keras_deepnmt.evaluation.errant_scores import load_annotator
 from keras_deepnmt.translator import Translator
 
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
@@ -400,6 +402,63 @@ def test_corrections_are_scored_by_gold_edits(deepnmt, files):
     assert row == [
         *("corrected", "100.00", "50.00", f"{f_score:.2f}", "1", "1", "2"),
     ]
+    whole, types = tables(deepnmt("evaluate", *words, "--details"))
+    assert whole[1] == row
+    assert types[1:] == [
+        ["corrected", "M:ADV", "0.00", "0", "1"],
+        ["corrected", "R:VERB", "100.00", "1", "1"],
+    ]
+
+
+def test_corrections_are_scored_by_gleu_with_their_sources(
+    deepnmt, refused, files
+):
+    words = ["--hypotheses", "good", "bad", "--references", "reference", "good"]
+    words += ["--metrics", "gleu", "--resamples", "50"]
+    error = refused("evaluate", *words)
+    assert "--metrics gleu needs --source" in error
+    words += ["--source", "source"]
+    scores, differences, _ = tables(deepnmt("evaluate", *words))
+    values = []
+    for row, lines in zip(scores, (GOOD, BAD), strict=True):
+        score = corpus_gleu(lines, SOURCES, REFERENCES, [GOOD])
+        values.append(score.value)
+        assert row[1:3] == ["gleu", f"{score.value:.2f}"]
+        assert row[4] == score.signature
+    assert differences[1][3] == f"{values[1] - values[0]:+.2f}"
+
+
+def test_corrections_are_scored_by_type_of_error(
+    deepnmt, refused, files, monkeypatch
+):
+    errant_stand_in.install(monkeypatch)
+    load_annotator.cache_clear()
+    (files / "gold.m2").write_text(M2)
+    (files / "corrected").write_text("It is late .\nAll was well .\n")
+    words = ["--hypotheses", "corrected", "--m2", "gold.m2", "--errant"]
+    _, (_, *rows) = tables(deepnmt("evaluate", *words))
+    assert rows == [
+        ["corrected", "all", "50.00", "50.00", "50.00", "1", "2", "2"],
+        ["corrected", "M:ADV", "100.00", "0.00", "0.00", "0", "0", "1"],
+        ["corrected", "R:1", "0.00", "100.00", "0.00", "0", "1", "0"],
+        ["corrected", "R:VERB", "100.00", "100.00", "100.00", "1", "1", "1"],
+    ]
+    # The edits of the references, found in the same way.
+    (files / "before").write_text("It are late .\nAll is well .\n")
+    (files / "after").write_text("It is late .\nAll is good .\n")
+    words = ["--hypotheses", "corrected", "--references", "after", "--errant"]
+    words += ["--metrics", "bleu", "--resamples", "1"]
+    error = refused("evaluate", *words)
+    assert "--errant needs --source" in error
+    words += ["--source", "before"]
+    _, (_, whole, *_) = tables(deepnmt("evaluate", *words))
+    assert whole[1:] == ["all", "50.00", "50.00", "50.00", "1", "2", "2"]
+    error = refused("evaluate", *words, "--spacy-model", "none")
+    assert "spaCy cannot load the model none" in error
+    load_annotator.cache_clear()
+    monkeypatch.setitem(sys.modules, "errant", None)
+    error = refused("evaluate", "run", "--m2", "gold.m2", "--errant")
+    assert "pip install keras_deepnmt[errant]" in error
 
 
 def test_files_that_do_not_fit_each_other_are_refused(refused, files):

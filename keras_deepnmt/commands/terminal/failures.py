@@ -14,6 +14,7 @@ USER_ERROR = 2
 INTERNAL_ERROR = 1
 # Optional packages and the extra of this package that installs them.
 _EXTRAS = {
+    "errant": "errant",
     "jax": "jax",
     "matplotlib": "analysis",
     "rouge_score": "rouge",

@@ -98,13 +98,20 @@ def rouge(text: "TestTranslations") -> Table:
 
 
 def corrections(
-    systems: Mapping[str, Sequence[str]], gold: "Sequence[AnnotatedSentence]"
-) -> Table:
-    """Precision, recall and F0.5 of all systems' edits (MaxMatch)."""
+    systems: Mapping[str, Sequence[str]],
+    gold: "Sequence[AnnotatedSentence]",
+    details: bool = False,
+) -> list[Table]:
+    """Precision, recall and F0.5 of all systems' edits (MaxMatch).
+
+    With `details` there is a second table: for each type of error how many gold
+    edits each system made, and how many there are.
+    """
     from keras_deepnmt.evaluation import max_match
 
     table = [["system", "precision", "recall", "F0.5", "correct edits"]]
     table[0] += ["proposed edits", "gold edits"]
+    types = [["system", "type", "recall", "correct edits", "gold edits"]]
     for system, lines in systems.items():
         found = max_match(lines, gold)
         rates = found.precision, found.recall, found.f_score
@@ -113,6 +120,43 @@ def corrections(
             [system, *(f"{100 * rate:.2f}" for rate in rates)]
             + [str(count) for count in counts]
         )
+        types += (
+            [system, name, f"{made / there:.2%}"[:-1], str(made), str(there)]
+            for name, (made, there) in found.by_type.items()
+        )
+    return [table, types] if details else [table]
+
+
+def reference_edits(
+    text: "TestTranslations", spacy_model: str
+) -> "list[AnnotatedSentence]":
+    """The edits that ERRANT finds in the references."""
+    from keras_deepnmt.evaluation import annotate_corrections
+    from keras_deepnmt.evaluation.scores import reference_sets
+
+    sets = reference_sets(text.references, text.more_references)
+    return annotate_corrections(text.sources, *sets, spacy_model=spacy_model)
+
+
+def errant(
+    systems: Mapping[str, Sequence[str]],
+    gold: "Sequence[AnnotatedSentence]",
+    spacy_model: str,
+) -> Table:
+    """Precision, recall and F0.5 of all systems, also by type of error."""
+    from keras_deepnmt.evaluation import errant_score
+
+    table = [["system", "type (ERRANT)", "precision", "recall", "F0.5"]]
+    table[0] += ["correct edits", "proposed edits", "gold edits"]
+    for system, lines in systems.items():
+        score = errant_score(lines, gold, spacy_model=spacy_model)
+        for name, found in {"all": score, **score.by_type}.items():
+            rates = found.precision, found.recall, found.f_score
+            counts = found.correct, found.proposed, found.gold
+            table.append(
+                [system, name, *(f"{100 * rate:.2f}" for rate in rates)]
+                + [str(count) for count in counts]
+            )
     return table
 
 
