@@ -90,9 +90,9 @@ class Recipe:
         evaluation: how translations are scored.
         seed: seed of initial weights, dropout and data order.
         import_: Python files with your own classes, which the recipe may name:
-            layers, losses, terms of the objective, schedules, callbacks,
-            metrics and filters. A file is relative to the recipe file; or an
-            installed module, such as `my_package.layers`. They are run.
+            layers, losses, terms of the objective, schedules, callbacks and
+            filters. A file is relative to the recipe file; or an installed
+            module, such as `my_package.layers`. They are run.
         resolved: versions and hashes of the data, written into a run folder's
             copy of the recipe; otherwise ignored.
 

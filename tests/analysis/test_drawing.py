@@ -157,7 +157,8 @@ def test_a_legend_hides_no_value(figure):
     drawing = draw(figure)
     drawing.draw_without_rendering()
     (axes,), (legend,) = drawing.axes, drawing.legends
-    assert not axes.get_window_extent().overlaps(legend.get_window_extent())
+    # Nor the names of the axes.
+    assert not axes.get_tightbbox().overlaps(legend.get_window_extent())
 
 
 def test_all_figures_have_one_size_of_type_and_few_widths():
