@@ -273,9 +273,11 @@ def test_sources_that_are_cut_are_marked(make, capsys):
 
 
 def test_more_hypotheses_fill_the_groups(make):
-    translator = make(num_beams=4, num_groups=2, allow_unknown=False)
+    # With this penalty the groups do not meet at the maximum length.
+    options = {"num_groups": 2, "diversity_penalty": 9.0}
+    translator = make(num_beams=4, allow_unknown=False, **options)
     found = translator.translate_nbest("a dog runs", 5)
-    six = make(num_beams=6, num_groups=2, allow_unknown=False)
+    six = make(num_beams=6, allow_unknown=False, **options)
     assert found == six.translate_nbest("a dog runs", 5)
     assert len(found) == 5
 
