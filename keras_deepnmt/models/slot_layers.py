@@ -7,7 +7,7 @@ import keras
 import keras_deepnmt.layers
 from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.own_code.lookup import find_own, name_and_options, own_names
-from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.suggestions import did_you_mean, nearest_name
 
 # The slots of all models, and the purpose of the layer in each.
 _EMBEDDINGS = "transforms the word embeddings of one side"
@@ -41,6 +41,25 @@ _INNER_SLOTS = {"attention": SLOT_LAYERS["encoder_self_attention"]}
 _OF_EVERY_LAYER = ("name", "dtype", "trainable")
 
 
+def fitting_classes(slot):
+    """Returns the layers of this package for a slot."""
+    return [getattr(keras_deepnmt.layers, name) for name in SLOT_LAYERS[slot]]
+
+
+def nearest_layer(slot, kind):
+    """Returns the name of the layer for a slot that is most like a class.
+
+    It is a base class of `kind`, else one of a similar name, else the plainest,
+    which is derived from the fewest others.
+    """
+    fitting, classes = SLOT_LAYERS[slot], fitting_classes(slot)
+    for base in kind.__mro__:
+        if base in classes:
+            return base.__name__
+    plainest = min(classes, key=lambda layer: len(layer.__mro__)).__name__
+    return nearest_name(kind.__name__, fitting, cutoff=0.7) or plainest
+
+
 def slot_config(arguments, slot):
     """Returns the configuration of the layer in a slot, or `None`.
 
@@ -57,7 +76,10 @@ def slot_config(arguments, slot):
     if _is_complete(value):
         return value
     if value is None or isinstance(value, keras.layers.Layer):
-        return prototype_config(value)
+        try:
+            return prototype_config(value)
+        except ValueError as error:
+            raise ValueError(f"`{slot}`: {error}") from error
     return prototype_config(_make(slot, value, SLOT_LAYERS[slot], arguments))
 
 

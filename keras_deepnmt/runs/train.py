@@ -8,6 +8,9 @@ from typing import Any
 
 import keras
 
+from keras_deepnmt.models.training_step.keras_arguments import (
+    check_training_backend,
+)
 from keras_deepnmt.own_code.loading import own_errors
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_for_training, plan_batches
@@ -102,6 +105,7 @@ def train(
     >>> train("my.yaml", "runs/mine")["preset"]
     'transformer_tiny'
     """
+    check_training_backend()
     say = functools.partial(_print, quiet)
     folder = RunFolder(run_dir)
     settled = settle_recipe(
