@@ -19,6 +19,7 @@ from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.own_code.loading import describe_own_error
 from keras_deepnmt.own_code.lookup import (
     find_own,
     is_class_name,
@@ -79,11 +80,17 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
         )
     with refused_values(f"recipe {recipe.name}, `model`"):
         _check_overrides(preset, vocabulary_sizes, overrides)
-        return create_model(
-            preset,
-            *vocabulary_sizes,
-            **{"dtype": recipe.training.dtype_policy, **overrides},
-        )
+        try:
+            return create_model(
+                preset,
+                *vocabulary_sizes,
+                **{"dtype": recipe.training.dtype_policy, **overrides},
+            )
+        except AttributeError as error:
+            if describe_own_error(error) is None:
+                raise
+            mistake = error
+    raise mistake  # in the user's own code: the caller names its line
 
 
 def _check_overrides(preset, vocabulary_sizes, overrides):
