@@ -1,6 +1,7 @@
 """Searches and scores rows of token ids in batches, with a compiled model."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -90,6 +91,11 @@ class BatchDecoder:
         return (
             self._search.num_compilations + self._score_targets.num_compilations
         )
+
+    @property
+    def num_sentences(self) -> Counter[tuple[int, int]]:
+        """Numbers of sentences searched so far, as in `StagedSearch`."""
+        return self._search.num_sentences
 
     def translations_of(
         self,

@@ -1,5 +1,6 @@
 """Translates and scores text in batches of few shapes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -95,6 +96,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
+        num_sentences: numbers of sentences searched so far, by shape of their
+            batches. A batch is searched by another program after many of its
+            shape, so a translator that is to go on exactly as another one
+            would is given its counts by `num_sentences.update`.
 
     Raises:
         UserError: if the source tokenizer does not have the tag as a symbol.
@@ -253,6 +258,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     @property
     def num_compilations(self) -> int:
         return self._decoder.num_compilations
+
+    @property
+    def num_sentences(self) -> Counter[tuple[int, int]]:
+        return self._decoder.num_sentences
 
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
