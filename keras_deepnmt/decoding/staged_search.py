@@ -56,7 +56,7 @@ class StagedSearch:
     Attributes:
         num_sentences: `Counter` of the sentences searched so far, by shape of
             their batches. A search that has the counts of another one goes on
-            with the programs that the other would have used.
+            with the programs that the other one would use.
 
     Example:
     >>> staged = StagedSearch(model)

@@ -1,6 +1,5 @@
 """Translates and scores text in batches of few shapes."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -96,10 +95,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
-        num_sentences: numbers of sentences searched so far, by shape of their
-            batches. A batch is searched by another program after many of its
-            shape, so a translator that is to go on exactly as another one
-            would is given its counts by `num_sentences.update`.
+        search_state: what has been searched so far, as far as later searches
+            depend on it, in terms of JSON: how many sentences, by shape of
+            their batches, and the shapes in use. A translator that is given
+            the state of another one goes on exactly as that one would.
 
     Raises:
         UserError: if the source tokenizer does not have the tag as a symbol.
@@ -260,8 +259,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         return self._decoder.num_compilations
 
     @property
-    def num_sentences(self) -> Counter[tuple[int, int]]:
-        return self._decoder.num_sentences
+    def search_state(self) -> dict[str, list[list[int]]]:
+        return self._decoder.state
+
+    @search_state.setter
+    def search_state(self, state: dict[str, list[list[int]]]) -> None:
+        self._decoder.state = state
 
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None

@@ -89,16 +89,17 @@ class LazilyCompiled:
         return self.compiled if self._is_compiled else self._plain
 
     @property
+    def _translators(self):
+        return [self.compiled, *filter(None, [self._plain])]
+
+    @property
     def state(self) -> dict[str, Any]:
         """What the choice for later texts depends on, in terms of JSON."""
         return {
             "is_compiled": self._is_compiled,
             "num_tokens": self._num_tokens,
             "was_chosen": self._was_chosen,
-            "num_sentences": [
-                [*shape, number]
-                for shape, number in self.compiled.num_sentences.items()
-            ],
+            "searches": [each.search_state for each in self._translators],
         }
 
     @state.setter
@@ -106,6 +107,7 @@ class LazilyCompiled:
         self._is_compiled = state["is_compiled"]
         self._num_tokens = state["num_tokens"]
         self._was_chosen = state["was_chosen"]
-        self.compiled.num_sentences.update(
-            {(b, s): number for b, s, number in state["num_sentences"]}
-        )
+        for translator, searches in zip(
+            self._translators, state["searches"], strict=True
+        ):
+            translator.search_state = searches
