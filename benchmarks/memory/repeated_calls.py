@@ -13,13 +13,16 @@ hundred calls from then on, for one of three sides:
 * `export`: the SavedModel of RUN, through `SavedModelClient`
 
 Each side runs in a process of its own, whose memory after each hundred calls is
-printed. Rows are appended to `results/repeated_calls.csv`.
+printed. Ctrl-C ends a side early, with a row of the calls so far. Rows are
+appended to `results/repeated_calls.csv`.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -81,25 +84,33 @@ class Calls:
 def measure(side, run, text, options):
     """Makes the calls of one side; returns the columns of its row."""
     mib, sentences, start = [], 0, time.perf_counter()
-    with WorkerProcess(__file__, "--answer") as worker:
-        worker("start", side, str(run), str(text), options.most)
-        for calls in range(EVERY, options.calls + 1, EVERY):
-            memory, number = worker("call", EVERY)
-            mib.append(memory)
-            sentences += number
-            print(f"{side}: {calls:,} calls, {memory:,.1f} MiB", flush=True)
+    # After Ctrl-C the row is that of the calls so far. A shell ignores it for
+    # what runs in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt):
+        with WorkerProcess(__file__, "--answer") as worker:
+            worker("start", side, str(run), str(text), options.most)
+            for calls in range(EVERY, options.calls + 1, EVERY):
+                memory, number = worker("call", EVERY)
+                mib.append(memory)
+                sentences += number
+                print(f"{side}: {calls:,} calls, {memory:,.1f} MiB", flush=True)
     seconds = time.perf_counter() - start
     after = mib[options.warm_up // EVERY - 1 :]
+    if not after:
+        sys.exit("Too few calls for a row.")
+    calls = EVERY * len(mib)
     return {
         "side": side,
-        "calls": options.calls,
+        "most_sources": options.most,
+        "calls": calls,
         "warm_up": options.warm_up,
         "sentences": sentences,
         "mib_after_warm_up": round(after[0], 1),
         "mib_least": round(min(after), 1),
         "mib_most": round(max(after), 1),
         "mib_at_end": round(after[-1], 1),
-        "calls_per_second": round(options.calls / seconds, 2),
+        "calls_per_second": round(calls / seconds, 2),
     }
 
 

@@ -7,16 +7,20 @@
 """
 
 import json
+import os
 import random
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 from digit_run import environment
 from forked_processes import ForkedProcess
 
+from keras_deepnmt.commands.options import part_files
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
+from keras_deepnmt.commands.options.part_files import PartFiles
 from keras_deepnmt.commands.terminal import console
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.results import Hypothesis
@@ -161,7 +165,7 @@ def stopped(deepnmt, digits, lines, echoes, monkeypatch):
     "more, said",
     [
         (["--num-beams", "3"], "--num-beams 2, not 3"),
-        (["--length-penalty", "0.5"], "--length-penalty 1.0, not 0.5"),
+        (["--length-penalty", "0.5"], "--length-penalty 0.6, not 0.5"),
         (["--batch-size", "2"], "--batch-size 1, not 2"),
         (["--compile"], "--compile false, not true"),
         (["--keep-markup"], "--keep-markup false, not true"),
@@ -274,19 +278,14 @@ def test_a_file_of_somebody_else_stays(refused, digits, lines, echoes):
     assert not (lines / "out").exists() and not (lines / "out.part").exists()
 
 
-def test_two_commands_do_not_write_one_file(
-    deepnmt, refused, digits, lines, monkeypatch
-):
+def test_two_commands_do_not_write_one_file(refused, digits, lines):
     words = ["translate", digits / "run", "-i", lines / "in", "-o"]
-    said = []
-
-    def translate(self, texts, *more, **given):
-        said.append(refused(*words, lines / "out"))
-        return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
-
-    monkeypatch.setattr(Translator, "translate_nbest", translate)
-    assert deepnmt(*words, lines / "out").code == 0
-    assert all("another process is writing it" in line for line in said)
+    with PartFiles([str(lines / "out")]) as parts:
+        parts.begin({}, {}, restart=False)
+        line = refused(*words, lines / "out")
+        assert "another process is writing it" in line
+        parts.streams[0].write("mine\n")
+    assert (lines / "out").read_text() == "mine\n"
     line = refused(*words, lines / "out", "--alignments", lines / "out")
     assert "named for two results" in line
 
@@ -294,13 +293,13 @@ def test_two_commands_do_not_write_one_file(
 def test_files_that_were_not_renamed_are_renamed(
     deepnmt, lines, stopped, monkeypatch
 ):
-    replace = "keras_deepnmt.commands.options.part_files.os.replace"
+
+    def fail(part, file):
+        raise KeyboardInterrupt
+
+    failing = SimpleNamespace(**{**vars(os), "replace": fail})
     with monkeypatch.context() as patch:
-
-        def fail(part, file):
-            raise KeyboardInterrupt
-
-        patch.setattr(replace, fail)
+        patch.setattr(part_files, "os", failing)
         assert deepnmt(*stopped).code == 130
     assert (lines / "out.part").read_bytes() == (lines / "in").read_bytes()
     assert deepnmt(*stopped).code == 0
@@ -329,10 +328,11 @@ def test_a_translator_goes_on_as_the_one_before(digits):
         LazilyCompiled(Translator.load(digits / "run"), None) for _ in "12"
     )
     first.choose(["1 2 3"])
-    assert not first.choose(["1 2 3"] * 200).num_sentences
-    first.compiled.num_sentences[32, 8] = 999
+    assert first.choose(["1 2 3"] * 200) is first.compiled
+    state = {"num_sentences": [[32, 8, 999]], "shapes": [[32, 8]]}
+    first.compiled.search_state = state
     second.state = json.loads(json.dumps(first.state))
-    assert second.compiled.num_sentences == {(32, 8): 999}
+    assert second.compiled.search_state == state
     for translators in (first, second):
         chosen = translators.choose(["1 2 3"])
         assert chosen is translators.compiled

@@ -53,6 +53,7 @@ class PartFiles:
         self._hashes = [hashlib.sha256() for _ in self._files]
         self._record: dict[str, Any] = {}
         self._lock: int | None = None
+        self._has_kept_more = False
 
     @property
     def streams(self) -> list[TextIO]:
@@ -122,12 +123,6 @@ class PartFiles:
             stream = open(part, "a", encoding="utf-8")
             self._streams.append(stream)
             stream.truncate(size)
-        if record["lines"]:
-            _logger.info(
-                "Going on after the %s lines in %s.part.",
-                f"{record['lines']:,}",
-                self._name,
-            )
         return record.get("state")
 
     def keep(self, lines: int, state: Mapping[str, Any]) -> None:
@@ -141,6 +136,7 @@ class PartFiles:
         record |= {"sizes": sizes, "sha256": self._digests()}
         write_json(self._record_file, record)
         self._record = record
+        self._has_kept_more = True
 
     def __exit__(self, kind, error, traceback) -> None:
         try:
@@ -154,7 +150,7 @@ class PartFiles:
         if isinstance(error, KeyboardInterrupt):
             # SIGTERM keeps its exit code.
             raise type(error)(f"interrupted. {kept}") from None
-        if self._record.get("lines") and isinstance(error, Exception):
+        if self._has_kept_more and isinstance(error, Exception):
             reason = explain(error)
             if reason is not None:
                 raise UserError(f"{reason} {kept}") from error
@@ -202,10 +198,9 @@ class PartFiles:
             os.truncate(self._parts[number], self._record["sizes"][number])
         if self._streams and not self._record["lines"]:
             self._record_file.unlink(missing_ok=True)
-        if not self._record_file.exists():
-            for part in self._parts:
-                if part.exists() and not _size(part):
-                    part.unlink()
+        for part in self._parts:
+            if part.exists() and not _size(part):
+                part.unlink()
 
     def _read_record(self):
         """Returns the record of earlier processes, or `None`."""
@@ -241,7 +236,7 @@ class PartFiles:
             )
         if not found.get("is_complete"):
             for number, size in enumerate(found["sizes"]):
-                if not self._has_kept(number, size, found):
+                if not self._begins_with(number, size, found):
                     raise UserError(
                         f"{self._parts[number]}: was changed after it was "
                         f"written. Put the old file back, {advice}"
@@ -255,7 +250,7 @@ class PartFiles:
                     *(self._name, name, old.get(name), new[name]),
                 )
 
-    def _has_kept(self, number, size, found):
+    def _begins_with(self, number, size, found):
         """Whether a part begins with what was kept; hashes it."""
         if not size:
             return True

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
@@ -23,6 +24,8 @@ from keras_deepnmt.files import file_sha256
 from keras_deepnmt.threads import num_cores
 from keras_deepnmt.version import __version__
 from keras_deepnmt.xla.cache import cache_dir
+
+_logger = logging.getLogger(__name__)
 
 # Paths, options that change no result, and what is compared in another form.
 # `errors` only matters for later lines than those that are finished.
@@ -169,6 +172,10 @@ class Resumption:
         ):
             one.state = its_state
         warnings.state = state["warnings"]
+        _logger.info(
+            "Going on after the %s lines in %s.part.",
+            *(f"{self.number:,}", self._options.output),
+        )
         return True
 
     def add(
