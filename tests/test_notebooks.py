@@ -1,5 +1,6 @@
 """Every notebook runs from top to bottom and is committed with its outputs."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -111,3 +112,12 @@ def test_cells_are_short_and_name_no_path_of_a_machine():
     assert not offenders, "\n".join(
         ["At most 15 lines a cell, and relative paths.", *offenders]
     )
+
+
+def test_no_p_value_is_printed_as_zero():
+    offenders = [
+        path.name
+        for path in NOTEBOOKS
+        if re.search(r"p = 0\.0+(?!\d)", path.read_text(encoding="utf-8"))
+    ]
+    assert not offenders, f"Use `format_p_value`: {offenders}"

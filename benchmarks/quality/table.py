@@ -137,6 +137,7 @@ def _describe(row):
 def describe_rows(folders, output):
     """Describes in a line for each row whether it is there or how far it is."""
     from benchmarks.quality.rows.row_folder import row_key
+    from keras_deepnmt.evaluation import format_p_value
 
     rows = {row_key(row): row for row in read_rows(output)}
     lines = []
@@ -145,8 +146,9 @@ def describe_rows(folders, output):
         if row is None:
             state = folder.state()
         else:
-            p_value = f", p {row['p_value']}" if row["p_value"] else ""
-            state = f"BLEU {row['bleu']} ± {row['bleu_interval']}{p_value}"
+            state = f"BLEU {row['bleu']} ± {row['bleu_interval']}"
+            if row["p_value"]:
+                state += f", {format_p_value(float(row['p_value']), 'p')}"
         lines.append(f"{folder.row}: {state}")
     return lines
 

@@ -23,6 +23,7 @@ from benchmarks.tables.markdown import (
     with_interval,
 )
 from benchmarks.tables.seed_statistics import mean_and_interval
+from keras_deepnmt.evaluation import format_p_value
 
 QUALITY = Path(__file__).parents[1] / "quality"
 RESULTS = QUALITY / "results"
@@ -280,7 +281,8 @@ def _notes(corpus, models, rows):
         f"{' or '.join(searches)}; {' or '.join(signatures)}. ± is the 95 % "
         "interval: of one seed the bootstrap interval over the test sentences, "
         "of several seeds Student's interval of their mean. p-values are of "
-        "the paired approximate randomization test (10,000 trials, two-sided) "
+        "the paired approximate randomization test (10,000 trials, two-sided, "
+        "ties counted) "
         "against the translations of the model in `compared with`, trained by "
         "the same recipe with the same seed.",
         "Differences are from that model, over the seeds that both have; "
@@ -334,9 +336,7 @@ def _bleu(rows):
 def _p_values(rows):
     """The p-value, or the smallest and the largest one of several seeds."""
     values = sorted(float(row["p_value"]) for row in rows if row["p_value"])
-    ends = dict.fromkeys(
-        f"{value:.4f}" for value in [*values[:1], *values[-1:]]
-    )
+    ends = dict.fromkeys(map(format_p_value, [*values[:1], *values[-1:]]))
     return " to ".join(ends)
 
 

@@ -11,7 +11,7 @@ from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
 from keras_deepnmt.analysis.comparisons import score_figures, training_figures
 from keras_deepnmt.analysis.drawing import svg_text
 from keras_deepnmt.analysis.figure import Figure, Table
-from keras_deepnmt.evaluation import compare_systems, sentence_bleu, sign_test
+from keras_deepnmt.evaluation import format_p_value, sentence_bleu, sign_test
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.test_translations import (
     TestTranslations,
@@ -165,27 +165,25 @@ def _comparisons(text, num_resamples):
     differences, signs = [], []
     for system in others:
         sides = text.systems[system], text.systems[baseline], text.references
-        compared = compare_systems(
-            *sides, **text.scoring, num_resamples=num_resamples
-        )
+        compared = text.compare(system, baseline, num_resamples)
         for metric, found in compared.items():
             differences.append(
                 [
                     *(system, metric, f"{found.difference:+.2f}"),
-                    f"{found.bootstrap_p_value:.4f}",
-                    f"{found.randomization_p_value:.4f}",
+                    format_p_value(found.bootstrap_p_value),
+                    format_p_value(found.randomization_p_value),
                 ]
             )
         test = sign_test(*sides, **text.bleu_options)
         signs.append(
             [system, test.better, test.worse, test.equal]
-            + [f"{test.p_value:.4f}"]
+            + [format_p_value(test.p_value)]
         )
     return [
         Table(
             name="differences",
             title=f"Differences from {baseline}",
-            caption="sacreBLEU's paired tests. p of approximate randomization "
+            caption="Paired tests. p of approximate randomization "
             "is the probability of such a difference, in either direction, "
             "between equally good systems; read it where the two disagree. p "
             "of the bootstrap is about half of it for large differences, and "

@@ -41,12 +41,15 @@ deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
 deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
+deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
+    --comet-python comet/bin/python
 """
 CONTINUE = "No score was written; run the same command again."
 # Options that have no effect with --m2, with their defaults.
 _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
     **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
+    **dict.fromkeys(("comet_model", "comet_qe_model", "comet_python")),
     **dict.fromkeys(("rouge", "details", "ladder"), False),
     **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     **{"differences": None, "split": "test", "resamples": 1_000},
@@ -151,8 +154,23 @@ def _add_scoring_options(parser):
         type=str,
         nargs="+",
         metavar="NAME",
-        help="Scores to compute: any of bleu, chrf and ter. Default: as in "
-        "the run's recipe, or all.",
+        help="Scores to compute: any of bleu, chrf, ter, comet and comet-qe. "
+        "Default: as in the run's recipe, or the first three.",
+    )
+    for metric, kind in (("comet", ""), ("comet-qe", "reference-free ")):
+        parser.add_argument(
+            f"--{metric}-model",
+            type=str,
+            metavar="DIR",
+            help=f"Folder of a {kind}COMET model, with hparams.yaml and "
+            f"checkpoints/model.ckpt, or such a .ckpt file, for {metric}.",
+        )
+    parser.add_argument(
+        "--comet-python",
+        type=str,
+        metavar="FILE",
+        help="Python of the environment that has unbabel-comet, which cannot "
+        "be installed beside TensorFlow. Default: the one that runs.",
     )
     parser.add_argument(
         "--resamples",
@@ -228,6 +246,7 @@ def run(options: Namespace) -> None:
             options.resamples,
             options.language,
             Console(options.quiet).print,
+            _comet_models(options),
         )
     else:
         text = _translate(options)
@@ -255,6 +274,7 @@ def _check(options):
             "--tag needs --source: the run's own text has the tags of its "
             "corpora already."
         )
+    _check_comet(options)
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses
@@ -276,6 +296,42 @@ def _check(options):
     if options.rouge:
         # Reported before the translation, which may take long.
         import rouge_score.rouge_scorer  # noqa: F401
+
+
+def _check_comet(options):
+    """Refuses a metric of COMET without what it needs, and the reverse."""
+    models = _named_models(options)
+    for metric, model in models.items():
+        asked = metric in (options.metrics or ())
+        if asked and model is None:
+            raise UserError(f"--metrics {metric} needs --{metric}-model.")
+        if model is not None and not asked:
+            raise UserError(f"--{metric}-model needs --metrics {metric}.")
+        if asked and options.hypotheses and not options.source:
+            raise UserError(
+                f"--metrics {metric} needs --source, the sentences that were "
+                "translated."
+            )
+    if options.comet_python is not None and not any(models.values()):
+        raise UserError("--comet-python needs --metrics comet or comet-qe.")
+
+
+def _named_models(options):
+    return {
+        "comet": options.comet_model,
+        "comet-qe": options.comet_qe_model,
+    }
+
+
+def _comet_models(options):
+    """Opens the models of COMET that are named, by their metrics."""
+    from keras_deepnmt.evaluation import CometModel
+
+    return {
+        metric: CometModel(model, metric, options.comet_python)
+        for metric, model in _named_models(options).items()
+        if model is not None
+    }
 
 
 def _refuse_options_of_translating(options):
@@ -382,6 +438,7 @@ def _translate(options) -> "TestTranslations":
             prepared_dir=options.prepared,
             **given,
             **_given_scoring(options),
+            comet_models=_comet_models(options),
             num_resamples=options.resamples,
             checkpoint=options.checkpoint,
             compiled=options.compile is not False,

@@ -1,5 +1,6 @@
 """`deepnmt recipe`: lists recipes, prints a new one, or one with all values."""
 
+import dataclasses
 import sys
 
 from jsonargparse import Namespace
@@ -52,9 +53,9 @@ def add_options(parser: VerbParser) -> None:
         "--show",
         type=str,
         metavar="RECIPE",
-        help="Check a recipe, a YAML file or the name of a bundled one, and "
-        "print it with the values of all keys. What it takes over from another "
-        "recipe (key extends) is filled in.",
+        help="Check a recipe, a YAML file or the name of a bundled one, as "
+        "train does, and print it with the values of all keys. What it takes "
+        "over from another recipe (key extends) is filled in.",
     )
     parser.add_argument(
         "--prepared",
@@ -142,6 +143,11 @@ def _show(options):
     recipe = load_recipe(
         options.show, read_overrides(options.set), options.prepared
     )
+    import_backend()
+    from keras_deepnmt.runs.build import check_model
+
+    # Whatever version of the presets a run folder's copy was made with.
+    check_model(dataclasses.replace(recipe, resolved={}))
     return yaml.safe_dump(
         recipe_content(recipe), sort_keys=False, allow_unicode=True
     )

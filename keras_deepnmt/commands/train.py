@@ -44,6 +44,15 @@ def add_options(parser: VerbParser) -> None:
         "out.",
     )
     parser.add_argument(
+        "--allow-changes",
+        action="store_true",
+        help="Continue a run with other values of keys that updates depend on, "
+        "such as training.learning_rate.peak or training.batch_tokens. They "
+        "hold for the updates after the last checkpoint, and recipe.yaml "
+        "records them. Other keys, such as training.validate_every and "
+        "decoding.num_beams, may change without this option.",
+    )
+    parser.add_argument(
         "--exit-code-on-stop",
         type=NonNegativeInt,
         default=TERMINATED,
@@ -142,6 +151,7 @@ def run(options: Namespace) -> None:
             from_preset=options.from_preset,
             extend_vocabulary=options.extend_vocabulary,
             restart=options.restart,
+            allow_changes=options.allow_changes,
             quiet=options.quiet,
         )
     print(run_dir)
@@ -158,6 +168,7 @@ def _dry_run(recipe, run_dir, options):
         prepared_dir=options.prepared,
         from_preset=options.from_preset,
         extend_vocabulary=options.extend_vocabulary,
+        allow_changes=options.allow_changes,
         quiet=options.quiet,
     )
     print(result.describe())

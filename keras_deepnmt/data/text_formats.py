@@ -16,6 +16,24 @@ _COMMENT = re.compile(r"<!--.*?(-->|$)", re.DOTALL)
 _XML_KINDS = {"tmx": "a TMX file", "xliff": "an XLIFF file"}
 _JSON_ARRAY = re.compile(r"\s*\[\s*\{\s*\"")
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+# What the files begin with whose content is not text. Only where the rest is
+# not text, too.
+_SIGNATURES = {
+    b"\xfd7zXZ\x00": "an XZ file",
+    b"BZh": "a bzip2 file",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file",
+    b"\x04\x22\x4d\x18": "an LZ4 file",
+    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
+    b"PK\x03\x04": "a ZIP archive, as DOCX, XLSX and ODT files are",
+    b"%PDF-": "a PDF file",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"SQLite format 3": "an SQLite database",
+    b"\xd0\xcf\x11\xe0": "a DOC or XLS file",
+    b"\x89HDF": "an HDF5 file",
+}
+# More zeros in a file are no text in UTF-8.
+_MOST_ZEROS = 0.01
 _MARKS = {
     codecs.BOM_UTF8: "UTF-8",
     # The mark of UTF-32 begins with that of UTF-16.
@@ -29,10 +47,12 @@ _MARKS = {
 def refuse_other_formats(sides: Sequence[LineReader]) -> None:
     """Refuses files that are not plain text in UTF-8 but of a known format.
 
-    These are TMX, XLIFF and other XML, JSON and JSON Lines, and text with the
-    byte order mark of UTF-16 or UTF-32, each plain or gzipped. They are
-    recognized by how they begin. Since the sentences of one side may be JSON, a
-    file of JSON must have such a name, or both sides must be JSON.
+    These are TMX, XLIFF and other XML, JSON and JSON Lines, text with the byte
+    order mark of UTF-16 or UTF-32, compressed files and archives, office
+    documents, PDF, Parquet, Arrow and other files with many bytes of zero, each
+    plain or gzipped. They are recognized by how they begin. Since the sentences
+    of one side may be JSON, a file of JSON must have such a name, or both sides
+    must be JSON.
 
     Args:
         sides: The source and the target side of a corpus.
@@ -48,7 +68,17 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
     ...
     keras_deepnmt.errors.UserError: memory.txt: is a TMX file, but a corpus ...
     """
-    texts = {side.path: _decoded(side.head(_HEAD_BYTES)) for side in sides}
+    heads = {side.path: side.head(_HEAD_BYTES) for side in sides}
+    for path, head in heads.items():
+        kind = _binary_kind(head)
+        if kind is not None:
+            raise UserError(
+                f"{path}: is {kind}, but a corpus must be two text files with "
+                "one sentence per line. The formats that are read are plain "
+                "text in UTF-8 and the same gzipped (.gz): unpack or convert "
+                "it."
+            )
+    texts = {path: _decoded(head) for path, head in heads.items()}
     all_json = all(_json_kind(text) for text, _ in texts.values())
     for path, (text, encoding) in texts.items():
         kind = _xml_kind(text)
@@ -66,6 +96,30 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
                 f"{path}: is text in {encoding}, but must be in UTF-8. Convert "
                 f"it: iconv -f {encoding} -t UTF-8 {path} > NEW_FILE"
             )
+
+
+def _binary_kind(head: bytes) -> str | None:
+    if head[257:262] == b"ustar":
+        return "a tar archive"
+    if any(map(head.startswith, _MARKS)):
+        return None
+    zeros = head.count(0) / max(len(head), 1)
+    if zeros or not _is_utf8(head):
+        for signature, kind in _SIGNATURES.items():
+            if head.startswith(signature):
+                return kind
+    if zeros > _MOST_ZEROS:
+        return "in a format that is not known"
+    return None
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        # The end of the head may cut a character.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _decoded(head: bytes) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from keras_deepnmt.evaluation.bleu_definitions import (
 from keras_deepnmt.evaluation.bleu_definitions import (
     bleu_by_definition as bleu_by_definition,
 )
+from keras_deepnmt.evaluation.comet_scores import CometModel as CometModel
 from keras_deepnmt.evaluation.correction_scores import (
     AnnotatedSentence as AnnotatedSentence,
 )
@@ -31,6 +32,7 @@ from keras_deepnmt.evaluation.correction_scores import read_m2 as read_m2
 from keras_deepnmt.evaluation.minimum_bayes_risk import (
     minimum_bayes_risk as minimum_bayes_risk,
 )
+from keras_deepnmt.evaluation.p_values import format_p_value as format_p_value
 from keras_deepnmt.evaluation.precision_recall import f_score as f_score
 from keras_deepnmt.evaluation.rouge import rouge_scores as rouge_scores
 from keras_deepnmt.evaluation.scores import Score as Score
@@ -52,6 +54,9 @@ from keras_deepnmt.evaluation.sentence_scores import (
 )
 from keras_deepnmt.evaluation.significance import Comparison as Comparison
 from keras_deepnmt.evaluation.significance import SignTest as SignTest
+from keras_deepnmt.evaluation.significance import (
+    compare_sentence_scores as compare_sentence_scores,
+)
 from keras_deepnmt.evaluation.significance import (
     compare_systems as compare_systems,
 )

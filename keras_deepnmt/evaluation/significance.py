@@ -4,13 +4,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from keras_deepnmt.evaluation.metric_counts import MetricCounts
+from keras_deepnmt.evaluation.p_values import (
+    EQUAL,
+    SEED,
+    bootstrap_p_value,
+    randomization_p_value,
+)
 from keras_deepnmt.evaluation.scores import (
     METRICS,
     check_lengths,
     make_metrics,
     reference_sets,
 )
-from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 
 
 @dataclass(frozen=True)
@@ -62,23 +70,35 @@ def compare_systems(
     num_resamples: int = 1_000,
     num_trials: int = 10_000,
     more_references: Sequence[Sequence[str]] = (),
+    seed: int = SEED,
 ) -> dict[str, Comparison]:
-    """Compares a system with a baseline by sacreBLEU's two paired tests.
+    """Compares a system with a baseline by two paired tests.
 
-    The p-value of the randomization test is the probability of a difference at
-    least as large, in either direction, if the systems were equally good.
+    The p-value of the approximate randomization test (Riezler and Maxwell,
+    2005) is the probability of a difference at least as large, in either
+    direction, if the systems were equally good. It is exact, of all ways to
+    swap the translations of sentences, if there are at most `num_trials`; and
+    otherwise, with `c` of `n` random ways that have such a difference,
 
-    That of the bootstrap test is, as sacreBLEU defines it,
+        p = (c + 1) / (n + 1).
 
-        P(|D*| - mean |D*| > |D|)
+    That of the bootstrap test (Koehn, 2004) is, as sacreBLEU defines it,
+
+        P(|D*| - mean |D*| >= |D|)
 
     with the difference D and those of the samples, D*. For large differences
     it is about the probability of one direction alone, half of the other
-    p-value. It is never above about 0.45, also for systems that hardly differ.
-    Where the tests disagree, read the randomization test.
+    p-value. It is never above about 0.45, also for systems that hardly differ,
+    and too small if only a few sentences differ. Where the tests disagree, read
+    the randomization test.
 
     The smallest possible p-value is 1 / (number of samples + 1). Systems with
-    equal scores have the p-value 1 in both tests.
+    equal scores have the p-value 1 in both tests, and so has a single sentence.
+
+    Both count what sacreBLEU sums over sentences. Differs from its paired
+    tests: ties count. sacreBLEU's randomization test counts only larger
+    differences, and gives two systems of which one sentence differs the
+    smallest possible p-value.
 
     Args:
         system: Translations of the system.
@@ -91,6 +111,7 @@ def compare_systems(
         num_resamples: Number of samples of the bootstrap test.
         num_trials: Number of samples of the approximate randomization test.
         more_references: Further references, as in `corpus_scores`.
+        seed: Seed of the samples of both tests. Defaults to sacreBLEU's.
 
     Returns:
         One `Comparison` for each metric.
@@ -107,31 +128,55 @@ def compare_systems(
     >>> bleu.difference > 20, bleu.bootstrap_p_value < 0.01
     (True, True)
     """
-    from sacrebleu.significance import PairedTest
-
     check_lengths(system=system, baseline=baseline, references=references)
     sets = reference_sets(references, more_references)
+    # Raises the error for a wrong metric before any is counted.
+    counters = {
+        name: MetricCounts(name, tokenize, lowercase, references)
+        for name in make_metrics(metrics, tokenize, lowercase, references)
+    }
     comparisons = {}
-    made = make_metrics(metrics, tokenize, lowercase, references)
-    for name, metric in made.items():
-        p_values = []
-        for test, samples in (("bs", num_resamples), ("ar", num_trials)):
-            signatures, results = PairedTest(
-                [("baseline", list(baseline)), ("system", list(system))],
-                {name: metric},
-                sets,
-                test_type=test,
-                n_samples=samples,
-            )()
-            (metric_name,) = signatures  # sacreBLEU's own: chrF2
-            first, second = results[metric_name]
-            difference = float(second.score - first.score)
-            # sacreBLEU counts differences larger than the one seen. If all
-            # translations are the same, it finds none, and gives the smallest
-            # possible p-value.
-            p_values.append(float(second.p_value) if difference else 1.0)
-        comparisons[name] = Comparison(difference, *p_values)
+    for name, counter in counters.items():
+        counts = [
+            counter.of_sentences(side, sets) for side in (system, baseline)
+        ]
+        comparisons[name] = _compare(
+            counts, counter.scores, num_resamples, num_trials, seed
+        )
     return comparisons
+
+
+def compare_sentence_scores(
+    system: Sequence[float],
+    baseline: Sequence[float],
+    num_resamples: int = 1_000,
+    num_trials: int = 10_000,
+    seed: int = SEED,
+) -> Comparison:
+    """Compares means of sentence scores, such as COMET's, by both paired tests.
+
+    Args:
+        system: The score of each sentence, of the system.
+        baseline: The same of the baseline.
+        num_resamples: As in `compare_systems`, as are the others.
+        num_trials: Number of samples of the approximate randomization test.
+        seed: Seed of the samples of both tests.
+
+    Raises:
+        ValueError: if the lists differ in length or are empty.
+
+    Example:
+    >>> found = compare_sentence_scores([80.0, 91.0], [82.0, 83.0])
+    >>> found.difference, found.randomization_p_value
+    (3.0, 1.0)
+    """
+    check_lengths(system=system, baseline=baseline)
+    counts = [np.array(side, "float64")[:, None] for side in (system, baseline)]
+
+    def mean(sums):
+        return sums[:, 0] / len(system)
+
+    return _compare(counts, mean, num_resamples, num_trials, seed)
 
 
 def sign_test(
@@ -177,28 +222,24 @@ def sign_test(
     SignTest(better=2, worse=0, equal=1, p_value=0.5)
     """
     check_lengths(system=system, baseline=baseline, references=references)
-    tokenize = tokenize or default_tokenizer(references)
-    # Raises the error for a wrong tokenizer.
-    metric = make_metrics(["bleu"], tokenize, lowercase)["bleu"]
+    counter = MetricCounts("bleu", tokenize, lowercase, references)
     sets = reference_sets(references, more_references)
-    new, old = (
-        _sentence_counts(lines, sets, tokenize, lowercase)
-        for lines in (system, baseline)
-    )
-    total = _sum(old)
-    whole = _bleu(metric, total)
-    better = worse = 0
-    for before, after in zip(old, new, strict=True):
-        if before == after:
-            continue
-        change = [a - b for a, b in zip(after, before, strict=True)]
-        bleu = _bleu(
-            metric, [t + c for t, c in zip(total, change, strict=True)]
-        )
-        better += bleu > whole
-        worse += bleu < whole
+    new, old = (counter.of_sentences(side, sets) for side in (system, baseline))
+    total = old.sum(axis=0)
+    changes = counter.scores(total + new - old) - counter.scores(total[None])
+    better, worse = (int((c > EQUAL).sum()) for c in (changes, -changes))
     return SignTest(
         better, worse, len(old) - better - worse, _binomial(better, worse)
+    )
+
+
+def _compare(counts, scores, num_resamples, num_trials, seed):
+    """Compares by the counts of both systems and the scores of their sums."""
+    one, other = (scores(of.sum(axis=0)[None])[0] for of in counts)
+    return Comparison(
+        float(one - other),
+        bootstrap_p_value(*counts, scores, num_resamples, seed),
+        randomization_p_value(*counts, scores, num_trials, seed),
     )
 
 
@@ -207,36 +248,3 @@ def _binomial(better, worse):
     number, smaller = better + worse, min(better, worse)
     tail = sum(math.comb(number, i) for i in range(smaller + 1))
     return min(1.0, 2 * tail / 2**number)
-
-
-def _sentence_counts(lines, references, tokenize, lowercase):
-    """The counts that BLEU sums: matches and n-grams by order, two lengths."""
-    from sacrebleu.metrics import BLEU
-
-    # `effective_order` avoids a warning, and does not change the counts.
-    metric = BLEU(
-        lowercase, tokenize=tokenize, force=True, effective_order=True
-    )
-    scores = (
-        metric.sentence_score(line, list(of_line))
-        for line, *of_line in zip(lines, *references, strict=True)
-    )
-    return [
-        [*score.counts, *score.totals, score.sys_len, score.ref_len]
-        for score in scores
-    ]
-
-
-def _sum(counts):
-    return [sum(column) for column in zip(*counts, strict=True)]
-
-
-def _bleu(metric, counts):
-    order = metric.max_ngram_order
-    return metric.compute_bleu(
-        counts[:order],
-        counts[order : 2 * order],
-        *counts[2 * order :],
-        smooth_method=metric.smooth_method,
-        smooth_value=metric.smooth_value,
-    ).score

@@ -73,7 +73,8 @@ def _merge(kind, base, own, path, replaced):
 
     Sections and mappings are merged key by key, anything else is replaced.
     With another optimizer, schedule or loss, keys that belong to a certain one
-    are not taken over, and their paths are added to `replaced`.
+    are not taken over, and neither is an alternative to a key of its own, such
+    as `valid_pairs` to `valid`. Their paths are added to `replaced`.
     """
     merged, inner = dict(base), sections_of(kind)
     choice = getattr(kind, "choice", None)
@@ -85,6 +86,11 @@ def _merge(kind, base, own, path, replaced):
                 merged.pop(key, None)
                 replaced.append(join(path, key))
     for key, value in own.items():
+        if value != base.get(key):
+            for other in alternatives(kind, key, value):
+                if other not in own and merged.pop(other, None) is not None:
+                    replaced.append(join(path, other))
+    for key, value in own.items():
         before, place = merged.get(key), join(path, str(key))
         both = isinstance(before, dict) and isinstance(value, dict)
         if both and key in inner:
@@ -93,6 +99,17 @@ def _merge(kind, base, own, path, replaced):
             replaced.append(place)
             merged[key] = value
     return merged
+
+
+def alternatives(kind: type | None, key: str, value: Any) -> list[str]:
+    """Returns the keys of a section whose place a value of `key` takes.
+
+    Example:
+    >>> alternatives(sections_of(Recipe)["data"], "valid", {"name": "mine"})
+    ['valid_pairs']
+    """
+    found = getattr(kind, "alternatives", {}) if value else {}
+    return list(found.get(key, ()))
 
 
 @dataclasses.dataclass(frozen=True)

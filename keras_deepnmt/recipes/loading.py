@@ -13,10 +13,10 @@ from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import PRESET_FILE, read_json, write_text
 from keras_deepnmt.recipes.bundled import bundled_names
-from keras_deepnmt.recipes.checking import RecipeChecker
+from keras_deepnmt.recipes.checking import RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import present_key, present_value
-from keras_deepnmt.recipes.extending import read_content
-from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.extending import alternatives, read_content
+from keras_deepnmt.recipes.schema import Recipe, sections_of
 
 RECIPE_FILE = "recipe.yaml"  # in a run folder
 
@@ -81,7 +81,7 @@ def load_recipe(
             if key == "extends":
                 checker.add(key, "must be in the file. Received: an override.")
                 continue
-            _override(content, key, value, checker)
+            _override(content, key, value, checker, overrides)
         content.setdefault("name", Path(place).stem)
         if "data" not in content and prepared_dir is not None:
             content["data"] = _prepared_content(prepared_dir)
@@ -226,17 +226,34 @@ def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
     return flat
 
 
-def _override(content, key, value, checker):
+def _override(content, key, value, checker, overrides):
     key, value = present_key(key), present_value(key, value)
     *sections, name = key.split(".")
     checker.positions[key] = None
+    kind, path = Recipe, ""
     for section in sections:
+        _replace_alternatives(content, kind, path, section, True, overrides)
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
             rule = f": `{section}` is a value and has no keys."
             checker.add(key, rule)
             return
+        path, kind = join(path, section), _inner(kind, section)
+    _replace_alternatives(content, kind, path, name, value, overrides)
     content[name] = value
+
+
+def _inner(kind, section):
+    """Returns the section `section` of a section; `None` if it is none."""
+    kind = kind and sections_of(kind).get(section)
+    return None if kind is dict else kind
+
+
+def _replace_alternatives(content, kind, path, key, value, overrides):
+    for other in alternatives(kind, key, value):
+        given = f"{join(path, other)}."
+        if not any(f"{name}.".startswith(given) for name in overrides):
+            content.pop(other, None)
 
 
 def _add_model(content, model):

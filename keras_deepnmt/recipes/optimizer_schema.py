@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
+from keras_deepnmt.recipes.changing_keys import Fixed, Free
 from keras_deepnmt.recipes.choices import Choice
 from keras_deepnmt.validation import (
     AboveOne,
@@ -69,14 +70,15 @@ class OptimizerRecipe:
 
     choice: ClassVar = Choice("name", _OPTIMIZER_KEYS)
 
-    name: Literal["adam", "adamw", "muon", "nesterov"] = "adam"
+    # Its state in the checkpoints, and an average kept from the first update.
+    name: Fixed[Literal["adam", "adamw", "muon", "nesterov"]] = "adam"
     beta_1: Fraction | None = None
     beta_2: Fraction | None = None
     epsilon: Positive | None = None
     weight_decay: Positive | None = None
     momentum: Fraction | None = None
     global_clipnorm: Positive | None = None
-    average_momentum: OpenFraction | None = None
+    average_momentum: Fixed[OpenFraction | None] = None
 
     _check_choice = choice.validator()
 
@@ -115,7 +117,7 @@ class LearningRateRecipe:
     scale: Positive | None = None
     warmup_steps: Count | None = None
     divide_by: AboveOne | None = None
-    minimum: Positive | None = None
+    minimum: Free[Positive | None] = None
     keep_dividing: Flag | None = None
 
     _check_choice = choice.validator()

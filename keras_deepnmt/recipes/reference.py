@@ -12,6 +12,7 @@ from typing_extensions import is_typeddict
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.docstrings import argument_descriptions
+from keras_deepnmt.recipes.changing_keys import changing_of
 from keras_deepnmt.recipes.checking import join
 from keras_deepnmt.recipes.schema import Recipe, sections_of
 from keras_deepnmt.validation import json_schema, keys_at, node_at, summary
@@ -28,6 +29,12 @@ keys work together. `deepnmt recipe --new` prints a recipe to start from, and
 Keys are written with dots, as `--set` takes them: `training.steps` is the key
 `steps` in the section `training`. Where there are several defaults, the
 description says which one applies when.
+
+The column “change” says whether a run that has begun can continue with another
+value: “yes”; “yes, anew” where the final model and its scores are then made
+anew, also in a finished run; “`--allow-changes`” where updates depend on the
+key, so that `deepnmt train` must be given this option; or “no”.
+[Change a run](training.md#change-a-run) has more.
 """
 
 
@@ -55,7 +62,7 @@ def reference_page() -> str:
             parts.append(
                 "### A corpus\n\nThe keys of `data.valid`, of `data.test` and "
                 "of each entry of the list\n`data.train`:\n\n"
-                + _table(CorpusOptions)
+                + _table(CorpusOptions, section="data")
             )
     return "\n".join(parts)
 
@@ -103,8 +110,11 @@ def schema_file() -> Path:
     return Path(str(resources.files(__package__) / "recipe.schema.json"))
 
 
-def _table(kind, path=""):
-    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+def _table(kind, path="", section=None):
+    rows = [
+        "| key | type | default | change | meaning |",
+        "|---|---|---|---|---|",
+    ]
     for key, node in keys_at(json_schema(kind)).items():
         if node.get("additionalProperties") is False:
             continue  # a section that is always there
@@ -116,6 +126,7 @@ def _table(kind, path=""):
             f"`{join(path, key)}`",
             _type(node),
             node.get("when_left_out", default),
+            changing_of(section or join(path, key), Recipe).value,
             _meaning(node, defaults),
         )
         rows.append(

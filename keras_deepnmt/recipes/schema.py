@@ -8,6 +8,7 @@ from typing_extensions import is_typeddict
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.decoding.options import SearchOptions
+from keras_deepnmt.recipes.changing_keys import Fixed, Free, OfFinalModel
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
 from keras_deepnmt.validation import Count, Flag, Seed, checked_dataclass
 
@@ -91,25 +92,31 @@ class Recipe:
     7500
     """
 
-    name: str = field(metadata={"when_left_out": "the file's name"})
-    model: ModelRecipe = field(
+    name: OfFinalModel[str] = field(
+        metadata={"when_left_out": "the file's name"}
+    )
+    model: Fixed[ModelRecipe] = field(
         metadata={
             "remedy": "Name a preset, or a preset folder to fine-tune "
             "(`--from-preset DIR`)."
         }
     )
-    data: PrepareOptions = field(
+    data: Fixed[PrepareOptions] = field(
         metadata={
             "remedy": "Name the corpora, or a folder that was prepared "
             "(`--prepared DIR`)."
         }
     )
     training: TrainingRecipe
-    decoding: DecodingRecipe = field(default_factory=DecodingRecipe)
-    evaluation: EvaluationRecipe = field(default_factory=EvaluationRecipe)
-    seed: Seed = 0
-    extends: str | None = field(default=None, compare=False)
-    resolved: dict[str, Any] = field(default_factory=dict, compare=False)
+    decoding: OfFinalModel[DecodingRecipe] = field(
+        default_factory=DecodingRecipe
+    )
+    evaluation: OfFinalModel[EvaluationRecipe] = field(
+        default_factory=EvaluationRecipe
+    )
+    seed: Fixed[Seed] = 0
+    extends: Free[str | None] = field(default=None, compare=False)
+    resolved: Free[dict[str, Any]] = field(default_factory=dict, compare=False)
 
 
 def sections_of(kind: type) -> dict[str, type]:

@@ -5,6 +5,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
+from keras_deepnmt.recipes.changing_keys import (
+    Fixed,
+    Free,
+    OfFinalModel,
+    OnRequest,
+)
 from keras_deepnmt.recipes.choices import Choice
 from keras_deepnmt.recipes.objective_schema import TermsRecipe
 from keras_deepnmt.recipes.optimizer_schema import (
@@ -172,45 +178,59 @@ class TrainingRecipe:
         others=("loss_options",),
     )
 
-    steps: Count
-    batch_tokens: Count | Literal["auto"] = 4096
-    effective_batch_tokens: Count | None = None
-    max_shapes: integer(1, 255) | None = None
-    optimizer: OptimizerRecipe = field(default_factory=OptimizerRecipe)
-    learning_rate: LearningRateRecipe = field(
+    alternatives: ClassVar = {"batch_tokens": ("effective_batch_tokens",)}
+    # Keys whose default another key decides.
+    causes: ClassVar = {"final_model": "early_stopping_patience"}
+
+    steps: Free[Count]
+    batch_tokens: OnRequest[Count | Literal["auto"]] = 4096
+    effective_batch_tokens: OnRequest[Count | None] = None
+    max_shapes: OnRequest[integer(1, 255) | None] = None
+    optimizer: OnRequest[OptimizerRecipe] = field(
+        default_factory=OptimizerRecipe
+    )
+    learning_rate: OnRequest[LearningRateRecipe] = field(
         default_factory=LearningRateRecipe
     )
-    initialize_from: str | None = None
-    freeze: tuple[str, ...] = ()
-    temperature: TemperatureRecipe | None = None
-    loss: str = "label_smoothed_cross_entropy"
-    loss_options: dict[str, Any] = field(default_factory=dict)
-    label_smoothing: Fraction | None = None
-    objective: TermsRecipe = field(default_factory=dict)
-    word_dropout: Fraction = 0.0
-    subword_sampling: Share | None = None
-    strategy: Literal["one_device", "mirrored", "multi_worker"] = "one_device"
-    replicas: Count | None = None
-    gradient_accumulation_steps: Count = 1
-    dtype_policy: Literal["float32", "mixed_bfloat16", "mixed_float16"] = (
-        "float32"
+    initialize_from: Fixed[str | None] = None
+    freeze: Fixed[tuple[str, ...]] = ()
+    temperature: OnRequest[TemperatureRecipe | None] = None
+    loss: OnRequest[str] = "label_smoothed_cross_entropy"
+    loss_options: OnRequest[dict[str, Any]] = field(default_factory=dict)
+    label_smoothing: OnRequest[Fraction | None] = None
+    objective: OnRequest[TermsRecipe] = field(default_factory=dict)
+    word_dropout: OnRequest[Fraction] = 0.0
+    subword_sampling: OnRequest[Share | None] = None
+    strategy: OnRequest[Literal["one_device", "mirrored", "multi_worker"]] = (
+        "one_device"
     )
-    jit_compile: Flag = True
-    validate_every: Count = 1000
-    validation_beams: Count = 1
-    validation_budget: OpenFraction | None = 0.05
-    checkpoint_every: Count = 1000
-    final_model: Literal["best", "average_last", "average_best"] | None = field(
+    replicas: OnRequest[Count | None] = None
+    gradient_accumulation_steps: OnRequest[Count] = 1
+    dtype_policy: OnRequest[
+        Literal["float32", "mixed_bfloat16", "mixed_float16"]
+    ] = "float32"
+    jit_compile: OnRequest[Flag] = True
+    validate_every: Free[Count] = 1000
+    validation_beams: Free[Count] = 1
+    validation_budget: Free[OpenFraction | None] = 0.05
+    checkpoint_every: Free[Count] = 1000
+    final_model: OfFinalModel[
+        Literal["best", "average_last", "average_best"] | None
+    ] = field(
         default=None,
         metadata={
             "when_left_out": "`best` with `early_stopping_patience`, otherwise "
             "`average_last`"
         },
     )
-    average_checkpoints: Count = 1
-    early_stopping_patience: Count | None = None
-    early_stopping_metric: Literal["val_bleu", "val_loss"] = "val_bleu"
-    divergence: DivergenceRecipe = field(default_factory=DivergenceRecipe)
+    average_checkpoints: OfFinalModel[Count] = 1
+    early_stopping_patience: Free[Count | None] = None
+    early_stopping_metric: OfFinalModel[Literal["val_bleu", "val_loss"]] = (
+        "val_bleu"
+    )
+    divergence: OnRequest[DivergenceRecipe] = field(
+        default_factory=DivergenceRecipe
+    )
 
     _check_choice = choice.validator()
 

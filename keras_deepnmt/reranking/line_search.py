@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.reranking.metric_counts import MetricCounts
+from keras_deepnmt.evaluation.metric_counts import MetricCounts
 
 # Two scores of the metric closer than this count as equal.
 EQUAL = 1e-9

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.metric_counts import MetricCounts
 from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.reranking.line_search import EQUAL, best_place
-from keras_deepnmt.reranking.metric_counts import MetricCounts
 
+# Those that are better if they are higher.
+METRICS = ("bleu", "chrf")
 # Line searches over all weights end where they find nothing better; this is
 # only a bound.
 _MOST_ROUNDS = 100
@@ -82,6 +85,11 @@ def tune_weights(
     Reference:
         - [Och, 2003](https://aclanthology.org/P03-1021/).
     """
+    if metric not in METRICS:
+        raise UserError(
+            f"`metric` must be one of {', '.join(METRICS)}. "
+            f"Received: metric={metric}"
+        )
     tokenize = tokenize or default_tokenizer(references)
     counter = MetricCounts(metric, tokenize, lowercase)
     features = [np.asarray(rows, "float64") for rows in features]

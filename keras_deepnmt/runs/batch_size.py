@@ -56,6 +56,17 @@ def with_parts(recipe: Recipe, parts: int) -> Recipe:
     return dataclasses.replace(recipe, training=training)
 
 
+def with_found_parts(recipe: Recipe) -> Recipe:
+    """Replaces `batch_tokens: auto` by the parts in the recipe's `resolved`.
+
+    A recipe that gives a number of tokens is returned as it is.
+    """
+    if recipe.training.batch_tokens != "auto":
+        return recipe
+    parts = recipe.resolved["batch"]["gradient_accumulation_steps"]
+    return with_parts(recipe, parts)
+
+
 def fewest_parts(fits: Callable[[int], bool], most: int) -> int | None:
     """Finds the smallest number of parts, up to `most`, that fits.
 
@@ -146,7 +157,8 @@ def find_batch(
 ) -> dict[str, int] | None:
     """Finds the batch of `batch_tokens: auto`.
 
-    On a resume it is in `recorded`, the section `resolved` of `recipe.yaml`.
+    On a resume it is in `recorded`, the section `resolved` of `recipe.yaml`,
+    unless the tokens have changed.
 
     Returns:
         Dict of `batch_tokens` and `gradient_accumulation_steps`; `None` if
@@ -159,10 +171,11 @@ def find_batch(
     training = recipe.training
     if training.batch_tokens != "auto":
         return None
-    if recorded is not None:
-        return recorded["batch"]
-    _check_known(recipe)
     tokens = training.effective_batch_tokens
+    found = (recorded or {}).get("batch", {})
+    if found.get("batch_tokens") == tokens:
+        return found
+    _check_known(recipe)
     longest = int(data.store("train").lengths.max())
     rows = tokens // longest // (training.replicas or 1)
     most = max(1, rows)

@@ -14,15 +14,18 @@ from keras_deepnmt.data.batches.batch_shapes import (
     choose_batch_shapes,
     shapes_for_updates,
 )
+from keras_deepnmt.data.batches.continued_plan import ContinuedPlan
 from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
+from keras_deepnmt.runs.changes import batches_of
 from keras_deepnmt.runs.objective_options import (
     compile_options,
     make_loss,
+    make_terms,
     planned_lengths,
 )
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
@@ -123,6 +126,26 @@ def compile_model(
         UserError: if a pattern of `training.freeze` matches no weight, or the
             backend cannot count updates in float16.
     """
+    frozen = _compile(recipe, model, **options)
+    model.optimizer.build(model.trainable_variables)
+    return frozen
+
+
+def check_model(recipe: Recipe) -> None:
+    """Refuses a model, an objective or an optimizer that cannot be made.
+
+    That takes no data: each vocabulary has a few pieces.
+
+    Raises:
+        UserError: if the preset is unknown, or a value is refused.
+    """
+    sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
+    _compile(recipe, build_model(recipe, sizes))
+    make_terms(recipe)
+
+
+def _compile(recipe, model, **options):
+    """Compiles a model whose optimizer has no state yet."""
     training = recipe.training
     _check_dtype(recipe)
     try:
@@ -130,15 +153,13 @@ def compile_model(
     except UserError as error:
         raise UserError(f"recipe {recipe.name}, `training`: {error}") from error
     with refused_values(f"recipe {recipe.name}, `training`"):
-        optimizer = make_optimizer(training, model)
         model.compile(
-            optimizer=optimizer,
+            optimizer=make_optimizer(training, model),
             loss=make_loss(recipe),
             jit_compile=training.jit_compile,
             gradient_accumulation_steps=training.gradient_accumulation_steps,
             **options,
         )
-    optimizer.build(model.trainable_variables)
     return frozen
 
 
@@ -232,24 +253,49 @@ def _describe_frozen(model, frozen):
     )
 
 
+def batch_options(recipe: Recipe, num_replicas: int = 1) -> dict[str, Any]:
+    """Returns what the batches depend on besides the data and the seed.
+
+    Runs record it. `num_replicas` is the number of devices that share a
+    batch's rows evenly.
+    """
+    training = recipe.training
+    return {
+        "batch_tokens": training.batch_tokens,
+        "max_shapes": training.max_shapes or shapes_for_updates(training.steps),
+        "batch_multiple": num_replicas * training.gradient_accumulation_steps,
+        "subword_sampling": training.subword_sampling,
+    }
+
+
 def plan_batches(
     recipe: Recipe, data: PreparedData, num_replicas: int = 1
 ) -> BatchPlan:
     """Chooses the shapes and the order of all training batches.
 
-    `num_replicas` is the number of devices that share a batch's rows evenly.
+    If the options of the batches have changed in the run, as `resolved` says,
+    the batches of each stretch of it are those of its options.
     """
-    lengths = planned_lengths(recipe, data)
-    training = recipe.training
     weights = row_weights(data.manifest)
-    arguments = (
-        lengths,
-        training.batch_tokens,
-        training.max_shapes or shapes_for_updates(training.steps),
-        num_replicas * training.gradient_accumulation_steps,
-    )
-    batch_shapes = choose_batch_shapes(*arguments, weights)
-    return BatchPlan(lengths, batch_shapes, recipe.seed, weights)
+    present = batch_options(recipe, num_replicas)
+    plan, start = None, 0
+    stretches = batches_of(recipe.resolved)
+    for until, options in [*stretches, (None, present)]:
+        alpha = options["subword_sampling"]
+        lengths = planned_lengths(recipe, data, alpha)
+        shapes = choose_batch_shapes(
+            lengths,
+            options["batch_tokens"],
+            options["max_shapes"],
+            options["batch_multiple"],
+            weights,
+        )
+        if plan is None:
+            plan = BatchPlan(lengths, shapes, recipe.seed, weights)
+        else:
+            plan = ContinuedPlan(plan, start, lengths, shapes, weights)
+        start = until
+    return plan
 
 
 def plan_validation(

@@ -121,7 +121,7 @@ def make_callbacks(
     if not workers.is_chief:
         return callbacks + stopping
     callbacks.append(
-        keras.callbacks.CSVLogger(str(folder.log_file), append=True)
+        keras.callbacks.LambdaCallback(on_epoch_end=folder.append_log)
     )
     # Keras writes for TensorBoard by TensorFlow, on each backend.
     if importlib.util.find_spec("tensorflow") is not None:

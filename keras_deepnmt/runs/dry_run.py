@@ -130,6 +130,7 @@ def dry_run(
     prepared_dir: str | Path | None = None,
     from_preset: str | Path | None = None,
     extend_vocabulary: int | None = None,
+    allow_changes: bool = False,
     quiet: bool = False,
 ) -> DryRun:
     """Takes the steps of `train` before its first update, measures updates.
@@ -145,6 +146,7 @@ def dry_run(
         prepared_dir: a prepared folder to use.
         from_preset: a preset folder to fine-tune.
         extend_vocabulary: number of pieces that its tokenizers get, at most.
+        allow_changes: whether that run may change what updates depend on.
         quiet: whether no progress is shown.
 
     Returns:
@@ -176,7 +178,11 @@ def dry_run(
     )
     check_objective(settled)
     if existing.directory.is_dir():
-        existing.check_startable(settled, has_prepared=prepared_dir is not None)
+        existing.check_startable(
+            settled,
+            has_prepared=prepared_dir is not None,
+            allow_changes=allow_changes,
+        )
     training = settled.training
     with tempfile.TemporaryDirectory() as temporary:
         folder = RunFolder(temporary)

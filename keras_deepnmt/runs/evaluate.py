@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,11 @@ from typing import Any
 from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation.scores import corpus_scores, make_metrics
+from keras_deepnmt.evaluation import CometModel
+from keras_deepnmt.evaluation.translation_scores import (
+    check_metrics,
+    translation_scores,
+)
 from keras_deepnmt.evaluation.word_tokenizers import (
     default_tokenizer,
     unfit_tokenizer,
@@ -46,6 +50,7 @@ def evaluate(
     tokenize: str | None = None,
     lowercase: bool | None = None,
     metrics: tuple[str, ...] | None = None,
+    comet_models: Mapping[str, CometModel] | None = None,
     num_resamples: int = 1_000,
     output_file: str | Path | None = None,
     checkpoint: str | int | None = None,
@@ -57,6 +62,7 @@ def evaluate(
     on_progress: Callable[[int], None] | None = None,
     on_truncated: Callable[[list[int]], None] | None = None,
     on_translated: Callable[..., None] | None = None,
+    on_scored: Callable[[dict[str, list[float]]], None] | None = None,
     **search_options: Any,
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
@@ -79,7 +85,10 @@ def evaluate(
         tokenize: sacreBLEU's tokenizer. Where the run has none either, it is
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
-        metrics: names of the scores.
+        metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `comet`
+            and `comet-qe`.
+        comet_models: the models of the last two, by the name of the score; the
+            row has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.
         output_file: file to write the translations to. Defaults to none.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
@@ -97,6 +106,8 @@ def evaluate(
             model's position range. Defaults to a warning.
         on_translated: called with the sources, the translations, the
             references, and a list for each set of further references.
+        on_scored: called with the scores of single sentences, by the name of
+            the score, which `comet` and `comet-qe` have.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the run's.
 
@@ -139,7 +150,10 @@ def evaluate(
             references, _target_language(run)
         )
     # Mistakes are reported before the translation, which may take long.
-    make_metrics(scoring["metrics"], scoring["tokenize"], references=references)
+    models = comet_models or {}
+    check_metrics(
+        scoring["metrics"], scoring["tokenize"], models, references, more
+    )
     if fault := unfit_tokenizer(scoring["tokenize"], references):
         _log.warning("%s: %s", run.directory, fault)
     read_scores(run.scores_file)
@@ -166,13 +180,18 @@ def evaluate(
         on_translated(sources, hypotheses, references, *more)
     pieces = translator.target_tokenizer.encode(hypotheses)
     tokens = sum(len(ids) + 1 for ids in pieces)
-    scores = corpus_scores(
+    scores, of_sentences = translation_scores(
         hypotheses,
         references,
+        sources,
         **scoring,
         num_resamples=num_resamples,
         more_references=more,
+        comet_models=models,
     )
+    if on_scored is not None:
+        on_scored(of_sentences)
+    hashes = {name: models[name].sha256 for name in of_sentences}
     row = {
         "name": summary["name"],
         "preset": summary["preset"],
@@ -180,7 +199,11 @@ def evaluate(
         "scores": {metric: asdict(score) for metric, score in scores.items()},
         "decoding": decoding | _given(tag=tag),
         **({"given": given_sha256(**given)} if given else {}),
-        "evaluation": {**scoring, "metrics": list(scoring["metrics"])},
+        "evaluation": {
+            **scoring,
+            "metrics": list(scoring["metrics"]),
+            **({"comet_models": hashes} if hashes else {}),
+        },
         "seconds": round(seconds, 2),
         "tokens_per_second": round(tokens / seconds, 1),
         "parameters": translator.model.count_params(),

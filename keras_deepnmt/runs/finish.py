@@ -1,6 +1,6 @@
 """Writes the final model of a run and its scores on the validation set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -8,6 +8,7 @@ from keras_deepnmt.data.tags import tags_of_corpora
 from keras_deepnmt.evaluation.scores import corpus_scores
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import final_model
+from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.xla.events import listen
@@ -17,12 +18,14 @@ from keras_deepnmt.zoo.registry import PRESET_VERSION
 def finish(
     run: ResolvedRun,
     step: int,
+    stopped: str | None,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Builds the final model, scores it, and writes the model and `run.json`.
 
-    `step` is the number of updates made; `say` prints for which shapes the
-    search is compiled. Returns the content of `run.json`.
+    `step` is the number of updates made, and `stopped` why there are no more;
+    `say` prints for which shapes the search is compiled. Returns the content
+    of `run.json`.
     """
     recipe, data, folder = run.recipe, run.data, run.folder
     manifest = data.manifest
@@ -38,6 +41,7 @@ def finish(
         "tokenizer": dict(manifest["tokenizer"]),
         "weights_sha256": None,
         "steps": step,
+        "stopped_early": stopped,
         "tags": tags_of_corpora(c.tag for c in recipe.data.train),
         "initialize_from": recipe.resolved.get("initialize_from"),
         "final_model": recipe.training.final_model,
@@ -62,6 +66,17 @@ def finish(
     folder.copy_shortlist(data.directory)
     folder.write_summary(summary)
     return summary
+
+
+def describe_end(
+    folder: RunFolder, summary: Mapping[str, Any], steps: int
+) -> str:
+    """Tells in a line that a run is finished and, if it stopped early, why."""
+    line = f"{folder.directory}: this run is finished."
+    if stopped := summary.get("stopped_early"):
+        line += f" It stopped at update {summary['steps']:,} of {steps:,}: "
+        line += f"{stopped}"
+    return line
 
 
 def _best(folder):

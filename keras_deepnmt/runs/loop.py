@@ -22,7 +22,9 @@ from keras_deepnmt.models.training_step.training_state import (
     update_count,
     write_back_weights,
 )
-from keras_deepnmt.runs.build import plan_validation
+from keras_deepnmt.recipes.changing_keys import Changing
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.build import plan_batches, plan_validation
 from keras_deepnmt.runs.callbacks import (
     UpdateCallbacks,
     check_unvalidated,
@@ -30,6 +32,7 @@ from keras_deepnmt.runs.callbacks import (
     make_callbacks,
     stopping_callbacks,
 )
+from keras_deepnmt.runs.changes import BATCHES, CHANGES, move_changes
 from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.rollback import Rollbacks
@@ -43,12 +46,17 @@ from keras_deepnmt.training.weight_average import averaged_weights
 from keras_deepnmt.xla.replicas import num_replicas
 
 _logger = logging.getLogger(__name__)
+_MEAN_KEYS = ("training.average_checkpoints", "training.final_model")
 
 
 class TrainingLoop:
     """Runs `model.fit` with checkpoints, validation, rollback and resume.
 
     `model` is compiled, and `workers` are the processes that train together.
+
+    Attributes:
+        resolved_run: the run.
+        stopped: why training ended before its last update, if it did.
     """
 
     def __init__(
@@ -59,8 +67,8 @@ class TrainingLoop:
         workers: Workers,
         quiet: bool = False,
     ):
-        self._run = run
-        self.recipe = run.recipe
+        self.resolved_run = run
+        self.stopped: str | None = None
         self.run_folder = run.folder
         self.data = run.data
         self.model = model
@@ -110,6 +118,11 @@ class TrainingLoop:
         self.progress.set_model(model)
 
     @property
+    def recipe(self) -> Recipe:
+        """The recipe that trains."""
+        return self.resolved_run.recipe
+
+    @property
     def step(self) -> int:
         """Number of updates made so far."""
         return update_count(self.model)
@@ -126,7 +139,7 @@ class TrainingLoop:
             UserError: if all checkpoints are damaged or belong to another
                 model, or a finished run has none from which to train further.
         """
-        folder, restart = self.run_folder, self._run.restart
+        folder, restart = self.run_folder, self.resolved_run.restart
         if restart:
             self._advice = (
                 "Run the same command without `--restart` to continue."
@@ -152,6 +165,66 @@ class TrainingLoop:
             )
             self._print(f"Initialized: {report.describe()}")
 
+    def check_effects(self) -> None:
+        """Refuses changed keys that would have no effect; writes nothing.
+
+        Call it after `restore`.
+
+        Raises:
+            UserError: if no updates follow that depend on the keys, or the run
+                has too few checkpoints for the mean that is asked for.
+        """
+        changes, start = self.resolved_run.changes, self._start
+        training, folder = self.recipe.training, self.run_folder
+        if not changes or not start:
+            return
+        stopped = None
+        if start < training.steps:
+            rollbacks = Rollbacks(folder, self._divergence)
+            history = [
+                (epoch, logs)
+                for epoch, logs in folder.history()
+                if logs.get("step", 0) <= start
+            ]
+            stopped = self._reason_to_stop(rollbacks, history)
+            if stopped is None:
+                return
+        if not folder.is_finished() and stopped is None:
+            # Perhaps they end the run here, before its last checkpoints.
+            changes = [c for c in changes if c.key != "training.steps"]
+        idle = [
+            f"`{c.key}`"
+            for c in changes
+            if c.changing is not Changing.FINAL and not c.is_derived
+        ]
+        if idle:
+            reason = (
+                f"all {start:,} updates are made. Give more `training.steps`"
+                if stopped is None
+                else f"the run has stopped at update {start:,}: {stopped[:-1]}"
+            )
+            raise UserError(
+                f"{folder.directory}: {' and '.join(idle)} would have no "
+                f"effect, since {reason}, or leave the change out."
+            )
+        if any(c.key in _MEAN_KEYS for c in changes):
+            self._check_number_of_checkpoints()
+
+    def _check_number_of_checkpoints(self):
+        training, number = self.recipe.training, len(self.store.steps())
+        if training.final_model == "average_best":
+            number = len(self.store.bests())
+        if training.final_model != "best" and (
+            number < training.average_checkpoints
+        ):
+            raise UserError(
+                f"{self.store.directory}: `training.average_checkpoints` is "
+                f"{training.average_checkpoints}, but the run has kept "
+                f"{number} checkpoints for `training.final_model: "
+                f"{training.final_model}`. Average fewer, or give more "
+                "`training.steps`."
+            )
+
     def run(self) -> None:
         """Trains from the update that `restore` found to the last one.
 
@@ -163,6 +236,7 @@ class TrainingLoop:
         start = self._start
         if self.workers.is_chief:
             self.store.delete_unfinished()
+            self._compare_bests()
         self.rollbacks = Rollbacks(self.run_folder, self._divergence)
         self._epoch_counts = EpochCounts(self.run_folder.epoch_counts_file)
         if start:
@@ -173,6 +247,40 @@ class TrainingLoop:
             _logger.warning(warning)
         while not self._train_from(start):
             start = self.step
+            self._move_changes(start)
+        if self.step < self.recipe.training.steps:
+            self.stopped = self._stop_reason()
+            self._print(
+                f"Stopped at update {self.step:,} of "
+                f"{self.recipe.training.steps:,}: {self.stopped}"
+            )
+
+    def _compare_bests(self):
+        """Compares the best checkpoints by the metric of the recipe."""
+        metric = self.recipe.training.early_stopping_metric
+        self.store.compare_by(
+            metric,
+            {
+                int(logs["step"]): logs[metric]
+                for _, logs in self.run_folder.history()
+                if metric in logs and "step" in logs
+            },
+        )
+
+    def _move_changes(self, step):
+        """After a rollback, changes hold from there on."""
+        resolved = self.recipe.resolved
+        history = resolved.get(CHANGES, [])
+        moved = move_changes(history, step, resolved[BATCHES])
+        if moved == history:
+            return
+        self.resolved_run = self.resolved_run.with_resolved(
+            {**resolved, CHANGES: moved}
+        )
+        self.run_folder.record(self.resolved_run.recorded)
+        self.plan = plan_batches(
+            self.recipe, self.data, num_replicas(self.model)
+        )
 
     def _train_from(self, start):
         """Trains to the end; returns `False` after a rollback."""
@@ -185,7 +293,7 @@ class TrainingLoop:
         history = self.run_folder.history()
         self.workers.barrier()
         callbacks = make_callbacks(
-            self._run,
+            self.resolved_run,
             self.model,
             self.plan,
             self.validation_plan,
@@ -200,7 +308,10 @@ class TrainingLoop:
             with raised_on(signal.SIGTERM, Terminated), clear_data_errors():
                 if start and not self._was_validated(history):
                     self._validate(callbacks)
-                if not self._has_stopped():
+                # The chief has logged the validation that an interrupt
+                # skipped.
+                self.workers.barrier()
+                if self._stop_reason() is None:
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
@@ -300,17 +411,20 @@ class TrainingLoop:
         callback_list.on_epoch_end(epoch, logs)
         callback_list.on_train_end()
 
-    def _has_stopped(self):
-        """Whether an earlier validation has already ended this run."""
+    def _stop_reason(self):
+        """Why the validations so far end this run, or `None`."""
+        return self._reason_to_stop(self.rollbacks, self.run_folder.history())
+
+    def _reason_to_stop(self, rollbacks, history):
         self.model.stop_training = False
-        # The chief has logged the validation that an interrupt skipped.
-        self.workers.barrier()
+        reason = None
         for callback in stopping_callbacks(
-            self.recipe.training, self.rollbacks, self.run_folder.history()
+            self.recipe.training, rollbacks, history
         ):
             callback.set_model(self.model)
             callback.on_train_begin()
-        return self.model.stop_training
+            reason = reason or callback.reason
+        return reason
 
     def _save_interrupted(self):
         """Saves a checkpoint on the chief; returns a message for the user."""

@@ -1,5 +1,6 @@
 """Writes the model card of a preset folder: what it is and how it was made."""
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from keras_deepnmt.data.known_corpora.finding import find_named_corpus
 from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.changes import CHANGES
 from keras_deepnmt.zoo.registry import get_preset
 
 # Title and address of each paper that a preset can name.
@@ -235,10 +237,15 @@ def _training(recipe, summary):
     weights = "one checkpoint" if len(steps) == 1 else "the mean of checkpoints"
     used = f"{weights} ({', '.join(map(str, steps))})"
     started = recipe.resolved.get("initialize_from", {}).get("run")
+    changes = recipe.resolved.get(CHANGES, [])
     rows = [
         ("recipe", f"`recipe.yaml`, named `{recipe.name}`"),
         ("updates", f"{summary['steps']:,}"),
         ("started from", f"the weights of `{started}`" if started else None),
+        *(
+            (f"changed after update {change['update']:,}", _changed(change))
+            for change in changes
+        ),
         ("weights", used if steps else None),
         ("target tokens", _number(speed.get("target_tokens"))),
         ("minutes", _minutes(speed.get("seconds"))),
@@ -254,10 +261,21 @@ def _training(recipe, summary):
         ),
     ]
     rows = [(name, value) for name, value in rows if value is not None]
+    but = " and the changes above" if changes else ""
     return (
         f"## Training\n\n{_table(('', ''), rows)}\nTo repeat it: "
-        "`deepnmt train recipe.yaml`, with the files that the recipe names.\n"
+        "`deepnmt train recipe.yaml`, with the files that the recipe names"
+        f"{but}.\n"
     )
+
+
+def _changed(change):
+    changed = [
+        f"`{key}` from {json.dumps(values['before'], ensure_ascii=False)} to "
+        f"{json.dumps(values['after'], ensure_ascii=False)}"
+        for key, values in change["keys"].items()
+    ]
+    return ", ".join(changed or ["the number of devices"])
 
 
 def _number(value):

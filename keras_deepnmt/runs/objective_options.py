@@ -128,7 +128,7 @@ def batch_transforms(
     recipe: Recipe, data: PreparedData
 ) -> list[BatchTransform]:
     """Makes the transforms that each training batch goes through, in order."""
-    sampling = _subword_sampling(recipe, data)
+    sampling = _subword_sampling(recipe, data, recipe.training.subword_sampling)
     transforms = [] if sampling is None else [sampling]
     if recipe.training.word_dropout > 0:
         transforms.append(
@@ -137,13 +137,16 @@ def batch_transforms(
     return transforms
 
 
-def planned_lengths(recipe: Recipe, data: PreparedData) -> np.ndarray:
+def planned_lengths(
+    recipe: Recipe, data: PreparedData, alpha: float | None
+) -> np.ndarray:
     """Returns the `(pairs, 2)` lengths that batch shapes are chosen for.
 
-    Subword sampling needs more room than the stored segmentations.
+    Subword sampling, with the exponent or merge dropout `alpha`, needs more
+    room than the stored segmentations.
     """
     store = data.store("train")
-    sampling = _subword_sampling(recipe, data)
+    sampling = _subword_sampling(recipe, data, alpha)
     return store.lengths if sampling is None else sampling.roomy_lengths(store)
 
 
@@ -154,7 +157,8 @@ def describe_sampling(
 
     Without subword sampling the list is empty.
     """
-    sampling = _subword_sampling(recipe, data)
+    alpha = recipe.training.subword_sampling
+    sampling = _subword_sampling(recipe, data, alpha)
     if sampling is None:
         return []
     share = sampling.stored_share(data.store("train"), plan)
@@ -164,8 +168,7 @@ def describe_sampling(
     ]
 
 
-def _subword_sampling(recipe, data):
-    alpha = recipe.training.subword_sampling
+def _subword_sampling(recipe, data, alpha):
     if alpha is None:
         return None
     tokenizers = (data.source_tokenizer, data.target_tokenizer)

@@ -1,5 +1,6 @@
 """Rolls a run that diverged back to its last good checkpoint."""
 
+import math
 from pathlib import Path
 
 import keras
@@ -20,9 +21,9 @@ from keras_deepnmt.training.divergence import (
 class Rollbacks:
     """Keeps the rollbacks of a run and the detector's states in a file.
 
-    A checkpoint made after a rollback holds the lowered learning rate; one
-    made before it does not, so there the rate is lowered again at each
-    restore. A run that was killed at any time resumes with the rate it had.
+    The factor on the learning rate follows from the rollbacks alone, also
+    where a checkpoint from before them is restored. So a run that was killed
+    at any time resumes with the rate it had.
 
     Attributes:
         detector: the callback that detects divergence.
@@ -45,7 +46,11 @@ class Rollbacks:
     @property
     def rate_factor(self) -> float:
         """The product of the factors that all rollbacks gave the rate."""
-        return self.recipe.rate_factor ** len(self._record["rollbacks"])
+        return math.prod(map(self._factor_of, self._record["rollbacks"]))
+
+    def _factor_of(self, rollback):
+        # Earlier versions did not record it, and it could not change.
+        return rollback.get("rate_factor", self.recipe.rate_factor)
 
     def save_state(self, step: int) -> None:
         """Writes the detector's state; call it before saving a checkpoint.
@@ -65,9 +70,12 @@ class Rollbacks:
     def restore_state(self, model: keras.Model, step: int) -> None:
         """Restores the rate and the detector after checkpoint `step`."""
         self.detector.state = self._record["states"].get(str(step), [])
-        for rollback in self._record["rollbacks"]:
-            if step <= rollback["to"]:
-                lower_rate(model, self.recipe.rate_factor)
+        optimizer = model.optimizer
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        # Not that of the checkpoint, which may be from before a rollback, or
+        # divided by a schedule that the run no longer has.
+        optimizer.rate_factor.assign(1.0)
+        lower_rate(model, self.rate_factor)
 
     def roll_back(
         self, model: keras.Model, store: CheckpointStore, divergence: Diverged
@@ -93,7 +101,12 @@ class Rollbacks:
             reason = "there is no checkpoint before"
             raise self._error(store, divergence, reason)
         self._record["rollbacks"].append(
-            {"from": divergence.step, "to": step, "loss": str(divergence.loss)}
+            {
+                "from": divergence.step,
+                "to": step,
+                "loss": str(divergence.loss),
+                "rate_factor": self.recipe.rate_factor,
+            }
         )
         write_json(self._file, self._record)
         self.restore_state(model, step)

@@ -4,7 +4,7 @@ import contextlib
 import csv
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from keras_deepnmt.files import (
 )
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
-    flatten_recipe,
     load_recipe,
     save_recipe,
 )
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.changes import check_changes, find_changes
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator.loading import (
     MODEL_DIR,
@@ -38,8 +38,6 @@ from keras_deepnmt.translator.loading import (
 )
 from keras_deepnmt.zoo.registry import check_preset_version
 
-# May differ when a run is resumed: no update depends on them.
-CHANGEABLE_KEYS = ("training.steps",)
 _CHECKPOINTS_DIR = "checkpoints"
 # In `resolved` of recipe.yaml while a finished model waits for the next one.
 _MARK = "replaces_finished_model"
@@ -114,22 +112,16 @@ class RunFolder:
         """
         return read_summary(self.directory)
 
-    def is_finished(self, steps: int | None = None) -> bool:
+    def is_finished(self) -> bool:
         """Whether the training that `recipe.yaml` describes has finished.
 
         While a finished run trains further, or again from the beginning, its
         model and its `run.json` stay; the recipe is then marked.
-
-        Args:
-            steps: number of updates that it must have. Defaults to any.
         """
         if not self.run_file.is_file():
             return False
         started = self.started()
-        return started is None or (
-            _MARK not in started.resolved
-            and steps in (None, started.training.steps)
-        )
+        return started is None or _MARK not in started.resolved
 
     def check_startable(
         self,
@@ -137,6 +129,7 @@ class RunFolder:
         resume: bool = True,
         restart: bool = False,
         has_prepared: bool = False,
+        allow_changes: bool = False,
     ) -> None:
         """Checks that `recipe` may be trained in the folder; writes nothing.
 
@@ -144,10 +137,11 @@ class RunFolder:
         compared: `start.resolve_run` compares the folders.
 
         Raises:
-            UserError: if the folder belongs to another recipe (the first key
-                that differs is named), is not a run folder, was started with
-                other versions of the presets or of the batch shapes, has more
-                updates than `recipe`, or has checkpoints and `resume` is false.
+            UserError: if the folder has another recipe with keys that cannot
+                change, or that change the updates without `allow_changes`; if
+                it is not a run folder, was started with other versions of the
+                presets or of the batch shapes, has more updates than `recipe`,
+                or has checkpoints and `resume` is false.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -166,15 +160,17 @@ class RunFolder:
         if restart:
             return
         self._check_versions()
-        self._check_same(recipe, has_prepared)
+        made = steps[-1] if steps else 0
+        changes = find_changes(self.recipe(), recipe, has_prepared)
+        check_changes(changes, self.recipe_file, made, allow_changes)
         if steps and not resume:
             raise UserError(
-                f"{self.directory}: has checkpoints up to step {steps[-1]}. "
+                f"{self.directory}: has checkpoints up to step {made}. "
                 "Continue them, or use another run folder to start afresh."
             )
-        if steps and steps[-1] > recipe.training.steps:
+        if made > recipe.training.steps:
             raise UserError(
-                f"{self.directory}: {steps[-1]} updates are made already, "
+                f"{self.directory}: {made} updates are made already, "
                 f"`training.steps` is {recipe.training.steps}. Give more "
                 "updates, or use another run folder."
             )
@@ -193,19 +189,6 @@ class RunFolder:
                 "with the keras_deepnmt that started it, or begin again with "
                 "`--restart`."
             )
-
-    def _check_same(self, recipe, has_prepared):
-        here, given = flatten_recipe(self.recipe()), flatten_recipe(recipe)
-        for key in [*here, *given]:
-            if has_prepared and key.startswith("data."):
-                continue
-            if here.get(key) != given.get(key) and key not in CHANGEABLE_KEYS:
-                raise UserError(
-                    f"{self.recipe_file}: `{key}` is {here.get(key)!r} in this "
-                    f"run and {given.get(key)!r} in the recipe given. Use "
-                    "another run folder, the recipe of this one, or "
-                    "`--restart` to replace this run."
-                )
 
     @contextmanager
     def lock(self, shared: bool = False) -> Iterator[None]:
@@ -272,21 +255,18 @@ class RunFolder:
         """Records a start after all checks.
 
         A new run gets its `recipe.yaml`, and the tokenizers and shortlists of
-        the prepared folder. In a run that is resumed a changed
-        `training.steps` is written. With `restart` everything that belongs to
-        the old training is deleted. A finished model stays until
-        `write_summary` ends the new training.
+        the prepared folder. In a run that is resumed changed values are
+        written. With `restart` everything that belongs to the old training is
+        deleted. A finished model stays until `write_summary` ends the new
+        training.
         """
-        has_model = self.run_file.is_file()
-        resolved = recipe.resolved | ({_MARK: True} if has_model else {})
         old = None if restart else self.started()
         if old is not None:
-            if old.training.steps != recipe.training.steps:
-                save_recipe(recipe, self.recipe_file, resolved)
-            elif old.data != recipe.data:
-                # Older versions recorded the recipe's data instead of those
-                # of the prepared folder.
-                save_recipe(recipe, self.recipe_file, old.resolved)
+            budgets = [r.training.validation_budget for r in (old, recipe)]
+            if budgets[0] != budgets[1]:
+                # The sentences of the validations are chosen anew.
+                _delete(self.validation_file)
+            self.record(recipe)
             return
         if restart and self.recipe_file.is_file():
             for old in (
@@ -299,10 +279,21 @@ class RunFolder:
                 self.scores_file,
             ):
                 _delete(old)
-        if not has_model:
+        if not self.run_file.is_file():
             self.copy_tokenizers(prepared_dir)
             self.copy_shortlist(prepared_dir)
-        save_recipe(recipe, self.recipe_file, resolved)
+        self.record(recipe)
+
+    def record(self, recipe: Recipe) -> None:
+        """Writes `recipe.yaml`, marked if a finished model waits for the next.
+
+        A file with the same content is left alone.
+        """
+        has_model = self.run_file.is_file()
+        resolved = recipe.resolved | ({_MARK: True} if has_model else {})
+        old = self.started()
+        if old != recipe or old.resolved != resolved:
+            save_recipe(recipe, self.recipe_file, resolved)
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Writes `run.json`, which makes the run a finished one."""
@@ -333,10 +324,7 @@ class RunFolder:
 
     def history(self) -> list[tuple[int, dict[str, float]]]:
         """Reads the validations made so far: `(epoch, logs)`, oldest first."""
-        if not self.log_file.is_file():
-            return []
-        with open(self.log_file, encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        _, rows = self._read_log()
         with refused_values(f"{self.log_file}: damaged"):
             return [
                 (
@@ -389,21 +377,43 @@ class RunFolder:
 
         A row that was written only in part, as on a full disk, is removed too.
         """
-        if not self.log_file.is_file():
+        names, rows = self._read_log()
+        with refused_values(f"{self.log_file}: damaged"):
+            rows = [
+                row
+                for row in rows
+                if _is_whole(row) and float(row["step"]) <= step
+            ]
+        if rows:
+            self._write_log(names, rows)
+        else:
+            self.log_file.unlink(missing_ok=True)
+
+    def append_log(self, epoch: int, logs: Mapping[str, Any]) -> None:
+        """Adds the row of a validation to the log.
+
+        Values that earlier rows do not have, since the recipe has changed, get
+        a column of their own.
+        """
+        names, rows = self._read_log()
+        new = {"epoch": epoch, **logs}
+        missing = sorted(new.keys() - set(names) - {"epoch"})
+        if missing:
+            names = ["epoch", *sorted({*names, *missing} - {"epoch"})]
+            self._write_log(names, [*rows, new])
             return
+        with open(self.log_file, "a", encoding="utf-8", newline="") as file:
+            csv.DictWriter(file, names).writerow(new)
+
+    def _read_log(self):
+        """Returns the names of the columns, and the rows as they are."""
+        if not self.log_file.is_file():
+            return [], []
         with open(self.log_file, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            names = reader.fieldnames or []
-            with refused_values(f"{self.log_file}: damaged"):
-                rows = [
-                    row
-                    for row in reader
-                    if _is_whole(row) and float(row["step"]) <= step
-                ]
-        if not rows:
-            # `CSVLogger` writes a header only into a new file.
-            self.log_file.unlink()
-            return
+            return reader.fieldnames or [], list(reader)
+
+    def _write_log(self, names, rows):
         with (
             atomic_file(self.log_file) as temporary,
             open(temporary, "w", encoding="utf-8", newline="") as file,

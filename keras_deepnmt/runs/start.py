@@ -1,7 +1,7 @@
 """Settles all values of a run before anything is built."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,16 @@ from keras_deepnmt.recipes.loading import (
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs import provenance
-from keras_deepnmt.runs.batch_size import find_batch, with_parts
-from keras_deepnmt.runs.build import build_model, compile_model
+from keras_deepnmt.runs.batch_size import find_batch, with_found_parts
+from keras_deepnmt.runs.build import batch_options, check_model
+from keras_deepnmt.runs.changes import (
+    BATCHES,
+    CHANGES,
+    KeyChange,
+    add_changes,
+    describe_changes,
+    find_changes,
+)
 from keras_deepnmt.runs.initial_weights import find_initial_weights, fine_tuning
 from keras_deepnmt.runs.objective_options import (
     describe_sampling,
@@ -43,6 +51,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
 _log = logging.getLogger(__name__)
+_TEACHER = "training.objective.distillation"
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ class ResolvedRun:
             stays.
         data: the prepared corpus.
         restart: whether the run begins again from update 0.
+        started: the recipe that a resumed run has had.
     """
 
     folder: RunFolder
@@ -65,6 +75,20 @@ class ResolvedRun:
     recorded: Recipe
     data: PreparedData
     restart: bool = False
+    started: Recipe | None = None
+
+    @property
+    def changes(self) -> list[KeyChange]:
+        """The keys that the run has had with other values."""
+        return find_changes(self.started, self.recorded, ignore_data=True)
+
+    def with_resolved(self, resolved: Mapping[str, Any]) -> "ResolvedRun":
+        """Returns the run with other entries in `resolved`."""
+        return replace(
+            self,
+            recipe=replace(self.recipe, resolved=dict(resolved)),
+            recorded=replace(self.recorded, resolved=dict(resolved)),
+        )
 
     def describe(self, plan: BatchPlan) -> str:
         """Describes in several lines the data and the batches."""
@@ -205,13 +229,13 @@ def resolve_run(
     recipe = _with_tokenizer(recipe, data, say)
     started = None if restart else folder.started()
     recorded = None if started is None else started.resolved
+    changes = find_changes(started, recipe, ignore_data=True)
     batch = find_batch(recipe, recorded, data, say)
-    resolved = _resolve(recipe, folder, data, batch, recorded)
+    resolved = _resolve(recipe, folder, data, batch, recorded, changes)
     whole = replace(recipe, resolved=resolved)
-    if batch is None:
-        return ResolvedRun(folder, whole, whole, data, restart)
-    parts = with_parts(whole, batch["gradient_accumulation_steps"])
-    return ResolvedRun(folder, parts, whole, data, restart)
+    return ResolvedRun(
+        folder, with_found_parts(whole), whole, data, restart, started
+    )
 
 
 def join_run(
@@ -236,7 +260,53 @@ def join_run(
     if started is not None:
         recipe = replace(recipe, resolved=started.resolved)
     recipe = _with_tokenizer(recipe, data)
-    return ResolvedRun(folder, recipe, recipe, data, restart)
+    return ResolvedRun(folder, recipe, recipe, data, restart, started)
+
+
+def record_changes(
+    run: ResolvedRun,
+    num_replicas: int,
+    allow: bool = False,
+    say: Callable[[str], None] = print,
+) -> ResolvedRun:
+    """Adds to `resolved` the options of the batches, and what has changed.
+
+    A resumed run goes on from its last checkpoint: changes hold for the
+    updates after it. `num_replicas` is the number of devices that train, and
+    `allow` whether changes that updates depend on are asked for. `say` prints
+    a line for each.
+
+    Raises:
+        UserError: if the run had another number of devices.
+    """
+    resolved, changes = dict(run.recipe.resolved), run.changes
+    after = batch_options(run.recipe, num_replicas)
+    if run.started is not None:
+        before = resolved.get(BATCHES)
+        if before is None:  # a run of an earlier version
+            before = batch_options(with_found_parts(run.started), num_replicas)
+        history = resolved.get(CHANGES, [])
+        if changes or history or before != after:
+            made = run.folder.checkpoints().latest() or 0
+            if made and before != after and not allow:
+                raise _other_devices(run.folder, before, after, made)
+            for line in describe_changes(changes, made):
+                say(line)
+            resolved[CHANGES] = add_changes(
+                history, made, changes, before, after
+            )
+    resolved[BATCHES] = after
+    return run.with_resolved(resolved)
+
+
+def _other_devices(folder, before, after, made):
+    before, after = (options["batch_multiple"] for options in (before, after))
+    return UserError(
+        f"{folder.directory}: the number of rows of a batch is a multiple of "
+        f"{before} in this run and of {after} on the devices that are here. "
+        "Continue on as many devices, or add `--allow-changes` to change the "
+        f"updates after {made:,}."
+    )
 
 
 def _with_tokenizer(recipe, data, say=lambda line: None):
@@ -282,8 +352,7 @@ def open_data(
     if not folder.data_dir.exists():
         # Preparing may take hours, so all that can be refused is refused before
         # it.
-        sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
-        compile_model(recipe, build_model(recipe, sizes))
+        check_model(recipe)
 
     def prepare(overwrite):
         prepare_corpus(
@@ -309,6 +378,7 @@ def _resolve(
     data: PreparedData,
     batch: Mapping[str, int] | None,
     recorded: Mapping[str, Any] | None,
+    changes: Sequence[KeyChange],
 ) -> dict[str, Any]:
     """Returns the hashes and versions that `recipe.yaml` records."""
     resolved = {
@@ -327,8 +397,15 @@ def _resolve(
     if batch is not None:
         resolved["batch"] = batch
     if recorded is not None:
+        present = {
+            key: resolved[key]
+            for key in ("batch", "teacher_sha256")
+            if key in resolved
+        }
+        if any(c.key.startswith(_TEACHER) for c in changes):
+            recorded = {**recorded, **present}
         _check_unchanged(folder, data, teacher, resolved, recorded)
-        return dict(recorded)
+        return {**recorded, **present}
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     if "from_preset" in recipe.resolved:

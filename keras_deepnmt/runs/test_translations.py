@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,18 @@ from typing import Any
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.data.scripts import detect_script, is_language_code
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.evaluation import AnnotatedSentence
-from keras_deepnmt.evaluation.scores import Score, corpus_scores, make_metrics
+from keras_deepnmt.evaluation import (
+    AnnotatedSentence,
+    CometModel,
+    Comparison,
+    compare_sentence_scores,
+    compare_systems,
+)
+from keras_deepnmt.evaluation.scores import Score
+from keras_deepnmt.evaluation.translation_scores import (
+    check_metrics,
+    translation_scores,
+)
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
 from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.recipes.schema import EvaluationRecipe
@@ -37,6 +47,8 @@ class TestTranslations:
         language: The target language; `None` if it is not known.
         more_references: Further references: for each set of them a list with
             one for each sentence.
+        sentence_scores: For each system the scores of its sentences, by the
+            metric, for metrics that are means of them: COMET's.
     """
 
     __test__ = False  # pytest: not a class of tests
@@ -49,11 +61,39 @@ class TestTranslations:
     count_training_words: Callable[[], Counter[str]] | None = None
     language: str | None = None
     more_references: tuple[list[str], ...] = ()
+    sentence_scores: dict[str, dict[str, list[float]]] = field(
+        default_factory=dict
+    )
 
     @property
     def bleu_options(self) -> dict[str, Any]:
         """The options of BLEU: tokenizer and case."""
         return {k: self.scoring[k] for k in ("tokenize", "lowercase")}
+
+    def compare(
+        self, system: str, baseline: str, num_resamples: int
+    ) -> dict[str, Comparison]:
+        """Compares two systems in each metric by the paired tests."""
+        metrics = self.scoring["metrics"]
+        of_sentences = {
+            name: compare_sentence_scores(
+                scores, self.sentence_scores[baseline][name], num_resamples
+            )
+            for name, scores in self.sentence_scores.get(system, {}).items()
+        }
+        counted = [name for name in metrics if name not in of_sentences]
+        compared = of_sentences
+        if counted:
+            compared |= compare_systems(
+                self.systems[system],
+                self.systems[baseline],
+                self.references,
+                counted,
+                **self.bleu_options,
+                num_resamples=num_resamples,
+                more_references=self.more_references,
+            )
+        return {name: compared[name] for name in metrics}
 
 
 def translate_runs(
@@ -82,6 +122,7 @@ def translate_runs(
             test sets.
     """
     texts, systems, scores, scoring = {}, {}, {}, {}
+    sentence_scores = {}
 
     def keep(name, sources, hypotheses, references, *more):
         texts[name] = sources, references, more
@@ -94,9 +135,10 @@ def translate_runs(
             name,
             prepared_dir=prepared_dir,
             on_translated=partial(keep, name),
+            on_scored=partial(sentence_scores.__setitem__, name),
             **{**options, **scoring},
         )
-        scoring = {**row["evaluation"]}
+        scoring = {k: row["evaluation"][k] for k in asdict(EvaluationRecipe())}
         scoring["metrics"] = tuple(scoring["metrics"])
         scores[name] = {
             metric: Score(score["value"], score["signature"], score["interval"])
@@ -120,6 +162,7 @@ def translate_runs(
         _training_words(run, prepared_dir, scoring),
         recipe.data.target_language,
         more,
+        sentence_scores,
     )
 
 
@@ -131,6 +174,7 @@ def read_translations(
     num_resamples: int,
     language: str | None = None,
     say: Callable[[str], None] = print,
+    comet_models: Mapping[str, CometModel] | None = None,
 ) -> TestTranslations:
     """Reads translations from files and scores them.
 
@@ -144,6 +188,7 @@ def read_translations(
             `tokenize`, the script of the references decides how BLEU and TER
             count words.
         say: function that prints a line about that script.
+        comet_models: as for `runs.evaluate`.
 
     Returns:
         Texts, translations and scores; the names are those of the files.
@@ -154,7 +199,13 @@ def read_translations(
     """
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
     # Reported before files are read.
-    make_metrics(scoring["metrics"], scoring["tokenize"])
+    models = comet_models or {}
+    check_metrics(
+        scoring["metrics"],
+        scoring["tokenize"],
+        models,
+        more_references=reference_files[1:],
+    )
     reference_file, *others = reference_files
     references = read_lines(reference_file)
     if not references:
@@ -178,23 +229,27 @@ def read_translations(
             )
     systems = {name: texts[name] for name in files}
     more = tuple(texts[name] for name in reference_files[1:])
+    sources = texts.get(source_file)
+    scores, sentence_scores = {}, {}
+    for name, lines in systems.items():
+        scores[name], sentence_scores[name] = translation_scores(
+            lines,
+            references,
+            sources,
+            **scoring,
+            num_resamples=num_resamples,
+            more_references=more,
+            comet_models=models,
+        )
     return TestTranslations(
-        texts.get(source_file),
+        sources,
         references,
         systems,
-        {
-            name: corpus_scores(
-                lines,
-                references,
-                **scoring,
-                num_resamples=num_resamples,
-                more_references=more,
-            )
-            for name, lines in systems.items()
-        },
+        scores,
         scoring,
         language=language,
         more_references=more,
+        sentence_scores=sentence_scores,
     )
 
 

@@ -9,13 +9,15 @@ import keras
 
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_for_training, plan_batches
-from keras_deepnmt.runs.finish import finish
+from keras_deepnmt.runs.changes import find_changes
+from keras_deepnmt.runs.finish import describe_end, finish
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import check_objective
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     join_run,
     open_data,
+    record_changes,
     resolve_run,
     settle_recipe,
 )
@@ -37,14 +39,17 @@ def train(
     extend_vocabulary: int | None = None,
     resume: bool = True,
     restart: bool = False,
+    allow_changes: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Prepares the data, trains, averages checkpoints, writes a run folder.
 
     Called again on the same folder it resumes at the last good checkpoint and
     ends with the same weights as an uninterrupted run. On a finished run it
-    returns at once, unless `training.steps` has changed: then it trains
-    further. A start that is refused leaves the folder as it was.
+    returns at once, unless the recipe has changed: then it trains further, or
+    makes the final model and its scores anew. Keys that no update depends on,
+    such as `training.validate_every`, may change between two calls. A start
+    that is refused leaves the folder as it was.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -69,6 +74,10 @@ def train(
             and scores of the run are deleted; its finished model, if it has
             one, is replaced when the new one is complete. Data prepared in
             the run folder are kept if they are those of the recipe.
+        allow_changes: whether keys may change that updates depend on, such as
+            `training.learning_rate.peak`. The change holds for the updates
+            after the last checkpoint, and is recorded in `recipe.yaml`, in
+            `resolved.changes`. Defaults to `False`: it is refused.
         quiet: whether only warnings are shown.
 
     Returns:
@@ -77,7 +86,8 @@ def train(
 
     Raises:
         UserError: if the recipe or the data are wrong or not those that the
-            folder was started with, or its checkpoints are damaged.
+            folder was started with, its checkpoints are damaged, or what has
+            changed would have no effect.
         KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved.
 
     Example:
@@ -98,7 +108,10 @@ def train(
     training = settled.training
     has_prepared = prepared_dir is not None
     with user_cache_asked_for(training.jit_compile):
-        if restart or not folder.is_finished():
+        finished = not restart and folder.is_finished()
+        if finished:
+            finished = not find_changes(folder.started(), settled, has_prepared)
+        if not finished:
             check_objective(settled)
         strategy = None
         if training.batch_tokens != "auto":
@@ -108,15 +121,19 @@ def train(
             strategy = _make_strategy(training, say)
         workers = Workers(strategy)
         if not workers.is_chief:
-            return _train_as_worker(
-                settled, folder, prepared_dir, restart, strategy, workers
-            )
-        folder.check_startable(settled, resume, restart, has_prepared)
-        with folder.opened():
-            finished = not restart and folder.is_finished(training.steps)
+            with workers.explained_failures():
+                return _train_as_worker(
+                    settled, folder, prepared_dir, restart, strategy, workers
+                )
+        folder.check_startable(
+            settled, resume, restart, has_prepared, allow_changes
+        )
+        with folder.opened(), workers.explained_failures():
             if workers.broadcast(finished):
-                say(f"{folder.directory}: this run is finished.")
-                return folder.read_summary()
+                workers.leave()
+                summary = folder.read_summary()
+                say(describe_end(folder, summary, training.steps))
+                return summary
             data = open_data(
                 settled, folder, data_dir, prepared_dir, restart, quiet
             )
@@ -126,14 +143,15 @@ def train(
                 strategy = _make_strategy(training, say)
             if training.jit_compile:
                 _open_cache(say)
-            loop = _make_loop(run, strategy, workers, quiet)
-            loop.restore(run.recipe.resolved.get("initialize_from"))
-            folder.begin(run.recorded, data.directory, restart)
+            loop = _make_loop(run, strategy, workers, quiet, allow_changes)
+            loop.restore(loop.recipe.resolved.get("initialize_from"))
+            loop.check_effects()
+            folder.begin(loop.resolved_run.recorded, data.directory, restart)
             workers.barrier()
             loop.run()
-            summary = finish(run, loop.step, say)
+            summary = finish(loop.resolved_run, loop.step, loop.stopped, say)
             say(_describe_result(folder, summary))
-            workers.barrier()
+            workers.leave()
         return summary
 
 
@@ -155,20 +173,23 @@ def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
     if not workers.broadcast(0):
         workers.barrier()
         run = join_run(recipe, folder, prepared_dir, restart)
-        loop = _make_loop(run, strategy, workers, quiet=True)
+        # The chief refuses changes.
+        loop = _make_loop(run, strategy, workers, True, allow_changes=True)
         # The chief has written recipe.yaml and, for a restart, deleted old
         # files.
         workers.barrier()
         loop.restore(folder.recipe().resolved.get("initialize_from"))
         loop.run()
-        workers.barrier()
+    workers.leave()
     return folder.read_summary()
 
 
-def _make_loop(run, strategy, workers, quiet):
+def _make_loop(run, strategy, workers, quiet, allow_changes):
     """Builds and compiles the model, and plans its training."""
     say = functools.partial(_print, quiet)
-    plan = plan_batches(run.recipe, run.data, strategy.num_replicas_in_sync)
+    replicas = strategy.num_replicas_in_sync
+    run = record_changes(run, replicas, allow_changes, say)
+    plan = plan_batches(run.recipe, run.data, replicas)
     if not quiet:
         say(run.describe(plan))
     model = build_for_training(run.recipe, run.data, strategy, say)

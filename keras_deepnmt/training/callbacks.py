@@ -138,6 +138,10 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
         history: list of `(epoch, logs)` of earlier validations. Defaults to
             none.
 
+    Attributes:
+        reason: text that says why training stops after the validations so
+            far, or `None` if it goes on.
+
     Example:
     >>> keras_deepnmt.training.EarlyStopping("val_bleu", patience=3).mode
     'max'
@@ -148,10 +152,29 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
         super().__init__(monitor=monitor, patience=patience, mode=self.mode)
         self._history = list(history)
 
+    @property
+    def reason(self):
+        if self.wait < max(self.patience, 1):
+            return None
+        steps = [
+            logs["step"]
+            for _, logs in self._history
+            if logs.get(self.monitor) == self.best and "step" in logs
+        ]
+        update = f" of update {int(steps[0]):,}" if steps else ""
+        return (
+            f"the last {self.wait} validations had no better `{self.monitor}` "
+            f"than {self.best:.4g}{update}. `training.early_stopping_patience` "
+            f"is {self.patience}; a larger one, or null, continues."
+        )
+
     def on_train_begin(self, logs=None):
         super().on_train_begin(logs)
+        stops = self.model.stop_training
         for epoch, past in self._history:
             super().on_epoch_end(epoch, past)
+        # Earlier validations may have been made with less patience left.
+        self.model.stop_training = stops or self.reason is not None
 
     def on_epoch_end(self, epoch, logs=None):
         self._history.append((epoch, dict(logs or {})))

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, read_json
+from keras_deepnmt.files import WEIGHTS_FILE, read_json, write_json
 from keras_deepnmt.training.checkpoint_files import (
     SEAL_FILE,
     checkpoint_fault,
@@ -189,6 +189,26 @@ class CheckpointStore:
                 )
             )
         return _best_first(found)
+
+    def compare_by(self, metric: str, values: Mapping[int, float]) -> None:
+        """Compares the best ones by another value of their validations.
+
+        Those without a value are deleted.
+
+        Args:
+            metric: name of the value.
+            values: its value in the validation after each step.
+        """
+        for best in self.bests():
+            value = values.get(best.step, math.nan)
+            if best.metric == metric:
+                continue
+            if math.isnan(value):
+                _delete(best.path)
+                continue
+            seal = read_json(best.path / SEAL_FILE)
+            new = {"metric": metric, "value": value, "mode": mode_of(metric)}
+            write_json(best.path / SEAL_FILE, {**seal, **new})
 
     def delete_unfinished(self) -> None:
         """Deletes folders that a killed process left half written or deleted.

@@ -37,6 +37,8 @@ class DivideOnPlateau(keras.callbacks.Callback):
 
     Attributes:
         num_divisions: int. Number of times the rate was divided.
+        reason: text that says why training stops after the epochs so far, or
+            `None` if it goes on.
 
     Raises:
         ValueError: if `divide_by` is not above 1, `minimum` is negative, or
@@ -116,9 +118,19 @@ class DivideOnPlateau(keras.callbacks.Callback):
             self._losses.pop()
         self._losses.append((validation, float(logs[self.monitor])))
 
-    def _stop_under_minimum(self):
+    @property
+    def reason(self):
         rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
-        if self.num_divisions and float(rate) < self.minimum:
+        if not self.num_divisions or float(rate) >= self.minimum:
+            return None
+        return (
+            f"the learning rate, {float(rate):.3g}, is below "
+            f"`training.learning_rate.minimum`, {self.minimum:.3g}; a lower "
+            "minimum continues."
+        )
+
+    def _stop_under_minimum(self):
+        if self.reason is not None:
             self.model.stop_training = True
 
     def _set_factor(self):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import keras
@@ -97,6 +98,35 @@ class Workers:
     def barrier(self) -> None:
         """Waits until every process has called this method."""
         self.all_reduce_sum(0)
+
+    def leave(self) -> None:
+        """Waits until every process has called this method, and may then end.
+
+        A process that ends just after its part of an all-reduce can take the
+        answer with it that another one still waits for.
+        """
+        with self.explained_failures():
+            self.barrier()
+        # Fails where another process has ended, which has passed the first.
+        with contextlib.suppress(UserError), self.explained_failures():
+            self.barrier()
+
+    @contextlib.contextmanager
+    def explained_failures(self) -> Iterator[None]:
+        """Raises a `UserError` where another process has ended too early."""
+        if not self.is_distributed:
+            yield
+            return
+        import tensorflow as tf
+
+        try:
+            yield
+        except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
+            raise UserError(
+                "another worker process of TF_CONFIG has ended or cannot be "
+                "reached; its own messages say why. Checkpoints are kept. "
+                "Start the same command on every machine again to continue."
+            ) from error
 
     def broadcast(self, value: int) -> int:
         """Returns the chief's value in every process.

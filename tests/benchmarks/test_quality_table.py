@@ -16,11 +16,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 from digit_run import environment
-from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
 
 from benchmarks.quality import table
 from benchmarks.quality.rows import corpora
@@ -38,10 +35,6 @@ from benchmarks.quality.rows.sentence_counts import (
     counts_file,
     read_counts,
     write_counts,
-)
-from benchmarks.quality.rows.significance import (
-    NUM_TRIALS,
-    paired_randomization,
 )
 from benchmarks.shared.result_rows import read_rows, write_rows
 from keras_deepnmt import list_models
@@ -507,67 +500,6 @@ def worse(lines, number):
 
 def counts_of(lines, tokenize="none"):
     return count_sentences(lines, REFERENCES, tokenize, False)
-
-
-def compared(one, other):
-    return paired_randomization(counts_of(one), counts_of(other))
-
-
-def test_a_p_value_is_small_only_if_a_difference_is_large():
-    difference, p = compared(worse(REFERENCES, 5), worse(REFERENCES, 40))
-    assert difference > 10
-    assert p < 0.01
-    assert compared(worse(REFERENCES, 40), worse(REFERENCES, 5))[0] < -10
-    # One sentence better and another one worse.
-    one = worse(REFERENCES, 20)
-    other = [*worse(REFERENCES, 19)[:-1], *worse(REFERENCES[-1:], 1)]
-    assert compared(one, other)[1] > 0.2
-
-
-def test_any_p_value_is_equally_frequent_for_systems_that_do_not_differ():
-    """So that 5 % of such pairs have one of at most 0.05."""
-    generator = np.random.default_rng(3)
-    p_values = []
-    for _ in range(100):
-        one, other = (
-            counts_of(
-                [
-                    line.replace("small", "tall") if is_wrong else line
-                    for line, is_wrong in zip(
-                        REFERENCES, generator.random(60) < 0.3, strict=True
-                    )
-                ]
-            )
-            for _ in range(2)
-        )
-        p_values.append(paired_randomization(one, other)[1])
-    for limit in (0.1, 0.5, 0.8):
-        assert np.mean(np.array(p_values) <= limit) == pytest.approx(
-            limit, abs=0.15
-        )
-
-
-def test_equal_translations_are_no_difference():
-    lines = worse(REFERENCES, 20)
-    assert compared(lines, lines) == (0, 1)
-
-
-@pytest.mark.parametrize("number", [14, 18, 25])
-def test_p_values_are_those_of_sacrebleu(number):
-    """Some of whose sentences are short, and some without any match."""
-    plain = [*worse(REFERENCES, 16)[:-2], "a", "the clever tiger"]
-    other = [*worse(REFERENCES, number)[:-2], "the clever", ""]
-    _, results = PairedTest(
-        [("plain", plain), ("other", other)],
-        {"BLEU": BLEU(tokenize="none", force=True)},
-        [REFERENCES],
-        test_type="ar",
-        n_samples=NUM_TRIALS,
-    )()
-    scores = results["BLEU"]
-    difference, p_value = compared(other, plain)
-    assert difference == pytest.approx(scores[1].score - scores[0].score)
-    assert p_value == pytest.approx(scores[1].p_value)
 
 
 def test_counts_are_read_as_they_were_written(tmp_path):

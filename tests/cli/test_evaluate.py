@@ -12,6 +12,7 @@ import shutil
 import sys
 
 import pytest
+from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
 from keras_deepnmt.evaluation import rouge_scores
@@ -89,6 +90,73 @@ def test_systems_are_compared_with_the_first(deepnmt, files):
     )
 
 
+@pytest.fixture
+def comet(tmp_path):
+    """The options of COMET with a stand-in for its package and models."""
+    qe = "referenceless_regression_metric"
+    return [
+        *("--metrics", "comet-qe", "bleu", "comet"),
+        *("--comet-model", make_model(tmp_path / "wmt22")),
+        *("--comet-qe-model", make_model(tmp_path / "kiwi", qe)),
+        *("--comet-python", make_environment(tmp_path / "environment")),
+    ]
+
+
+def test_comet_scores_translations_beside_other_metrics(deepnmt, files, comet):
+    scores, differences, signs = tables(
+        deepnmt(
+            *("evaluate", "--hypotheses", "bad", "good"),
+            *("--references", "reference", "--source", "source", *comet),
+        )
+    )
+    metrics = ["comet-qe", "bleu", "comet"]
+    assert [row[1] for row in scores] == 2 * metrics
+    assert [row[2] for row in differences[1:]] == metrics
+    for row, texts, sides in (
+        (scores[0], BAD, SOURCES),
+        (scores[5], GOOD, REFERENCES),
+    ):
+        values = [share(*pair) for pair in zip(texts, sides, strict=True)]
+        assert row[2] == f"{sum(values) / 4:.2f}"
+    assert scores[5][4].startswith("model:wmt22|sha256:")
+    # One of four sentences differs.
+    assert differences[3][3] == "+12.50" and differences[3][5] == "1.0000"
+    assert signs[0][2] == "better"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--metrics", "comet"], "--comet-qe-model needs --metrics comet-qe"),
+        (["--source", None], "--metrics comet needs --source"),
+        (["--comet-model", None], "--metrics comet needs --comet-model"),
+        (["--comet-model", "none"], "none/checkpoints/model.ckpt: no such"),
+        (["--comet-python", None], "lacks unbabel-comet"),
+        (["--references", ["reference"] * 2], "one reference per sentence"),
+        (
+            ["--metrics", "bleu", "--comet-model", None]
+            + ["--comet-qe-model", None],
+            "--comet-python needs --metrics comet or comet-qe",
+        ),
+    ],
+)
+def test_what_comet_needs_is_told_in_one_line(
+    refused, files, comet, change, said
+):
+    names, values = comet[4::2], [[value] for value in comet[5::2]]
+    given = {
+        "--hypotheses": ["good"],
+        "--references": ["reference"],
+        "--source": ["source"],
+        "--metrics": comet[1:4],
+        **dict(zip(names, values, strict=True)),
+    }
+    for name, value in zip(change[::2], change[1::2], strict=True):
+        given[name] = [value] if isinstance(value, str) else value
+    words = [w for n, v in given.items() if v for w in (n, *v)]
+    assert said in refused("evaluate", *words)
+
+
 def test_details_definitions_and_differences(deepnmt, files):
     done = deepnmt(
         *("evaluate", "--hypotheses", "good", "bad"),
@@ -121,7 +189,7 @@ def test_details_definitions_and_differences(deepnmt, files):
     ]
 
 
-def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
+def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path, comet):
     # Copies, since other tests read the scores of the run.
     first, other = tmp_path / "first", tmp_path / "other"
     for folder in (first, other):
@@ -134,17 +202,21 @@ def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path):
         text += [f"--{side}", tmp_path / side]
     done = deepnmt(
         *("evaluate", first, other, *text, "--details"),
-        *("--metrics", "bleu", "--quiet"),
+        *(*comet, "--quiet"),
     )
     scores, differences, signs, lengths, *rest = tables(done)
-    assert [row[0] for row in scores] == [str(first), str(other)]
+    assert [row[0] for row in scores[::3]] == [str(first), str(other)]
     # The same weights translate the same.
-    assert float(differences[1][3]) == 0.0
+    assert [float(row[3]) for row in differences[1:]] == [0.0] * 3
     assert signs[1][2:5] == ["0", "0", "20"]
     assert sum(int(row[1]) for row in lengths[1:]) == 20
     assert rest[0][0][0] == "frequency of the rarest word"
     (row,) = json.loads((other / "scores.json").read_text())["evaluations"]
     assert row["scores"]["bleu"]["interval"] >= 0
+    found = row["scores"]["comet"]
+    assert scores[2][2] == f"{found['value']:.2f}"
+    sha256 = row["evaluation"]["comet_models"]["comet"]
+    assert f"sha256:{sha256[:12]}" in found["signature"]
 
 
 CHINESE = ["今天早上，我的老老师画了一本旧书。", "那只猫在唱歌。"]
@@ -240,7 +312,7 @@ def test_translations_are_written_before_they_are_scored(
 
     # A bootstrap of many samples takes long enough to be interrupted.
     monkeypatch.setattr(
-        "keras_deepnmt.runs.evaluate.corpus_scores", interrupted
+        "keras_deepnmt.runs.evaluate.translation_scores", interrupted
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lines").write_text("1 2 3 4\n5 6 7 8\n")

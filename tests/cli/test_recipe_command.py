@@ -2,7 +2,8 @@
 
 * a new recipe loads, and editors find the schema that it names
 * the bundled recipes are listed
-* a recipe is shown with all its values, and what is shown loads
+* a recipe is shown with all its values, and what is shown loads; one that
+  `train` would refuse is refused
 * all mistakes of a recipe are printed, one line each
 """
 
@@ -86,6 +87,31 @@ def test_all_mistakes_are_printed_one_line_each(deepnmt, tmp_path):
     assert "`training.objective.r_drop.alpha`" in lines[1]
     assert "`decoding.num_beams` must be an integer from 1" in lines[2]
     assert "Received: 'x'" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            "model.overrides.encoder_self_attention={HybridSelfAttention: "
+            "{windwo: 4}}",
+            "windwo",
+        ),
+        ("model.overrides.num_haeds=2", "num_haeds"),
+        ("model.preset=transformer_tin", "transformer_tiny"),
+        ("training.loss=cross_entropi", "cross_entropy"),
+        ("training.objective.r_dorp.alpha=1", "r_drop"),
+        ("training.freeze=[encodre*]", "encodre"),
+    ],
+)
+def test_a_recipe_is_shown_only_if_train_would_take_it(
+    deepnmt, change, message
+):
+    done = deepnmt(
+        "recipe", "--show", "transformer_tiny.demo_de_en", "--set", change
+    )
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err and len(done.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """What must be true of files that are no plain text.
 
-A format that is recognized is named, with what to do; text is never taken for
-another format.
+A format that is recognized is named, with what to do, and so are the formats
+that are read; text is never taken for another format.
 """
 
+import bz2
 import dataclasses
 import gzip
 import json
+import lzma
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -161,3 +164,44 @@ def test_prepare_refuses_them_before_anything_is_written(tmp_path, split):
         prepare(options, tmp_path / "below" / "out")
     assert not (tmp_path / "below").exists()
     assert names_beside(tmp_path / "out") == set()
+
+
+BINARIES = {
+    "xz": (lzma.compress(b"ein Hund\n"), "an XZ file"),
+    "bz2": (bz2.compress(b"ein Hund\n" * 50), "a bzip2 file"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x04\x58\x00", "a Zstandard file"),
+    "parquet": (b"PAR1\x15\x04\x15\x80" + bytes(90), "a Parquet file"),
+    "pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "a PDF file"),
+    "utf-16 without its mark": (
+        "ein Hund schläft\n".encode("utf-16-le"),
+        "in a format that is not known",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BINARIES)
+def test_files_that_are_no_text_are_named_with_the_formats_that_are_read(
+    tmp_path, name
+):
+    content, kind = BINARIES[name]
+    with pytest.raises(UserError, match=f"text.0: is {kind}") as caught:
+        refuse_other_formats(sides(tmp_path, content, b"a dog\n"))
+    assert "plain text in UTF-8 and the same gzipped" in str(caught.value)
+
+
+def test_archives_are_named(tmp_path):
+    (tmp_path / "a.txt").write_text("a dog\n")
+    shutil.make_archive(tmp_path / "a", "zip", tmp_path, "a.txt")
+    shutil.make_archive(tmp_path / "a", "gztar", tmp_path, "a.txt")
+    for name, kind in (("a.zip", "a ZIP archive"), ("a.tar.gz", "a tar arch")):
+        with pytest.raises(UserError, match=f"{name}: is {kind}"):
+            refuse_other_formats([LineReader(tmp_path / name)])
+
+
+def test_text_that_begins_like_another_file_or_has_a_zero_is_text(tmp_path):
+    texts = ["BZh is a name\n", "PAR1 and PK\n", "%PDF-1.7 is a format\n"]
+    contents = [text.encode() for text in texts]
+    contents.append(b"a dog\n" * 50 + b"\0\n")
+    refuse_other_formats(sides(tmp_path, *contents))
+    with pytest.raises(UserError, match="is a PDF"):
+        refuse_other_formats(sides(tmp_path, b"%PDF-1.7\n%\xe2\xe3\n"))

@@ -1,6 +1,7 @@
 """What must be true of recipes that extend others.
 
 * sections and overrides are merged key by key, anything else is replaced
+* an own held-out set replaces an inherited number of pairs, and the reverse
 * options of another optimizer, schedule or loss are not taken over
 * the message about a mistake names its file and line
 * a recipe that extends itself, or one that is missing, is refused
@@ -96,6 +97,64 @@ data:
     message = str(error.value)
     assert "mine.yaml, line" in message and "tag='<2 fr>'" in message
     assert "data.train[1].tag" in message or "data.train.1.tag" in message
+
+
+@pytest.mark.parametrize(
+    ("own", "changes", "expected"),
+    [
+        ("valid: {source: v, target: w}", {}, ("v", 0, None, 9)),
+        ("valid: null", {}, (None, 20, None, 9)),
+        ("test: {source: v, target: w}", {}, (None, 20, "v", 0)),
+        ("seed: 3", {"data.valid.source": "v"}, ("v", 0, None, 9)),
+        ("seed: 3", {"data.test_pairs": 5}, (None, 20, None, 5)),
+    ],
+)
+def test_an_own_held_out_set_replaces_an_inherited_number_of_pairs(
+    extended, tmp_path, own, changes, expected
+):
+    base = BASE.replace(
+        "  valid: {name: newstest2013_en_de}", "  valid_pairs: 20"
+    )
+    base = base.replace("  vocabulary", "  test_pairs: 9\n  vocabulary")
+    (tmp_path / "base" / "plain.yaml").write_text(base, encoding="utf-8")
+    if "data.valid.source" in changes:
+        changes = {**changes, "data.valid.target": "w"}
+    data = load_recipe(extended(f"data: {{{own}}}\n"), changes).data
+    sources = [one and one.source for one in (data.valid, data.test)]
+    received = sources[0], data.valid_pairs, sources[1], data.test_pairs
+    assert received == expected
+
+
+def test_an_own_number_of_pairs_replaces_an_inherited_held_out_set(extended):
+    data = load_recipe(extended("data: {valid_pairs: 7}\n")).data
+    assert (data.valid, data.valid_pairs) == (None, 7)
+    data = load_recipe(extended("seed: 1\n"), {"data.valid_pairs": 7}).data
+    assert (data.valid, data.valid_pairs) == (None, 7)
+    data = load_recipe(extended("data: {valid_pairs: 0}\n")).data
+    assert data.valid.name == "newstest2013_en_de"
+    both = "data: {valid: {source: v, target: w}, valid_pairs: 7}\n"
+    with pytest.raises(UserError, match="not both"):
+        load_recipe(extended(both))
+    both = {"data.valid.source": "v", "data.valid.target": "w"}
+    with pytest.raises(UserError, match="not both"):
+        load_recipe(extended("seed: 1\n"), {**both, "data.valid_pairs": 7})
+
+
+def test_an_own_size_of_batches_replaces_one_that_was_to_be_found(
+    extended, tmp_path
+):
+    file = tmp_path / "base" / "plain.yaml"
+    auto = "  batch_tokens: auto\n  effective_batch_tokens: 9000\n"
+    file.write_text(f"{BASE}{auto}", encoding="utf-8")
+    training = load_recipe(extended("training: {batch_tokens: 500}\n")).training
+    assert training.batch_tokens == 500
+    assert training.effective_batch_tokens is None
+    own = "training: {effective_batch_tokens: 500}\n"
+    training = load_recipe(extended(own)).training
+    assert (training.batch_tokens, training.effective_batch_tokens) == (
+        "auto",
+        500,
+    )
 
 
 def test_the_options_of_a_term_are_merged(extended):

@@ -10,7 +10,6 @@ import shutil
 import pytest
 import yaml
 
-from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -97,11 +96,12 @@ def test_an_old_folder_has_the_offset_of_gnmt(old_dir, searches):
     assert offsets_of(scores) == [0, 5]
 
 
-def test_an_old_folder_goes_on_with_the_offset_of_gnmt_alone(
+def test_an_old_folder_has_the_offset_of_gnmt_until_its_recipe_has_another(
     old_dir, recipe_file
 ):
     usual = load_recipe(recipe_file, BRIEF)
-    assert train(usual, old_dir, quiet=True)["steps"] == 1
-    said = "`decoding.length_offset` is 5.0 in this run and 0.0 in the recipe"
-    with pytest.raises(UserError, match=said):
-        train(load_recipe(recipe_file, PLAIN), old_dir, quiet=True)
+    before = train(usual, old_dir, quiet=True)
+    assert before["steps"] == 1 and "length_offset" not in before["decoding"]
+    after = train(load_recipe(recipe_file, PLAIN), old_dir, quiet=True)
+    assert after["steps"] == 1 and after["decoding"]["length_offset"] == 0
+    assert after["weights_sha256"] == before["weights_sha256"]

@@ -69,6 +69,9 @@ def test_a_run_recorded_with_eight_shapes_keeps_them(recipe_of, tmp_path):
     assert start(run, recipe_of(60)).training.max_shapes == 8
     assert start(run, recipe_of(90)).training.max_shapes == 8
     assert run.recipe().training.max_shapes == 8
+    seal = run.checkpoints().path(1) / "checkpoint.json"
+    seal.parent.mkdir(parents=True)
+    seal.write_text("{}")
     with pytest.raises(UserError, match="`training.max_shapes` is 8 in this"):
         start(run, recipe_of(60, max_shapes=2))
 

@@ -173,7 +173,14 @@ def test_two_workers_killed_and_resumed_end_where_two_replicas_end(
     whole_run, recipe_file, tmp_path
 ):
     run_dir = tmp_path / "workers"
-    kill_after_a_checkpoint(run_dir, *start_workers(recipe_file, run_dir))
+    chief, worker = start_workers(recipe_file, run_dir)
+    wait_for_a_checkpoint(run_dir, chief, worker)
+    worker.send_signal(signal.SIGKILL)
+    worker.communicate()
+    # Does not wait for ever.
+    error = chief.communicate()[1]
+    assert "another worker process" in error and chief.returncode == 2, error
+    assert not (run_dir / "run.json").exists()
     processes = start_workers(recipe_file, run_dir)
     for process in processes:
         finish(process)

@@ -15,7 +15,11 @@ from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs import batch_size
 from keras_deepnmt.runs import train as module
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.runs.start import resolve_run, settle_recipe
+from keras_deepnmt.runs.start import (
+    record_changes,
+    resolve_run,
+    settle_recipe,
+)
 
 OPEN = {
     "training.batch_tokens": "auto",
@@ -88,15 +92,15 @@ def test_the_training_gets_what_was_resolved(train_in, monkeypatch):
 
     made = []
 
-    def resolved(*arguments, **options):
-        made.append(resolve_run(*arguments, **options))
+    def recorded(*arguments, **options):
+        made.append(record_changes(*arguments, **options))
         return made[-1]
 
     def loop(run, *arguments):
         made.append(run)
         raise Reached
 
-    monkeypatch.setattr(module, "resolve_run", resolved)
+    monkeypatch.setattr(module, "record_changes", recorded)
     monkeypatch.setattr(module, "TrainingLoop", loop)
     with pytest.raises(Reached):
         train_in()

@@ -75,6 +75,30 @@ def test_a_process_alone_is_the_chief_and_waits_for_nobody():
     assert workers.is_chief
     workers.barrier()
     assert workers.broadcast(7) == 7
+    workers.leave()
+
+
+def workers_of_whom_others_end(monkeypatch, all_reduces):
+    """Workers whose all-reduces fail after the first `all_reduces`."""
+    import tensorflow as tf
+
+    workers = Workers(make_strategy("one_device"))
+    workers.is_distributed = True
+    ends = iter([0] * all_reduces)
+
+    def all_reduce_sum(value):
+        for total in ends:
+            return total
+        raise tf.errors.UnavailableError(None, None, "Connection reset")
+
+    monkeypatch.setattr(workers, "all_reduce_sum", all_reduce_sum)
+    return workers
+
+
+def test_the_last_process_to_leave_does_not_need_the_others(monkeypatch):
+    workers_of_whom_others_end(monkeypatch, all_reduces=1).leave()
+    with pytest.raises(UserError, match="another worker process"):
+        workers_of_whom_others_end(monkeypatch, 0).leave()
 
 
 @pytest.mark.thorough

@@ -6,8 +6,9 @@ import numpy as np
 
 from benchmarks.quality.rows.row_folder import row_key
 from benchmarks.quality.rows.sentence_counts import counts_file, read_counts
-from benchmarks.quality.rows.significance import paired_randomization
 from benchmarks.shared.result_rows import append_row, read_rows, write_rows
+from keras_deepnmt.evaluation.metric_counts import MetricCounts
+from keras_deepnmt.evaluation.p_values import randomization_p_value
 from keras_deepnmt.files import file_lock
 
 
@@ -75,8 +76,12 @@ def _test(row, plain, file):
     if not np.array_equal(counts[:, -1], plain_counts[:, -1]):
         # Other references: another test set.
         return None
-    difference, p_value = paired_randomization(counts, plain_counts)
+    bleu = MetricCounts("bleu").scores
+    own, of_plain = (
+        bleu(of.sum(axis=0, keepdims=True)).item()
+        for of in (counts, plain_counts)
+    )
     return {
-        "bleu_difference": f"{difference:+.2f}",
-        "p_value": f"{p_value:.4f}",
+        "bleu_difference": f"{own - of_plain:+.2f}",
+        "p_value": f"{randomization_p_value(counts, plain_counts, bleu):.4g}",
     }

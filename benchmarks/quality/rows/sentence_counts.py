@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_deepnmt.evaluation.metric_counts import MetricCounts
 from keras_deepnmt.files import atomic_file
-from keras_deepnmt.reranking.metric_counts import MetricCounts
 
 _ORDERS = (1, 2, 3, 4)
 _COLUMNS = (

@@ -36,35 +36,27 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
     """Compares all systems with the first one: two tables."""
-    from keras_deepnmt.evaluation.significance import (
-        compare_systems,
-        sign_test,
-    )
+    from keras_deepnmt.evaluation import format_p_value, sign_test
 
     baseline, *others = text.systems
     differences = [_DIFFERENCES]
     signs = [_SIGNS]
     for system in others:
         sides = text.systems[system], text.systems[baseline], text.references
-        compared = compare_systems(
-            *sides,
-            **text.scoring,
-            num_resamples=num_resamples,
-            more_references=text.more_references,
-        )
+        compared = text.compare(system, baseline, num_resamples)
         for metric, found in compared.items():
             differences.append(
                 [
                     *(system, baseline, metric, f"{found.difference:+.2f}"),
-                    _p_value(found.bootstrap_p_value),
-                    _p_value(found.randomization_p_value),
+                    format_p_value(found.bootstrap_p_value),
+                    format_p_value(found.randomization_p_value),
                 ]
             )
         test = sign_test(
             *sides, **text.bleu_options, more_references=text.more_references
         )
         counts = map(str, (test.better, test.worse, test.equal))
-        signs.append([system, baseline, *counts, _p_value(test.p_value)])
+        signs.append([system, baseline, *counts, format_p_value(test.p_value)])
     return [differences, signs]
 
 
@@ -237,7 +229,3 @@ def _rates(text):
             row.append(f"{rate:.2%}")
         table.append(row)
     return table
-
-
-def _p_value(value):
-    return f"{value:.4f}"

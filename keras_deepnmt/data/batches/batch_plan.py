@@ -124,7 +124,7 @@ class BatchPlan:
         """
         if step < 0:
             raise IndexError(f"`step` must not be negative. Received: {step}")
-        epoch, position = divmod(step, self.batches_per_epoch)
+        epoch, position = BatchPlan.place(self, step)
         batch_order, rows = self._epoch_order(epoch)
         number = batch_order[position]
         i = int(np.searchsorted(self._first_batch, number, side="right")) - 1
@@ -137,6 +137,27 @@ class BatchPlan:
             for end in (index, index + 1)
         )
         return self.batch_shapes[i], rows[start:stop].astype("int64")
+
+    def place(self, step: int) -> tuple[int, int]:
+        """Returns the epoch of a step, and the batch's number in it, from 0."""
+        return divmod(step, self.batches_per_epoch)
+
+    def rows_left(self, step: int) -> tuple[int, np.ndarray]:
+        """Returns the rows of an epoch that its updates before `step` left.
+
+        Args:
+            step: Number of the update, counted from 0 over all epochs.
+
+        Returns:
+            The number of the epoch, and the int64 row numbers; none of an epoch
+            that `step` begins.
+        """
+        epoch, position = self.place(step)
+        rows = [np.empty(0, "int64")]
+        while position and self.place(step)[0] == epoch:
+            rows.append(self.batch(step)[1])
+            step += 1
+        return epoch, np.concatenate(rows)
 
     def first_steps(self, start: int, stop: int) -> dict[BatchShape, int]:
         """Maps batch shapes to the first steps from `start` that have them.

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import field_validator
 
@@ -128,6 +128,14 @@ class PrepareOptions:
     ...     vocabulary_size=8_000,
     ... )
     """
+
+    # In a recipe, a value of its own replaces an inherited alternative.
+    alternatives: ClassVar = {
+        "valid": ("valid_pairs",),
+        "valid_pairs": ("valid",),
+        "test": ("test_pairs",),
+        "test_pairs": ("test",),
+    }
 
     train: list[CorpusOptions] = field(default_factory=list)
     valid: CorpusOptions | None = None

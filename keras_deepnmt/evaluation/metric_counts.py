@@ -1,14 +1,12 @@
-"""The counts that BLEU and chrF sum over sentences, and scores of many sums."""
+"""The counts that corpus scores sum over sentences, and scores of many sums."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import make_metrics
 
-METRICS = ("bleu", "chrf")
 _BLEU_ORDER = 4
 _CHRF_ORDER = 6
 _CHRF_BETA = 2
@@ -17,8 +15,12 @@ _CHRF_BETA = 2
 class MetricCounts:
     """Counts of sentences, and sacreBLEU's score of the sums of such counts.
 
-    Attributes:
-        metric: `"bleu"` or `"chrf"`.
+    Args:
+        metric: `"bleu"`, `"chrf"` or `"ter"`.
+        tokenize: As in `corpus_scores`, like `lowercase`.
+        lowercase: Whether BLEU and chrF ignore case.
+        references: References whose script decides how TER splits text, and
+            without `tokenize` also how BLEU does.
 
     Raises:
         UserError: if the metric or BLEU's tokenizer is unknown, or the
@@ -32,41 +34,71 @@ class MetricCounts:
     """
 
     def __init__(
-        self, metric: str, tokenize: str = "13a", lowercase: bool = False
+        self,
+        metric: str,
+        tokenize: str | None = "13a",
+        lowercase: bool = False,
+        references: Sequence[str] = (),
     ):
-        if metric not in METRICS:
-            raise UserError(
-                f"`metric` must be one of {', '.join(METRICS)}. "
-                f"Received: {metric}"
-            )
-        self.metric = metric
+        made = make_metrics([metric], tokenize, lowercase, references)[metric]
         self._lowercase = lowercase
-        # Raises the error for a wrong tokenizer.
-        make_metrics([metric], tokenize, lowercase)
+        self._count, self._score = {
+            "bleu": (self._of_bleu, _bleu),
+            "chrf": (self._of_chrf, _chrf),
+            "ter": (self._of_ter, _ter),
+        }[metric]
         if metric == "bleu":
-            from sacrebleu.metrics import BLEU
+            # `sentence_score` warns without it. It does not change the counts.
+            made.effective_order = True
+        self._metric = made
 
-            # `effective_order` avoids a warning, and does not change counts.
-            self._bleu = BLEU(
-                lowercase, tokenize=tokenize, force=True, effective_order=True
-            )
+    def of_texts(
+        self, texts: Sequence[str], *references: str | None
+    ) -> np.ndarray:
+        """Counts translations of one sentence: float64 `(texts, counts)`.
 
-    def of_texts(self, texts: Sequence[str], reference: str) -> np.ndarray:
-        """Counts translations of one sentence: float64 `(texts, counts)`."""
-        if self.metric == "bleu":
-            rows = [self._bleu_counts(text, reference) for text in texts]
-        else:
-            expected = self._characters(reference)
-            rows = [_chrf_counts(self._characters(t), expected) for t in texts]
-        return np.array(rows, "float64")
+        A reference that is `None` does not count.
+        """
+        given = [line for line in references if line is not None]
+        return np.array([self._count(text, given) for text in texts], "float64")
+
+    def of_sentences(
+        self,
+        hypotheses: Sequence[str],
+        reference_sets: Sequence[Sequence[str | None]],
+    ) -> np.ndarray:
+        """Counts a translation of each sentence: float64 `(sentences, counts)`.
+
+        The references are those that `scores.reference_sets` returns.
+        """
+        return np.concatenate(
+            [
+                self.of_texts([line], *of_line)
+                for line, *of_line in zip(
+                    hypotheses, *reference_sets, strict=True
+                )
+            ]
+        )
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
         """Computes the scores, 0 to 100, of rows of sums `(rows, counts)`."""
-        return _bleu(sums) if self.metric == "bleu" else _chrf(sums)
+        return self._score(sums)
 
-    def _bleu_counts(self, text, reference):
-        score = self._bleu.sentence_score(text, [reference])
+    def _of_bleu(self, text, references):
+        score = self._metric.sentence_score(text, references)
         return [*score.counts, *score.totals, score.sys_len, score.ref_len]
+
+    def _of_ter(self, text, references):
+        score = self._metric.sentence_score(text, references)
+        return [score.num_edits, score.ref_length]
+
+    def _of_chrf(self, text, references):
+        found = self._characters(text)
+        rows = np.array(
+            [_chrf_counts(found, self._characters(r)) for r in references]
+        )
+        # As in sacreBLEU: the first of the references with the best score.
+        return rows[np.argmax(_chrf(rows))]
 
     def _characters(self, text):
         """The n-grams of characters, without white space, of each order."""
@@ -121,3 +153,12 @@ def _chrf(sums):
     divisor = factor * precision + recall
     product = (1 + factor) * precision * recall
     return 100 * product / np.where(divisor > 0, divisor, 1)
+
+
+def _ter(sums):
+    """SacreBLEU's TER, row by row."""
+    edits, length = sums.T
+    # Without a word in the references, any edit makes it 100.
+    without = np.sign(edits)
+    ratio = np.divide(edits, length, out=without, where=length > 0)
+    return 100 * ratio

@@ -1,0 +1,99 @@
+"""Scores of translations by any metrics, those of sacreBLEU and COMET."""
+
+from collections.abc import Mapping, Sequence
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.comet_scores import COMET_METRICS, CometModel
+from keras_deepnmt.evaluation.scores import (
+    METRICS,
+    Score,
+    corpus_scores,
+    make_metrics,
+)
+
+
+def check_metrics(
+    metrics: Sequence[str],
+    tokenize: str | None,
+    comet_models: Mapping[str, CometModel],
+    references: Sequence[str] = (),
+    more_references: Sequence[Sequence[str]] = (),
+) -> None:
+    """Refuses metrics that cannot be computed, before a text is translated.
+
+    Raises:
+        UserError: if a metric or tokenizer is unknown or cannot be used, a
+            COMET metric has no model, or COMET has several references.
+    """
+    unknown = set(metrics) - {*METRICS, *COMET_METRICS}
+    if unknown or not metrics:
+        raise UserError(
+            f"`metrics` must be some of {', '.join((*METRICS, *COMET_METRICS))}"
+            f". Received: metrics={list(metrics)}"
+        )
+    for name in COMET_METRICS:
+        if name in metrics and name not in comet_models:
+            raise UserError(
+                f"The metric {name} needs the folder of a COMET model: give "
+                f"`--{name}-model`."
+            )
+    if "comet" in metrics and more_references:
+        raise UserError("The metric comet takes one reference per sentence.")
+    make_metrics(_counted(metrics) or METRICS, tokenize, references=references)
+
+
+def translation_scores(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None,
+    *,
+    metrics: Sequence[str],
+    tokenize: str | None,
+    lowercase: bool,
+    num_resamples: int,
+    more_references: Sequence[Sequence[str]] = (),
+    comet_models: Mapping[str, CometModel],
+) -> tuple[dict[str, Score], dict[str, list[float]]]:
+    """Scores translations by metrics that `check_metrics` allows.
+
+    Args:
+        hypotheses: As in `corpus_scores`, as are those not named here.
+        references: One reference for each hypothesis.
+        sources: The sentences that were translated, for COMET.
+        metrics: Any of sacreBLEU's and COMET's.
+        tokenize: sacreBLEU tokenizer for BLEU.
+        lowercase: Whether BLEU and chrF ignore case.
+        num_resamples: Samples of the bootstrap intervals.
+        more_references: Further references.
+        comet_models: The models of COMET's metrics, by the metric.
+
+    Returns:
+        A `Score` for each metric, in the order of `metrics`, and for those that
+        are means of scores of sentences, COMET's, the scores of the sentences.
+    """
+    scores = {}
+    if counted := _counted(metrics):
+        scores = corpus_scores(
+            hypotheses,
+            references,
+            counted,
+            tokenize,
+            lowercase,
+            num_resamples,
+            more_references,
+        )
+    of_sentences = {}
+    for name in metrics:
+        if name not in COMET_METRICS:
+            continue
+        model = comet_models[name]
+        of_sentences[name] = model.sentence_scores(
+            sources or [], hypotheses, references
+        )
+        scores[name] = model.corpus_score(of_sentences[name], num_resamples)
+    return {name: scores[name] for name in metrics}, of_sentences
+
+
+def _counted(metrics):
+    """Those metrics that sacreBLEU computes from counts."""
+    return [name for name in metrics if name in METRICS]
