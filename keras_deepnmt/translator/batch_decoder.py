@@ -17,10 +17,8 @@ from keras_deepnmt.threads import num_cores, results_in_order
 from keras_deepnmt.translator.batches import (
     BatchLimits,
     CandidateTokens,
-    FewShapes,
     Shape,
     choose_shapes,
-    coarse_length,
     length_batches,
     most_rows,
     padded_batch,
@@ -72,7 +70,6 @@ class BatchDecoder:
         # With plain graphs every batch has the shape that it needs.
         self._has_few_shapes = compiled and num_replicas(model) == 1
         self._chosen: Mapping[int, Shape] = {}
-        self._few_shapes, self._few_scored_shapes = FewShapes(), FewShapes()
         self._shapes = PreparedShapes(self._has_few_shapes)
         self._score_targets = compile_for(
             model, score_targets, compiled, "scoring"
@@ -98,24 +95,25 @@ class BatchDecoder:
     def state(self) -> dict[str, list[list[int]]]:
         """What later searches depend on, in terms of JSON.
 
-        `num_sentences` has rows, length and the sentences searched of each
-        shape, see `StagedSearch`, and `shapes` those that are in use.
+        `num_sentences` has for each shape its rows, its length and the
+        sentences searched so far, see `StagedSearch`.
         """
         return {
             "num_sentences": [
                 [*shape, number]
                 for shape, number in self._search.num_sentences.items()
-            ],
-            "shapes": list(map(list, self._few_shapes.used)),
+            ]
         }
 
     @state.setter
     def state(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:
         self._search.num_sentences.clear()
         self._search.num_sentences.update(
-            {(b, s): number for b, s, number in state["num_sentences"]}
+            {
+                (rows, length): number
+                for rows, length, number in state["num_sentences"]
+            }
         )
-        self._few_shapes.used = [Shape(*shape) for shape in state["shapes"]]
 
     def translations_of(
         self,
@@ -355,31 +353,17 @@ class BatchDecoder:
             UserError: if the model computes NaN.
         """
         previous = [[BEGIN_ID, *row[:-1]] for row in labels]
-        size, source_length, target_length = self._scored_shape(rows, labels)
+        tokens = padded_length(max(map(len, [*rows, *labels])))
+        size = padded_rows(len(rows), self._most_rows(tokens))
         log_probs = self._score_targets(
-            padded_batch(rows, size, source_length),
-            padded_batch(previous, size, target_length),
-            padded_batch(labels, size, target_length),
+            self._padded(rows, size, self.max_source_length),
+            self._padded(previous, size, self.model.max_length),
+            self._padded(labels, size, self.model.max_length),
         )
         return [
             self._target_score(row, values[: len(row)].tolist())
             for row, values in zip(labels, log_probs, strict=False)
         ]
-
-    def _scored_shape(self, rows, labels):
-        """The rows and the two lengths in which a batch is scored."""
-        sides = rows, labels
-        largest = self.max_source_length, self.model.max_length
-        longest = [max(map(len, side)) for side in sides]
-        shapes = []
-        for round_up in (padded_length, coarse_length):
-            lengths = [*map(round_up, longest, largest)]
-            most = self._most_rows(max(lengths))
-            shapes.append((padded_rows(len(rows), most), *lengths))
-        own, coarse = shapes
-        if coarse[0] < len(rows):
-            coarse = own
-        return self._few_scored_shapes.choose(own, coarse)
 
     def _target_score(self, row, log_probs):
         if np.isnan(log_probs).any():
@@ -439,26 +423,7 @@ class BatchDecoder:
         shape = self._least_shape(rows, options, least)
         chosen = self._chosen.get(shape.length, shape)
         most = self._most_sources(chosen.length, options, least)
-        if shape.rows <= chosen.rows <= most:
-            shape = chosen
-        coarse = self._coarse_shape(
-            shape,
-            lambda length: self._most_sources(length, options, least),
-        )
-        return self._few_shapes.choose(shape, coarse)
-
-    def _coarse_shape(self, shape, most_of_length):
-        """A shape, of few, with room for another one."""
-        for length in (
-            coarse_length(shape.length, self.max_source_length),
-            shape.length,
-        ):
-            most = most_of_length(length)
-            if shape.rows <= most:
-                break
-        # A few sentences, such as one, are not computed with a full batch.
-        rows = next(n for n in (4, most, shape.rows) if n >= shape.rows)
-        return Shape(min(rows, max(most, shape.rows)), length)
+        return chosen if shape.rows <= chosen.rows <= most else shape
 
     def _least_shape(self, rows, options, least=0):
         """The shape that a batch of sources has on its own."""
@@ -476,3 +441,7 @@ class BatchDecoder:
         return most_rows(
             tokens, self.limits.batch_size, self.limits.batch_tokens
         )
+
+    def _padded(self, rows, size, largest):
+        length = padded_length(max(map(len, rows)), largest)
+        return padded_batch(rows, size, length)

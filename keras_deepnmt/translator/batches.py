@@ -4,7 +4,6 @@ Here are the limits of batches, their numbers of rows, their padded lengths, and
 the target tokens that they are searched with.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import NamedTuple
@@ -315,58 +314,6 @@ def choose_shapes(
         chosen.update(dict.fromkeys(joined, shape))
         end -= len(joined)
     return chosen
-
-
-class FewShapes:
-    """Bounds how many shapes are used, since a program is kept for each.
-
-    The first `tuned.MOST_SHAPES` shapes are used as they are. A later one is
-    padded to the smallest of those in use that has room for it and is not much
-    larger, or else to a coarse shape, of which there are few.
-
-    Example:
-    >>> shapes = FewShapes()
-    >>> shapes.choose(Shape(4, 16), Shape(32, 64))
-    Shape(rows=4, length=16)
-    """
-
-    def __init__(self):
-        self.used: list[tuple[int, ...]] = []
-
-    def choose(
-        self, shape: tuple[int, ...], coarse: tuple[int, ...]
-    ) -> tuple[int, ...]:
-        """Returns the shape in which a batch of a shape is computed.
-
-        `coarse` is a shape with room for it, that many others have, too.
-        """
-        if shape in self.used:
-            return shape
-        if len(self.used) >= tuned.MOST_SHAPES:
-            most = tuned.MUCH_LARGER_SHAPE * math.prod(shape)
-            larger = [
-                used
-                for used in (*self.used, coarse)
-                if math.prod(used) <= most
-                and all(a <= b for a, b in zip(shape, used, strict=True))
-            ]
-            shape = min(larger, key=math.prod, default=coarse)
-        if shape not in self.used:
-            self.used.append(shape)
-        return shape
-
-
-def coarse_length(length: int, largest: int | None = None) -> int:
-    """Rounds a length in tokens up to 16, 64, 256 and so on, at most `largest`.
-
-    Example:
-    >>> [coarse_length(length) for length in (8, 17, 96)]
-    [16, 64, 256]
-    """
-    coarse = 16
-    while coarse < length:
-        coarse *= 4
-    return coarse if largest is None else min(coarse, largest)
 
 
 class CandidateTokens:

@@ -96,9 +96,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
         search_state: what has been searched so far, as far as later searches
-            depend on it, in terms of JSON: how many sentences, by shape of
-            their batches, and the shapes in use. A translator that is given
-            the state of another one goes on exactly as that one would.
+            depend on it, in terms of JSON: after many sentences in batches of
+            a shape other programs search it, with other rounding. A translator
+            that is given the state of another one goes on as that one would.
 
     Raises:
         UserError: if the source tokenizer does not have the tag as a symbol.

@@ -10,7 +10,6 @@ import keras
 import numpy as np
 
 from keras_deepnmt.xla.events import Compilation, announce
-from keras_deepnmt.xla.memory import return_freed_memory
 from keras_deepnmt.xla.replicas import (
     distribute_rows,
     num_replicas,
@@ -180,7 +179,6 @@ class _CompiledByFirstCall:
                 if not self._is_compiled:
                     result = self._function(*arrays)
                     self._is_compiled = True
-                    return_freed_memory()
                     return result
         return self._function(*arrays)
 

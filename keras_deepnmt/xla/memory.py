@@ -43,16 +43,6 @@ def keep_freed_memory() -> bool:
     )
 
 
-def return_freed_memory() -> None:
-    """Gives the memory that this process has freed back to the system.
-
-    For after a compilation, which takes more than a hundred megabytes for a
-    moment. Without glibc nothing happens.
-    """
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _is_chosen(environment):
     """Whether the environment has a setting of glibc's allocator."""
     return "glibc.malloc" in environment.get("GLIBC_TUNABLES", "") or any(

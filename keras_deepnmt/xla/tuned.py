@@ -63,12 +63,6 @@ COMPILATION_PADDING_OF_FIRST_TEXTS = 16_384
 # the command before; for 1,456 tokens 10.1, 15.0 and 9.5 s ("First translations
 # of a command").
 FEW_TOKENS = 500
-# A translator uses this many shapes as they come, and pads later ones to shapes
-# in use that are at most so many times as large, or to coarse ones: each
-# compiled shape of the quickstart's model keeps 47 MiB, which TensorFlow never
-# frees. No row.
-MOST_SHAPES = 16
-MUCH_LARGER_SHAPE = 4
 # With a larger part of the vocabulary as candidates there is nothing to gain.
 # No row.
 LARGEST_PART = 0.7
