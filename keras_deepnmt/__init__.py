@@ -29,6 +29,7 @@ _NAMES = {
     "Translator": "keras_deepnmt.translator",
     "UserError": "keras_deepnmt.errors",
     "create_model": "keras_deepnmt.zoo",
+    "import_code": "keras_deepnmt.own_code",
     "list_models": "keras_deepnmt.zoo",
 }
 

@@ -12,6 +12,7 @@ import absl.logging
 
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.options.completion import completion_script
+from keras_deepnmt.commands.options.own_code import given_code
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import short_log_messages
 from keras_deepnmt.commands.terminal.failures import (
@@ -141,7 +142,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
         command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
         interrupt_advice = command.CONTINUE
         options = make_parser(verb).parse_args(words)
-        with short_log_messages(options.quiet):
+        with short_log_messages(options.quiet), given_code(options):
             code = command.run(options)
         sys.stdout.flush()
         return code or 0

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.own_code.lookup import find_own, make_own, own_names
 from keras_deepnmt.suggestions import did_you_mean
 
 _LOSSES = {}
@@ -303,10 +304,12 @@ def list_losses():
 
 
 def get_loss(name, /, **options):
-    """Makes a registered token loss.
+    """Makes a registered token loss, or one in a file of the user.
 
     Args:
-        name: string from `list_losses()`.
+        name: string from `list_losses()`, or a subclass of `keras.losses.Loss`
+            in a file of `keras_deepnmt.import_code`: `Focal` or
+            `my_losses.Focal`.
         **options: keyword arguments of the loss.
 
     Returns:
@@ -320,8 +323,11 @@ def get_loss(name, /, **options):
     >>> get_loss("label_smoothed_cross_entropy").label_smoothing
     0.1
     """
+    own = find_own(name, keras.losses.Loss, _LOSSES)
+    if own is not None:
+        return make_own(own, options)
     if name not in _LOSSES:
-        hint = did_you_mean(name, _LOSSES)
+        hint = did_you_mean(name, [*_LOSSES, *own_names(keras.losses.Loss)])
         hint = hint or f" Registered: {', '.join(list_losses())}."
         raise ValueError(f'Unknown loss "{name}".{hint}')
     return _LOSSES[name](**options)

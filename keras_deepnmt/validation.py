@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from keras_deepnmt.docstrings import argument_descriptions
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.own_code.lookup import name_and_options
 from keras_deepnmt.suggestions import nearest_name
 
 # Counts and ids are int32 in TensorFlow.
@@ -71,6 +72,20 @@ Share = number(ge=0, le=1)
 Flag = pydantic.StrictBool
 
 
+def _check_own_class(value):
+    try:
+        name_and_options(value)
+    except ValueError as error:
+        raise ValueError(f"each entry {error}") from error
+    return value
+
+
+# A class of the user, with its arguments if needed.
+OwnClass = Annotated[
+    str | dict[str, Any], pydantic.AfterValidator(_check_own_class)
+]
+
+
 @typing.dataclass_transform(frozen_default=True)
 def checked_dataclass(kind: type) -> type:
     """Makes a frozen dataclass whose values are checked by their annotations.
@@ -101,6 +116,8 @@ def checked_dataclass(kind: type) -> type:
     config = ConfigDict(
         extra="forbid",
         validate_default=True,
+        alias_generator=key_of,
+        validate_by_name=True,
         field_title_generator=lambda name, info: "",
         json_schema_extra=_add_texts,
     )
@@ -110,6 +127,7 @@ def checked_dataclass(kind: type) -> type:
     @functools.wraps(validated)
     def __init__(self, *args, **kwargs):
         given = signature.bind(*args, **kwargs).arguments
+        given = {key_of(name): value for name, value in given.items()}
         try:
             validated(self, **given)
         except pydantic.ValidationError as error:
@@ -127,6 +145,16 @@ def checked_dataclass(kind: type) -> type:
     return kind
 
 
+def key_of(field: str) -> str:
+    """Returns the key of a field, which may be a word that Python reserves.
+
+    Example:
+    >>> key_of("import_")
+    'import'
+    """
+    return field.removesuffix("_")
+
+
 def summary(kind: type) -> str:
     """Returns the docstring of a class up to its arguments.
 
@@ -142,7 +170,7 @@ def _add_texts(schema, kind):
     schema.pop("description", None)
     schema["title"] = summary(kind)
     for name, description in argument_descriptions(kind).items():
-        node = schema["properties"][name]
+        node = schema["properties"][key_of(name)]
         node["description"] = description
         metadata = kind.__dataclass_fields__[name].metadata
         node |= {k: v for k, v in metadata.items() if isinstance(v, str)}

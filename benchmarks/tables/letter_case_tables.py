@@ -10,7 +10,7 @@ from benchmarks.tables.markdown import (
     newest_rows,
     with_interval,
 )
-from benchmarks.tables.seed_statistics import mean_and_interval
+from keras_deepnmt.evaluation import seed_statistics
 
 # The recipe as it is, and with twice its updates.
 _CHANGES = ("", '{"training.steps": 2000}')
@@ -63,7 +63,8 @@ def _line(kind, rows):
     ordinary = values["ordinary"]
     cells = []
     for form, of_seeds in values.items():
-        cell = with_interval(*mean_and_interval(list(of_seeds.values())))
+        found = seed_statistics(list(of_seeds.values()))
+        cell = with_interval(found.mean, found.interval)
         if form != "ordinary":
             share = sum(of_seeds.values()) / sum(map(ordinary.get, of_seeds))
             cell = f"{cell} ({share:.1%})"

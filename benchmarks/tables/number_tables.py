@@ -9,7 +9,7 @@ from benchmarks.tables.markdown import (
     measured_when_and_where,
     with_interval,
 )
-from benchmarks.tables.seed_statistics import mean_and_interval
+from keras_deepnmt.evaluation import seed_statistics
 
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
 
@@ -54,4 +54,5 @@ def number_tables():
 
 
 def _mean(values):
-    return with_interval(*mean_and_interval(list(values)))
+    found = seed_statistics(list(values))
+    return with_interval(found.mean, found.interval)

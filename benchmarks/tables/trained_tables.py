@@ -22,8 +22,7 @@ from benchmarks.tables.markdown import (
     newest_rows,
     with_interval,
 )
-from benchmarks.tables.seed_statistics import mean_and_interval
-from keras_deepnmt.evaluation import format_p_value
+from keras_deepnmt.evaluation import format_p_value, seed_statistics
 
 QUALITY = Path(__file__).parents[1] / "quality"
 RESULTS = QUALITY / "results"
@@ -158,8 +157,8 @@ def _gain(rows):
     differences = _differences(rows)
     if len(differences) < 2:
         return differences[0], False
-    mean, interval = mean_and_interval(differences)
-    return mean, abs(mean) > interval
+    found = seed_statistics(differences)
+    return found.mean, abs(found.mean) > found.interval
 
 
 def _summary_line(rows):
@@ -190,8 +189,9 @@ def _difference(rows):
     differences = _differences(rows)
     if len(differences) < 2:
         return "".join(f"{difference:+.1f}" for difference in differences)
-    mean, interval = mean_and_interval(differences)
-    return f"{'+' if mean > 0 else ''}{with_interval(mean, interval)}"
+    found = seed_statistics(differences)
+    sign = "+" if found.mean > 0 else ""
+    return sign + with_interval(found.mean, found.interval)
 
 
 def _measured(rows):
@@ -327,7 +327,8 @@ def _bleu(rows):
     """The mean over seeds with its interval, or the score of the only one."""
     values = [float(row["bleu"]) for row in rows]
     if len(values) > 1:
-        return with_interval(*mean_and_interval(values))
+        found = seed_statistics(values)
+        return with_interval(found.mean, found.interval)
     if rows[0]["bleu_interval"]:
         return with_interval(values[0], rows[0]["bleu_interval"])
     return f"{values[0]:.1f}"

@@ -10,6 +10,8 @@ import keras
 import numpy as np
 
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
+from keras_deepnmt.data.tokenizers import WORD_MARK, Tokenizer
+from keras_deepnmt.data.word_units import lacks_spaces
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation import Score, corpus_scores
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
@@ -42,6 +44,8 @@ class AnalyzedRun:
         label_file: gold labels of source words, one line of JSON for each
             sentence of the text, as `write_demo_corpus` writes them:
             `[{"token_index": 0, "function": "subject"}]`.
+        tag: text that stands before each line of `source_file`, as for
+            `Translator.load`. Defaults to none.
         prefixes: what each translation of the text begins with, as for
             `Translator.translate`. Defaults to none.
         constraints: phrases that each contains.
@@ -80,13 +84,14 @@ class AnalyzedRun:
         compiled: bool = True,
         token: str = "der",
         label_file: str | Path | None = None,
+        tag: str | None = None,
         prefixes: Sequence[str] | None = None,
         constraints: Sequence[Sequence[str]] | None = None,
         max_lengths: Sequence[int] | None = None,
     ):
         self.run = RunFolder(run_dir)
         self.name = self.run.directory.name
-        self.translator = Translator.load(run_dir, compiled=compiled)
+        self.translator = Translator.load(run_dir, compiled=compiled, tag=tag)
         self.model = self.translator.model
         self.token = token
         self._prepared_dir = prepared_dir
@@ -134,7 +139,9 @@ class AnalyzedRun:
 
     def _encode(self, sources, references):
         return zip(
-            self.translator.source_tokenizer.encode(sources),
+            self.translator.source_tokenizer.encode(
+                self.translator.tagged(sources)
+            ),
             self.translator.target_tokenizer.encode(references),
             strict=True,
         )
@@ -174,14 +181,16 @@ class AnalyzedRun:
         return self._ids[2] != PADDING_ID
 
     def source_tokens(self, row: int) -> list[str]:
-        """Returns the tokens of a source, the end included."""
+        """Returns the tokens of a source as `shown_pieces`, and the end."""
         ids = self._ids[0][row]
-        return self.translator.source_tokenizer.pieces(ids[ids != PADDING_ID])
+        tokenizer = self.translator.source_tokenizer
+        return shown_pieces(tokenizer, ids[ids != PADDING_ID])
 
     def target_tokens(self, row: int) -> list[str]:
-        """Returns the labels of a reference as tokens, the end included."""
+        """Returns the labels of a reference likewise."""
         ids = self._ids[2][row]
-        return self.translator.target_tokenizer.pieces(ids[ids != PADDING_ID])
+        tokenizer = self.translator.target_tokenizer
+        return shown_pieces(tokenizer, ids[ids != PADDING_ID])
 
     @cached_property
     def names(self) -> list[str]:
@@ -229,6 +238,26 @@ class AnalyzedRun:
         return corpus_scores(
             translations, self.references, metrics=("bleu",), **options
         )["bleu"]
+
+
+def shown_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    """Returns the pieces of a sentence as readers know words.
+
+    They have no `▁`. A piece that goes on with the letters of a word begins
+    with a hyphen, as `-ing` does, except in a sentence without spaces.
+    """
+    pieces = tokenizer.pieces(ids)
+    starts = [piece.startswith(WORD_MARK) for piece in pieces]
+    if tokenizer.marks_word_ends:
+        starts = [True, *(piece.endswith(WORD_MARK) for piece in pieces[:-1])]
+    shown = []
+    for piece, begins in zip(pieces, starts, strict=True):
+        text = piece.strip(WORD_MARK).replace(WORD_MARK, " ")
+        goes_on = shown and not begins and any(starts[1:])
+        if goes_on and text[:1].isalpha() and not lacks_spaces(text):
+            text = f"-{text}"
+        shown.append(text or "␣")
+    return shown
 
 
 def _read_labels(file, num_sentences):

@@ -12,7 +12,7 @@ from keras_deepnmt.decoding.coverage import attention_to_source
 _END = "/weights"
 NUM_SENTENCES = 3
 # A longer sentence makes a map that cannot be read.
-MOST_TOKENS = 25
+MOST_TOKENS = 16
 
 
 def attention_entropy(

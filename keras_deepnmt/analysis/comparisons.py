@@ -1,10 +1,19 @@
 """Figures that compare runs: curves of training, scores, BLEU by length."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
-from keras_deepnmt.evaluation import bleu_by_source_length
+from keras_deepnmt.evaluation import bleu_by_source_length, format_p_value
+from keras_deepnmt.evaluation.scores import metric_label
+from keras_deepnmt.runs.comparisons import (
+    NOT_COVERED,
+    has_seeds,
+    paired_tests,
+    seed_differences,
+    seed_scores,
+)
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.test_translations import TestTranslations
 
@@ -102,44 +111,205 @@ def _updates_to_loss(logs):
 
 
 def score_figures(text: TestTranslations) -> list[Figure]:
-    """Makes a table of scores, and BLEU by the length of the source.
+    """Makes a table of scores, bars of each, and BLEU by source length.
 
     Args:
         text: translations of one or several systems, from
             `runs.test_translations`.
 
     Returns:
-        The table, with intervals and signatures, and BLEU of groups of
-        sentences if the sources are known.
+        The table, with intervals and signatures; with several systems bars of
+        each score; BLEU of groups of sentences if the sources are known.
     """
+    metrics = list(next(iter(text.scores.values())))
+    signatures = {
+        metric: dict.fromkeys(
+            by_metric[metric].signature for by_metric in text.scores.values()
+        )
+        for metric in metrics
+    }
+    told = "; ".join(
+        f"{metric_label(metric)}: {', '.join(found)}"
+        for metric, found in signatures.items()
+    )
     figures: list[Figure] = [
         Table(
             name="scores",
             title="Scores",
-            caption=f"{len(text.references):,} sentences; 95 % intervals by "
-            "bootstrap resampling. The paired tests compare a system with the "
-            "first one.",
-            header=["system", "metric", "score", "interval", "signature"],
+            caption=f"{len(text.references):,} sentences, 95 % intervals by "
+            "bootstrap resampling of the sentences. TER is better if it is "
+            f"lower. Signatures of sacreBLEU: {told}.",
+            header=["run", *map(metric_label, metrics)],
             rows=[
-                [
-                    system,
-                    metric,
-                    f"{score.value:.2f}",
-                    "" if score.interval is None else _interval(score),
-                    score.signature,
-                ]
+                [system, *(_value(by_metric[metric]) for metric in metrics)]
                 for system, by_metric in text.scores.items()
-                for metric, score in by_metric.items()
             ],
         )
     ]
+    if len(text.systems) > 1:
+        figures += [_bars(text, metric) for metric in metrics]
     if text.sources is not None:
         figures.append(_by_length(text))
     return figures
 
 
-def _interval(score):
-    return f"± {score.interval:.2f}"
+def _value(score):
+    interval = "" if score.interval is None else f" ± {score.interval:.2f}"
+    return f"{score.value:.2f}{interval}"
+
+
+def _bars(text, metric):
+    found = [by_metric[metric] for by_metric in text.scores.values()]
+    label = metric_label(metric)
+    return Bars(
+        name=f"{metric}_of_runs",
+        title=f"{label} of each run",
+        caption="95 % intervals by bootstrap resampling of the sentences.",
+        names=list(text.scores),
+        series={label: [score.value for score in found]},
+        intervals={
+            label: [
+                math.nan if score.interval is None else score.interval
+                for score in found
+            ]
+        },
+        y_label=label,
+        as_points=True,
+    )
+
+
+def comparison_figures(
+    text: TestTranslations, num_resamples: int
+) -> list[list[Figure]]:
+    """Makes tables over seeds, and of paired tests.
+
+    Args:
+        text: as for `score_figures`.
+        num_resamples: samples of the bootstrap test.
+
+    Returns:
+        What recipes with several seeds have, and what runs of different
+        recipes have: groups of figures, which may be empty.
+    """
+    return [_over_seeds(text), _tests(paired_tests(text, num_resamples))]
+
+
+def _over_seeds(text):
+    if not has_seeds(text.recipes):
+        return []
+    means = seed_scores(text)
+    columns = ["seeds", "mean", "standard deviation", "95 % interval"]
+    tables: list[Figure] = [
+        Table(
+            name="scores_over_seeds",
+            title="Scores over seeds",
+            caption="Runs of one recipe with different seeds. Standard "
+            "deviation with n - 1; intervals of the mean by Student's t "
+            "distribution, on these test sentences.",
+            header=["recipe", "score", *columns],
+            rows=[
+                [row.recipe, metric_label(row.metric), *_statistics(row, "")]
+                for row in means
+            ],
+        )
+    ]
+    differences = seed_differences(text)
+    if differences:
+        tables.append(
+            Table(
+                name="differences_over_seeds",
+                title=f"Differences from {text.recipes[0].name} over seeds",
+                caption="Differences of runs with the same seed. An interval "
+                "without zero: seeds alone hardly explain the difference.",
+                header=["recipe", "score", *columns],
+                rows=[
+                    [row.recipe, metric_label(row.metric)]
+                    + _statistics(row, "+")
+                    for row in differences
+                ],
+            )
+        )
+    for metric in dict.fromkeys(row.metric for row in means):
+        label = metric_label(metric)
+        rows = [row for row in means if row.metric == metric]
+        tables.append(
+            Bars(
+                name=f"{metric}_over_seeds",
+                title=f"{label} over seeds",
+                caption="Mean, with the 95 % interval by Student's t.",
+                names=_without_common_name([row.recipe for row in rows]),
+                series={label: [row.statistics.mean for row in rows]},
+                intervals={label: [row.statistics.interval for row in rows]},
+                y_label=label,
+                as_points=True,
+            )
+        )
+    return tables
+
+
+def _without_common_name(names):
+    """Recipes that have one name are told apart by what stands in brackets."""
+    parts = [name.partition(" (") for name in names]
+    if len({before for before, _, _ in parts}) > 1:
+        return names
+    return [inner.removesuffix(")") or name for name, _, inner in parts]
+
+
+def _statistics(row, sign):
+    seeds = ", ".join(map(str, row.seeds))
+    found = row.statistics
+    if found is None:
+        return ["none in common", "", "", ""]
+    mean = f"{found.mean:{sign}.2f}"
+    if found.number == 1:
+        return [seeds, mean, "", ""]
+    return [seeds, mean, f"{found.deviation:.2f}", f"± {found.interval:.2f}"]
+
+
+def _tests(tests):
+    """Paired tests of runs against those of the first recipe."""
+    if not tests:
+        return []
+    return [
+        Table(
+            name="differences",
+            title="Differences between runs",
+            caption=f"{NOT_COVERED} p of approximate randomization is the "
+            "probability of such a difference, in either direction, between "
+            "equally good systems; read it where the two disagree. p of the "
+            "bootstrap is about half of it for large differences, and never "
+            "above about 0.45.",
+            header=[
+                *("run", "compared with", "score", "difference"),
+                *("p (approximate randomization)", "p (bootstrap)"),
+            ],
+            rows=[
+                [
+                    *(test.system, test.baseline, metric_label(metric)),
+                    f"{found.difference:+.2f}",
+                    format_p_value(found.randomization_p_value),
+                    format_p_value(found.bootstrap_p_value),
+                ]
+                for test in tests
+                for metric, found in test.metrics.items()
+            ],
+        ),
+        Table(
+            name="sign_test",
+            title="Sign test",
+            caption="Sentences whose replacement makes the corpus BLEU better "
+            "or worse (Collins et al., 2005).",
+            header=["run", "compared with", "better", "worse", "equal", "p"],
+            rows=[
+                [
+                    *(test.system, test.baseline, test.signs.better),
+                    *(test.signs.worse, test.signs.equal),
+                    format_p_value(test.signs.p_value),
+                ]
+                for test in tests
+            ],
+        ),
+    ]
 
 
 def _by_length(text):

@@ -95,6 +95,8 @@ class Bars(Figure):
         y_label: What the values are, with their unit.
         intervals: Half the width of each value's interval. Defaults to none.
         x_label: What the names are.
+        as_points: Whether points are drawn instead of bars, on an axis that
+            need not begin at 0.
     """
 
     names: Sequence[str]
@@ -102,6 +104,7 @@ class Bars(Figure):
     y_label: str
     intervals: Mapping[str, Sequence[float]] | None = None
     x_label: str = ""
+    as_points: bool = False
 
     def table(self) -> Rows:
         intervals = self.intervals or {}

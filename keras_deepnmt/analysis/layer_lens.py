@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
-from keras_deepnmt.analysis.figure import Figure, Lines
+from keras_deepnmt.analysis.figure import Bars, Figure
 from keras_deepnmt.analysis.recorded_model import record
 
 
@@ -92,7 +92,7 @@ def lens_figures(run: AnalyzedRun) -> list[Figure]:
     if not hasattr(run.model, "decoder_norm"):
         return []
     lens = layer_lens(run.model, run.inputs, run.labels)
-    blocks = list(range(1, len(lens) + 1))
+    blocks = [str(block) for block in range(1, len(lens) + 1)]
     curves = {
         measure: [found[measure] for found in lens.values()]
         for measure in ("log_prob", "accuracy")
@@ -102,19 +102,21 @@ def lens_figures(run: AnalyzedRun) -> list[Figure]:
         "the last one, without layer aggregation and fusion behind the stack."
     )
     return [
-        Lines(
+        Bars(
             name="layer_lens",
             title="Probability of the labels after each decoder block",
             caption=note,
-            series={run.name: (blocks, curves["log_prob"])},
+            names=blocks,
+            series={run.name: curves["log_prob"]},
             x_label="decoder block",
             y_label="mean log-probability (nats)",
         ),
-        Lines(
+        Bars(
             name="layer_lens_accuracy",
             title="Correct labels after each decoder block",
             caption=note,
-            series={run.name: (blocks, curves["accuracy"])},
+            names=blocks,
+            series={run.name: curves["accuracy"]},
             x_label="decoder block",
             y_label="share of correct labels",
         ),

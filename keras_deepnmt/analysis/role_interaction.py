@@ -152,10 +152,7 @@ def role_figures(run: AnalyzedRun) -> list[Figure]:
         row[real].tolist()
         for row, real in zip(probabilities.argmax(-1), mask, strict=True)
     ]
-    sentences = [
-        [piece.replace("▁", "") or piece for piece in run.source_tokens(row)]
-        for row in range(len(run.sources))
-    ]
+    sentences = [run.source_tokens(row) for row in range(len(run.sources))]
     uses = role_uses(sentences, chosen)
     of_token = role_uses(sentences, chosen, run.token, num_examples=5)
     return [

@@ -41,7 +41,7 @@ def replace_unknown(
     word that has a part of it only the other unknown tokens.
 
     Args:
-        translator: Translator with a single model.
+        translator: Translator.
         sources: Sentences.
         hypotheses: A translation of each, such as one of
             `Translator.translate_nbest`.
@@ -55,7 +55,7 @@ def replace_unknown(
         the model's position range.
 
     Raises:
-        ValueError: if the lists differ in length, or the model has no such
+        ValueError: if the lists differ in length, or a model has no such
             block or no attention to the source.
 
     Example:

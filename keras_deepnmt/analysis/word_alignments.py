@@ -13,6 +13,7 @@ from keras_deepnmt.analysis.attention import (
 )
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.models.ensemble import Ensemble
 from keras_deepnmt.translator.batches import (
     length_batches,
     padded_batch,
@@ -34,17 +35,19 @@ def align_words(
     The model reads each pair, the translation as given. A token of the
     translation is aligned with the source token that one decoder block attends
     to most when it predicts the token, in the mean of its heads; the end tokens
-    are left out. Two words are aligned if any of their tokens are. In scripts
-    without spaces each letter, with its marks, is a word, and so is what stands
-    between the letters (`iPhone`, `，`). A later block need not be better:
+    are left out. For an ensemble, the attention is the mean of its models'
+    attention, with the ensemble's weights. Two words are aligned if any of
+    their tokens are. In scripts without spaces each letter, with its marks, is
+    a word, and so is what stands between the letters (`iPhone`, `，`). A later
+    block need not be better:
     `evaluation.alignment_error_rate` compares them.
 
     Args:
-        translator: Translator with a single model.
+        translator: Translator.
         sources: Sentences.
         targets: Their translations.
-        layer: Decoder block, from 1. Defaults to the last but one, or the last
-            of two.
+        layer: Decoder block of each model, from 1. Defaults to its last but
+            one, or the last of two.
 
     Returns:
         For each pair of sentences the aligned words, `(source word, target
@@ -53,8 +56,8 @@ def align_words(
         it is given; no word is aligned with the translator's tag.
 
     Raises:
-        ValueError: if the lists differ in length, or the model has no such
-            block or no attention to the source.
+        ValueError: if the lists differ in length, or a model has no such block
+            or no attention to the source.
 
     Example:
     >>> align_words(translator, ["a little dog"], ["ein kleiner Hund"])
@@ -99,11 +102,10 @@ def align_tokens(
     """Aligns the tokens of translations with those of their sources.
 
     Args:
-        translator: Translator with a single model. If it has a tag, the sources
-            begin with it, and no token is aligned with it.
+        translator: Translator. If it has a tag, the sources begin with it, and
+            no token is aligned with it.
         rows: Pairs of source and target ids, without special ids.
-        layer: Decoder block, from 1. Defaults to the last but one, or the last
-            of two.
+        layer: as in `align_words`.
 
     Returns:
         For each pair the positions `(source token, target token)`, one for each
@@ -111,15 +113,13 @@ def align_tokens(
         position range.
 
     Raises:
-        ValueError: if the model has no such block or no attention to the
-            source.
+        ValueError: if a model has no such block or no attention to the source.
 
     Example:
     >>> align_tokens(translator, [([7, 8], [9, 10, 11])])
     [[(0, 0), (1, 1), (1, 2)]]
     """
-    name = _attention_name(translator.model, layer)
-    recorded = record(translator.model, name)
+    attention = _MeanAttention(translator.model, layer)
     tag_length = num_tag_tokens(translator)
     longest = translator.max_source_length - 1
     found: list[list[tuple[int, int]]] = [[] for _ in rows]
@@ -134,11 +134,42 @@ def align_tokens(
     ):
         places = [fitting[number] for number in batch]
         positions = _align_positions(
-            recorded, name, [rows[place] for place in places], tag_length
+            attention, [rows[place] for place in places], tag_length
         )
         for place, aligned in zip(places, positions, strict=True):
             found[place] = aligned
     return found
+
+
+class _MeanAttention:
+    """The attention of a decoder block, the mean of its heads and the models.
+
+    Args:
+        model: a model or an ensemble.
+        layer: decoder block of each model, from 1, or `None`.
+    """
+
+    def __init__(self, model, layer):
+        models, weights = [model], [1.0]
+        if isinstance(model, Ensemble):
+            models, weights = model.models, model.weights_of_models
+        names = [_attention_name(one, layer) for one in models]
+        self._models = [
+            (weight, name, record(one, name))
+            for weight, name, one in zip(weights, names, models, strict=True)
+        ]
+
+    def __call__(self, inputs):
+        """Returns the attention to the source of inputs: `(B, T, S)`."""
+        return sum(
+            weight * _mean_of_heads(recorded(inputs)[name])
+            for weight, name, recorded in self._models
+        )
+
+
+def _mean_of_heads(weights):
+    weights = np.asarray(keras.ops.convert_to_numpy(weights), "float64")
+    return weights.mean(axis=tuple(range(1, weights.ndim - 2)))
 
 
 def _attention_name(model, layer):
@@ -166,7 +197,7 @@ def num_tag_tokens(translator: "Translator") -> int:
     return words.count(())
 
 
-def _align_positions(recorded, name, rows, tag_length):
+def _align_positions(attention, rows, tag_length):
     """Pairs of token positions, without the tag and the end tokens."""
     lengths = [
         padded_length(max(len(pair[side]) for pair in rows) + 1)
@@ -179,8 +210,9 @@ def _align_positions(recorded, name, rows, tag_length):
         [[BEGIN_ID, *target] for _, target in rows], len(rows), lengths[1]
     )
     inputs = {"source_ids": source_ids, "target_ids": target_ids}
-    weights = np.asarray(keras.ops.convert_to_numpy(recorded(inputs)[name]))
     labels = padded_batch([target for _, target in rows], *target_ids.shape)
     is_word = (source_ids != PADDING_ID) & (source_ids != END_ID)
     is_word[:, :tag_length] = False
+    # As a single head.
+    weights = attention(inputs)[:, None]
     return align_by_attention(weights, is_word, labels != PADDING_ID)

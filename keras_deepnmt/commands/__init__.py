@@ -9,6 +9,7 @@ VERBS = {
     "prepare": "Filter and tokenize parallel text files for training.",
     "recipe": "Print a recipe to start from, or one with all its values.",
     "train": "Train a model from a recipe, or continue an interrupted run.",
+    "sweep": "Train a recipe with several seeds and values, and compare them.",
     "translate": "Translate standard input to standard output, line by line.",
     "tune": "Tune the weights of reranking on a validation text.",
     "score": "Compute the log-probabilities of existing translations.",

@@ -10,6 +10,7 @@ from keras_deepnmt.commands.options.analyzed_sentences import (
 from keras_deepnmt.commands.options.compilation import (
     start_backend,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import (
     VerbParser,
     add_run_folder,
@@ -51,11 +52,12 @@ def add_options(parser: VerbParser) -> None:
         "figures in the run.",
     )
     add_analyzed_sentences(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:
     """Writes the figures of a run and prints the names of the files."""
-    check_sides(options.source, options.target)
+    check_sides(options.source, options.target, options.tag)
     unknown = [name for name in options.what or () if name not in NAMES]
     if unknown:
         raise UserError(

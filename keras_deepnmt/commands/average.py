@@ -3,6 +3,7 @@
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
@@ -39,6 +40,7 @@ def add_options(parser: VerbParser) -> None:
         metavar="DIR",
         help="Run folder to create; it must not exist yet.",
     )
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

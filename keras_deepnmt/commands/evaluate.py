@@ -14,6 +14,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_tag,
+    check_tag_source,
     given_decoding_options,
     load_run,
     option_name,
@@ -23,6 +24,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
@@ -37,20 +39,24 @@ EXAMPLE = """
 deepnmt evaluate runs/demo
 deepnmt evaluate runs/demo --source test.en --target test.de --tokenize none
 deepnmt evaluate runs/plain runs/hybrid --details --differences changed.tsv
+deepnmt evaluate runs/plain-1 runs/plain-2 runs/hybrid-1 runs/hybrid-2
 deepnmt evaluate --hypotheses a.de b.de --references test.de --ladder
 deepnmt evaluate --hypotheses a.txt --references r0.txt r1.txt --rouge
 deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
+deepnmt evaluate --hypotheses a.txt --source test.src --references r0 r1 \\
+    --metrics gleu --errant
 deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
     --comet-python comet/bin/python
 """
+_SPACY_MODEL = "en_core_web_sm"
 CONTINUE = "No score was written; run the same command again."
 # Options that have no effect with --m2, with their defaults.
 _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
     **dict.fromkeys(("tokenize", "lowercase", "metrics", "language")),
     **dict.fromkeys(("comet_model", "comet_qe_model", "comet_python")),
-    **dict.fromkeys(("rouge", "details", "ladder"), False),
+    **dict.fromkeys(("rouge", "ladder"), False),
     **dict.fromkeys(("prefixes", "constraints", "max_lengths")),
     **{"differences": None, "split": "test", "resamples": 1_000},
 }
@@ -69,8 +75,9 @@ def add_options(parser: VerbParser) -> None:
         metavar="RUN",
         type=str,
         nargs="*",
-        help="Run folders written by `deepnmt train`. Those after the first "
-        "one are compared with it. Leave them out with --hypotheses.",
+        help="Run folders written by `deepnmt train`. Other recipes are "
+        "compared with that of the first one, and runs of one recipe with "
+        "different seeds summed up. Leave them out with --hypotheses.",
     )
     _add_text_options(parser)
     _add_scoring_options(parser)
@@ -87,6 +94,7 @@ def add_options(parser: VerbParser) -> None:
     add_given_lines(parser)
     add_checkpoint(parser)
     add_compile(parser, lazily=False)
+    add_import(parser)
 
 
 def _add_text_options(parser):
@@ -154,7 +162,8 @@ def _add_scoring_options(parser):
         type=str,
         nargs="+",
         metavar="NAME",
-        help="Scores to compute: any of bleu, chrf, ter, comet and comet-qe. "
+        help="Scores to compute: any of bleu, chrf, ter, gleu, comet and "
+        "comet-qe. gleu is for corrections of tokenized text. "
         "Default: as in the run's recipe, or the first three.",
     )
     for metric, kind in (("comet", ""), ("comet-qe", "reference-free ")):
@@ -196,11 +205,25 @@ def _add_tables(parser):
         "the sentences of the file; --hypotheses are corrections of them.",
     )
     parser.add_argument(
+        "--errant",
+        action="store_true",
+        help="Also print precision, recall and F0.5 of English corrections, of "
+        "all edits and by type of error (ERRANT), with the gold edits of --m2 "
+        "or those of the references.",
+    )
+    parser.add_argument(
+        "--spacy-model",
+        type=str,
+        default=_SPACY_MODEL,
+        metavar="NAME",
+        help="Name or folder of an English model of spaCy, for --errant.",
+    )
+    parser.add_argument(
         "--details",
         action="store_true",
         help="Also print BLEU by source length and by the rarest word, and "
         "rates of repetitions and copies. Without --source, only what needs "
-        "no source.",
+        "no source. With --m2, recall by the type of the gold edits.",
     )
     parser.add_argument(
         "--ladder",
@@ -251,6 +274,7 @@ def run(options: Namespace) -> None:
     else:
         text = _translate(options)
     _print(text, options)
+    _say_what_tests_cover(text, Console(options.quiet))
 
 
 def _check(options):
@@ -269,12 +293,18 @@ def _check(options):
         raise UserError("--references needs --hypotheses or --source.")
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
-    elif options.tag is not None and options.runs and not options.source:
-        raise UserError(
-            "--tag needs --source: the run's own text has the tags of its "
-            "corpora already."
-        )
+    if options.runs:
+        check_tag_source(options.tag, options.source)
     _check_comet(options)
+    needs_source = {
+        "--metrics gleu": "gleu" in (options.metrics or ()),
+        "--errant": options.errant and options.m2 is None,
+    }
+    for name, given in needs_source.items():
+        if given and options.hypotheses and not options.source:
+            raise UserError(
+                f"{name} needs --source, the sentences that were corrected."
+            )
     if options.hypotheses:
         _refuse_options_of_translating(options)
     names = options.runs or options.hypotheses
@@ -293,8 +323,16 @@ def _check(options):
         raise UserError("--output needs exactly one run.")
     if options.differences is not None and len(names) < 2:
         raise UserError("--differences needs at least two systems.")
-    if options.rouge:
+    if options.spacy_model != _SPACY_MODEL and not options.errant:
+        raise UserError("--spacy-model needs --errant.")
+    if options.errant:
         # Reported before the translation, which may take long.
+        import_backend()
+        from keras_deepnmt.evaluation.errant_scores import load_annotator
+
+        load_annotator(options.spacy_model)
+    if options.rouge:
+        # Reported before the translation, too.
         import rouge_score.rouge_scorer  # noqa: F401
 
 
@@ -383,8 +421,10 @@ def _score_corrections(options):
                     sources, on_progress=advance
                 )
                 write(systems[run_dir])
-    for row in score_tables.corrections(systems, gold):
-        print("\t".join(row))
+    tables = score_tables.corrections(systems, gold, options.details)
+    if options.errant:
+        tables.append(score_tables.errant(systems, gold, options.spacy_model))
+    _print_tables(tables)
 
 
 @contextlib.contextmanager
@@ -451,17 +491,57 @@ def _translate(options) -> "TestTranslations":
 
 
 def _print(text: "TestTranslations", options: Namespace) -> None:
+    from keras_deepnmt.runs.comparisons import has_seeds
+
     tables = [score_tables.scores(text, options.resamples)]
     if len(text.systems) > 1:
+        if has_seeds(text.recipes):
+            tables += score_tables.seeds(text)
         tables += score_tables.comparisons(text, options.resamples)
     if options.rouge:
         tables.append(score_tables.rouge(text))
+    if options.errant:
+        gold = score_tables.reference_edits(text, options.spacy_model)
+        tables.append(
+            score_tables.errant(text.systems, gold, options.spacy_model)
+        )
     if options.details:
         tables += score_tables.details(text)
     if options.ladder:
         tables += score_tables.ladder(text, options.language)
-    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))
+    _print_tables(tables)
     if options.differences is not None:
         with open_output(options.differences) as file:
             for row in score_tables.differences(text):
                 file.write("\t".join(row) + "\n")
+
+
+def _say_what_tests_cover(text, console):
+    """Says what differences between systems do not tell."""
+    from keras_deepnmt.runs.comparisons import (
+        MORE_SEEDS,
+        NOT_COVERED,
+        has_seeds,
+        pairs_to_test,
+    )
+
+    if len(text.systems) < 2:
+        return
+    for group in text.recipes:
+        if len(group.runs) > 1:
+            console.print(
+                f"{', '.join(group.runs.values())}: one recipe with different "
+                "seeds, so no test compares them."
+            )
+        for run in group.repeated:
+            console.print(
+                f"{run}: has the recipe and the seed of another run, and does "
+                "not count in means over seeds."
+            )
+    if pairs_to_test(list(text.systems), text.recipes):
+        more = "" if has_seeds(text.recipes) else f" {MORE_SEEDS}"
+        console.print(NOT_COVERED + (more if text.recipes else ""))
+
+
+def _print_tables(tables):
+    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))

@@ -12,6 +12,7 @@ from keras_deepnmt.commands.options.decoding import (
     given_search_options,
     load_translator,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 from keras_deepnmt.errors import UserError
@@ -48,6 +49,7 @@ def add_options(parser: VerbParser) -> None:
     add_tag(parser)
     add_search_options(parser)
     add_checkpoint(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

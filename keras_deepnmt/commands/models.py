@@ -4,6 +4,7 @@ import json
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
@@ -52,6 +53,7 @@ def add_options(parser: VerbParser) -> None:
         action="store_true",
         help="Print a JSON list with one object per preset or recipe.",
     )
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:
@@ -60,7 +62,10 @@ def run(options: Namespace) -> None:
         from keras_deepnmt.recipes.loading import list_recipes as list_names
     else:
         import_backend()
+        from keras_deepnmt.own_code.loading import use_code
         from keras_deepnmt.zoo import list_models as list_names
+
+        use_code([])  # presets of --import
     names = list_names(options.pattern)
     if not names:
         raise UserError(_no_match(options.pattern, list_names("*")))
@@ -86,7 +91,6 @@ def _describe_recipe(name):
 
 def _describe_preset(name):
     from keras_deepnmt.zoo.costs import measured_costs
-    from keras_deepnmt.zoo.registry import get_preset
 
     row = measured_costs().get(name, {})
     numbers = {
@@ -94,7 +98,14 @@ def _describe_preset(name):
         for column in COLUMNS
         if column not in ("preset", "paper")
     }
-    return {"preset": name, **numbers, "paper": get_preset(name).paper}
+    return {"preset": name, **numbers, "paper": _paper(name)}
+
+
+def _paper(name):
+    """The paper of a preset; a preset of the user may name none."""
+    from keras_deepnmt.zoo.registry import get_preset
+
+    return getattr(get_preset(name), "paper", "")
 
 
 def _number(value):
@@ -107,14 +118,13 @@ def _number(value):
 def preset_table(names: list[str]) -> list[str]:
     """Returns the lines of a table of presets, their costs and papers."""
     from keras_deepnmt.zoo.costs import measured_costs
-    from keras_deepnmt.zoo.registry import get_preset
 
     costs = measured_costs()
     rows = [list(COLUMNS.values())]
     for name in names:
         row = costs.get(name, {})
         cells = [_cell(row.get(column, "")) for column in COLUMNS]
-        rows.append([name, *cells[1:-1], get_preset(name).paper])
+        rows.append([name, *cells[1:-1], _paper(name)])
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = [
         "  ".join(

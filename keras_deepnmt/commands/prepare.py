@@ -13,11 +13,14 @@ from keras_deepnmt.commands.options.dataclass_fields import (
     as_options,
     given_options,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_extension
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.own_code.loading import allow_code, use_code
 
 EXAMPLE = """
 deepnmt prepare --source train.en --target train.de \\
@@ -89,6 +92,16 @@ def add_options(parser: VerbParser) -> None:
         )
     _add_folders(parser)
     add_dataclass_options(parser, PrepareOptions)
+    parser.add_argument(
+        "--filters",
+        type=str,
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="Your own filters of training pairs: functions of a source and a "
+        "target, in a file of --import, that return whether to keep the pair.",
+    )
+    add_import(parser)
 
 
 def _add_folders(parser):
@@ -134,10 +147,16 @@ def run(options: Namespace) -> None:
     """Prepares the data and prints how many pairs were read and kept."""
     from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 
+    entries = []
     if options.recipe:
-        prepare_options = _from_recipe(options)
+        recipe = _from_recipe(options)
+        prepare_options, entries = recipe.data, recipe.import_
     else:
         prepare_options = _from_options(options)
+    if prepare_options.filters:
+        import_backend()
+        allow_code(entries)
+        use_code(entries)
     manifest = prepare_corpus(
         prepare_options,
         options.output,
@@ -166,7 +185,7 @@ def _from_recipe(options):
             f"data. Received: {words}. Change the recipe's data section "
             "instead."
         )
-    return load_recipe(options.recipe).data
+    return load_recipe(options.recipe)
 
 
 def _from_options(options):

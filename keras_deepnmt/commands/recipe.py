@@ -9,6 +9,7 @@ from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
@@ -71,6 +72,7 @@ def add_options(parser: VerbParser) -> None:
         "and check keys.",
     )
     add_overrides(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:
@@ -145,9 +147,12 @@ def _show(options):
     )
     import_backend()
     from keras_deepnmt.runs.build import check_model
+    from keras_deepnmt.runs.run_code import allow_code_of
 
+    allow_code_of(recipe)
     # Whatever version of the presets a run folder's copy was made with.
-    check_model(dataclasses.replace(recipe, resolved={}))
+    resolved = {k: v for k, v in recipe.resolved.items() if k == "code"}
+    check_model(dataclasses.replace(recipe, resolved=resolved))
     return yaml.safe_dump(
         recipe_content(recipe), sort_keys=False, allow_unicode=True
     )

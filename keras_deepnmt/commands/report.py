@@ -18,6 +18,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
@@ -36,8 +37,9 @@ def add_options(parser: VerbParser) -> None:
         metavar="RUN",
         type=str,
         nargs="+",
-        help="Folders of finished runs. Those after the first one are compared "
-        "with it.",
+        help="Folders of finished runs. Other recipes are compared with that "
+        "of the first one, and runs of one recipe with different seeds summed "
+        "up.",
     )
     parser.add_argument(
         "--output",
@@ -55,11 +57,12 @@ def add_options(parser: VerbParser) -> None:
         metavar="N",
         help="Samples of the bootstrap intervals and tests.",
     )
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:
     """Writes the page and prints the name of its file."""
-    check_sides(options.source, options.target)
+    check_sides(options.source, options.target, options.tag)
     repeated = {name for name in options.runs if options.runs.count(name) > 1}
     if repeated:
         raise UserError(f"{', '.join(sorted(repeated))}: given more than once.")

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 from jsonargparse import Namespace
 
@@ -17,16 +19,26 @@ from keras_deepnmt.commands.options.decoding import (
     load_translator,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
+from keras_deepnmt.commands.terminal.input_lines import input_name
 from keras_deepnmt.commands.terminal.input_pairs import check_sides, read_pairs
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.commands.terminal.nbest_lists import (
+    DESCRIPTION,
+    check_feature_name,
+    read_list,
+)
+from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
 deepnmt score runs/demo --source test.en --target test.de > scores.tsv
 paste test.en test.de | deepnmt score runs/demo --totals
 deepnmt translate runs/demo < test.en \\
     | deepnmt score runs/reverse --source - --target test.en --totals
+deepnmt translate runs/demo --num-hypotheses 4 --nbest-format moses < test.en \\
+    | deepnmt score runs/other --source test.en --nbest - --feature Other
 """
 CONTINUE = "The lines printed so far are complete."
 
@@ -44,6 +56,26 @@ def add_options(parser: VerbParser) -> None:
             "has both sides, each line a source, a tab and its translation.",
         )
     parser.add_argument(
+        "--nbest",
+        type=str,
+        metavar="FILE",
+        help="N-best list of translations of --source, in place of --target: "
+        f"{DESCRIPTION}. The rows count its lines.",
+    )
+    parser.add_argument(
+        "--feature",
+        type=str,
+        metavar="NAME",
+        help="Print the list of --nbest with the log-probability of each "
+        "translation as one more feature of this name. Default: print a table.",
+    )
+    parser.add_argument(
+        "--pieces",
+        action="store_true",
+        help="Score the `pieces` that a list in JSON has, which the search or "
+        "the draw chose, and not those of the tokenizer for the text.",
+    )
+    parser.add_argument(
         "--totals",
         action="store_true",
         help="Print one row per sentence (line, tokens, log_prob) instead of "
@@ -54,29 +86,95 @@ def add_options(parser: VerbParser) -> None:
     add_batch_size(parser)
     add_checkpoint(parser)
     add_compile(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:
-    """Prints log-probabilities (natural logarithms), separated by tabs."""
-    check_sides(options.source, options.target)
+    """Prints log-probabilities (natural logarithms)."""
+    _check(options)
     with open_output(options.output) as output, LineWarnings() as warnings:
         translator = load_translator(options)
-        windows = read_pairs(
-            options.source, options.target, translator.batch_size
-        )
-        columns = ("tokens",) if options.totals else ("position", "token")
-        output.write("\t".join(["line", *columns, "log_prob"]) + "\n")
+        if options.nbest is None:
+            pairs = read_pairs(
+                options.source, options.target, translator.batch_size
+            )
+            windows = ((window, window) for window in pairs)
+        else:
+            windows = _windows_of_list(options, translator)
+        if options.feature is None:
+            columns = ("tokens",) if options.totals else ("position", "token")
+            output.write("\t".join(["line", *columns, "log_prob"]) + "\n")
         quiet = options.quiet or output.isatty()
         with progress_bar("pairs", quiet=quiet) as advance:
             first = 1
             translators = LazilyCompiled(translator, options.compile)
-            for pairs in windows:
+            for pairs, shown in windows:
                 scores = _score(translators, pairs, first, warnings, advance)
-                write = _total if options.totals else _tokens
-                for line, score in enumerate(scores, start=first):
+                if options.feature is not None:
+                    write = partial(_listed, options.feature)
+                else:
+                    shown = range(first, first + len(pairs))
+                    write = _total if options.totals else _tokens
+                for line, score in zip(shown, scores, strict=True):
                     output.writelines(write(line, score))
                 output.flush()
                 first += len(pairs)
+
+
+def _check(options):
+    """Refuses options that do not fit together."""
+    if options.nbest is None:
+        for name in ("feature", "pieces"):
+            if options[name]:
+                raise UserError(f"--{name} needs --nbest.")
+        check_sides(options.source, options.target)
+        return
+    if options.source is None or options.target is not None:
+        raise UserError(
+            "--nbest needs --source, the file of the sentences that the list "
+            "translates, and no --target."
+        )
+    if options.source == options.nbest == "-":
+        raise UserError(
+            "only one of `--source` and `--nbest` can be -, standard input."
+        )
+    if options.feature is not None:
+        check_feature_name(options.feature)
+        if options.totals:
+            raise UserError("--totals prints a table: no --feature.")
+
+
+def _windows_of_list(options, translator):
+    """Yields pairs to score and the lines of the list that they are from."""
+    first, name = 1, input_name(options.nbest)
+    for window in read_list(
+        options.nbest, options.source, translator.batch_size
+    ):
+        pairs, listed = map(list, zip(*window, strict=True))
+        for place, found in enumerate(listed):
+            line = f"{name}, line {first + place}"
+            if options.feature and found.has_feature(options.feature):
+                raise UserError(
+                    f"{line}: has a feature {options.feature} already. Give "
+                    "`--feature` another name."
+                )
+            if options.pieces and pairs[place].fault is None:
+                ids = _ids(translator.target_tokenizer, found.pieces, line)
+                pairs[place] = replace(pairs[place], target=ids)
+        yield pairs, listed
+        first += len(listed)
+
+
+def _ids(tokenizer, pieces, line):
+    if not pieces:
+        raise UserError(
+            f"{line}: has no `pieces`, which `deepnmt translate --nbest-format "
+            "json` writes."
+        )
+    try:
+        return tokenizer.ids_of_pieces(pieces)
+    except UserError as error:
+        raise UserError(f"{line}: {error}") from error
 
 
 def _score(translators, pairs, first, warnings, advance):
@@ -111,11 +209,14 @@ def _score(translators, pairs, first, warnings, advance):
 def _good_pairs(translator, pairs, first, warnings) -> list[int]:
     """Returns the places of the pairs that can be scored; warns of others."""
     most = translator.model.max_length
-    targets = translator.target_tokenizer.encode([p.target for p in pairs])
+    encode = translator.target_tokenizer.encode
+    texts = iter(encode([p.target for p in pairs if isinstance(p.target, str)]))
     rows = []
-    for row, (pair, ids) in enumerate(zip(pairs, targets, strict=True)):
-        fault = pair.fault
-        if fault is None and most is not None and len(ids) >= most:
+    for row, pair in enumerate(pairs):
+        fault, is_text = pair.fault, isinstance(pair.target, str)
+        # Ids have their end id.
+        length = len(next(texts)) if is_text else len(pair.target) - 1
+        if fault is None and most is not None and length >= most:
             fault = (
                 f"the target is longer than {most - 1} tokens, the model's "
                 "position range; not scored."
@@ -125,6 +226,11 @@ def _good_pairs(translator, pairs, first, warnings) -> list[int]:
         else:
             warnings.add(first + row, fault)
     return rows
+
+
+def _listed(name, hypothesis, score) -> Iterator[str]:
+    total = math.nan if score is None else score.total
+    yield f"{hypothesis.with_feature(name, total)}\n"
 
 
 def _total(line, score) -> Iterator[str]:

@@ -9,6 +9,7 @@ from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
 )
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import TERMINATED, Terminated, UserError
@@ -69,6 +70,7 @@ def add_options(parser: VerbParser) -> None:
         "the run. The run folder is not written.",
     )
     add_overrides(parser)
+    add_import(parser)
 
 
 def _add_folders(parser):

@@ -26,6 +26,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import add_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
     RerankingRuns,
@@ -50,6 +51,11 @@ from keras_deepnmt.commands.terminal.input_lines import (
     read_windows,
 )
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.commands.terminal.nbest_lists import (
+    DESCRIPTION,
+    Format,
+    nbest_lines,
+)
 from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.masks import UNKNOWN_ID
 from keras_deepnmt.signals import raised_on
@@ -114,9 +120,15 @@ def add_options(parser: VerbParser) -> None:
         type=PositiveInt,
         default=1,
         metavar="N",
-        help="Number of translations to print per sentence. If N is 2 or more, "
-        "each is a line `number ||| text ||| score`, where number is the line "
-        "number of the sentence, from 1.",
+        help="Number of different translations to print per sentence, at most. "
+        "If N is 2 or more, each is a line of --nbest-format.",
+    )
+    parser.add_argument(
+        "--nbest-format",
+        type=Format,
+        metavar="plain|moses|json",
+        help=f"Format of the lines of --num-hypotheses. {DESCRIPTION}. "
+        "Default: plain, or with one hypothesis the translation alone.",
     )
     add_tag(parser)
     add_given_lines(parser)
@@ -133,6 +145,7 @@ def add_options(parser: VerbParser) -> None:
     add_rerankers(parser)
     add_reranking_weights(parser)
     _add_alignments(parser)
+    add_import(parser)
 
 
 def _add_alignments(parser):
@@ -140,10 +153,11 @@ def _add_alignments(parser):
         "--alignments",
         type=str,
         metavar="FILE",
-        help="File for the aligned words of each sentence and its first "
-        "translation, such as `0-0 1-2`, source word first, from 0; each "
-        "letter is a word in scripts without spaces. They come from the "
-        "attention of a decoder block. Default: none is written.",
+        help="File for the aligned words of each sentence and its translation, "
+        "such as `0-0 1-2`, source word first, from 0; each letter is a word "
+        "in scripts without spaces. With --num-hypotheses there is a line for "
+        "each of them. They come from the attention of a decoder block, or "
+        "its mean over several runs. Default: none is written.",
     )
     parser.add_argument(
         "--alignment-layer",
@@ -179,10 +193,6 @@ def run(options: Namespace) -> None:
             "--mbr and --rerank choose a translation in different ways: give "
             "one of them."
         )
-    for name in ("alignments", "replace_unknown"):
-        if options[name] is not None and len(options.runs) > 1:
-            option = f"--{name.replace('_', '-')}"
-            raise UserError(f"{option} needs a single run.")
     segments = SegmentOptions(options)
     name = input_name(options.input)
     resumption = Resumption(options)
@@ -223,7 +233,7 @@ def run(options: Namespace) -> None:
                 output,
                 warnings,
                 advance,
-                _Choice(options.num_hypotheses, options.mbr, runs, unknown),
+                _Choice(options, runs, unknown),
                 alignments,
                 given,
                 segments,
@@ -235,30 +245,47 @@ def run(options: Namespace) -> None:
 class _Choice:
     """Which of the hypotheses of a sentence are printed."""
 
-    def __init__(self, num_hypotheses, utility, runs, unknown):
-        self._num_hypotheses = num_hypotheses
-        self._utility = utility
+    def __init__(self, options, runs, unknown):
+        self._num_hypotheses = options.num_hypotheses
+        self._format = options.nbest_format
+        if self._num_hypotheses > 1:
+            self._format = self._format or "plain"
+        self._utility = options.mbr
         self._runs = runs
         self._unknown = unknown
 
-    def num_searched(self, translator):
-        """Returns how many hypotheses of a sentence are needed."""
-        if self._utility or self._runs:
-            return max(translator.num_beams, self._num_hypotheses)
-        return self._num_hypotheses
+    def search(self, translator, texts, advance, given):
+        """Returns the hypotheses of each sentence to choose from."""
+        number = self._num_hypotheses
+        if self._utility or self._runs or (self._unknown and number > 1):
+            number = max(translator.num_beams, number)
+        return translator.translate_nbest(
+            texts,
+            number,
+            advance,
+            # Each token sequence has its own probability.
+            distinct=False if self._utility else None,
+            **given,
+        )
 
     def choose(self, translator, texts, nbest, warn):
         """Returns those of each sentence to print, best first.
 
         `warn` is called with the place of a text and what is wrong with it.
         """
+        from keras_deepnmt.translator.results import Asked
+
         if self._runs:
             reranker = self._runs.reranker(translator, texts, warn)
             nbest = reranker.rerank(texts, nbest)
         if self._utility:
             nbest = [self._consensus(found, translator) for found in nbest]
-        nbest = [found[: self._num_hypotheses] for found in nbest]
-        return self.finish(translator, texts, nbest)
+        if self._num_hypotheses == 1:
+            nbest = [found[:1] for found in nbest]
+        asked = Asked(self._num_hypotheses, distinct=not translator.sampling)
+        # Texts may be equal only without their unknown tokens.
+        nbest = self.finish(translator, texts, nbest)
+        return [asked.of(found) for found in nbest]
 
     def finish(self, translator, texts, nbest):
         """Returns those that were chosen without their unknown tokens."""
@@ -277,12 +304,18 @@ class _Choice:
         texts = [hypothesis.text for hypothesis in found]
         return [found[minimum_bayes_risk(texts, log_probs, self._utility)]]
 
-    def lines(self, nbest, first):
-        """Yields the lines to print, without line ends."""
-        if self._num_hypotheses == 1:
+    def lines(self, translator, nbest, first):
+        """Yields the lines to print, without line ends.
+
+        `first` is the number of the first sentence, from 0.
+        """
+        if self._format is None:
             yield from (hypotheses[0].text for hypotheses in nbest)
-        else:
-            yield from _numbered(nbest, first)
+            return
+        names = self._runs.feature_names if self._runs else ()
+        yield from nbest_lines(
+            nbest, first, self._format, translator.target_tokenizer, names
+        )
 
 
 class _UnknownWords:
@@ -360,12 +393,13 @@ def _translate(
         translator.on_truncated = partial(
             _warn_truncated, warnings, lines, translator.max_source_length
         )
-        nbest = translator.translate_nbest(
+        # A line may have several sentences, or parts between tags.
+        share = len(texts) / max(1, len(lines.reads))
+        nbest = choice.search(
+            translator,
             lines.reads,
-            choice.num_searched(translator),
-            # A line may have several sentences, or parts between tags.
-            partial(_advance, advance, len(texts) / max(1, len(lines.reads))),
-            **lines.given,
+            partial(_advance, advance, share),
+            lines.given,
         )
         nbest = choice.choose(
             translator, lines.reads, nbest, partial(_warn, warnings, lines)
@@ -379,12 +413,11 @@ def _translate(
             own = {name: values[place] for name, values in asked.items()}
             for fault in _faults(translator, text, hypotheses, own):
                 warnings.add(number + 1 + place, fault)
-        printed = choice.lines(nbest, number + 1)
+        printed = choice.lines(translator, nbest, number)
         output.writelines(f"{line}\n" for line in printed)
         output.flush()
         if write_alignments is not None:
-            first = [hypotheses[0].text for hypotheses in nbest]
-            write_alignments(translator, texts, first)
+            write_alignments(translator, texts, nbest)
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
@@ -415,10 +448,15 @@ def _faults(translator, text, found, given):
         yield _EMPTY
 
 
-def _write_alignments(file, options, translator, sources, targets):
+def _write_alignments(file, options, translator, texts, nbest):
+    """Writes a line for each hypothesis."""
     from keras_deepnmt.analysis import align_words
     from keras_deepnmt.evaluation import format_alignment
 
+    targets = [hypothesis.text for found in nbest for hypothesis in found]
+    sources = [
+        text for text, found in zip(texts, nbest, strict=True) for _ in found
+    ]
     with _refused_layer():
         found = align_words(
             translator, sources, targets, options.alignment_layer
@@ -438,10 +476,3 @@ def _warn_truncated(warnings, lines, max_length, places):
             f"longer than {max_length - 1} tokens, the model's position range; "
             "the rest was not translated.",
         )
-
-
-def _numbered(nbest, first):
-    for number, hypotheses in enumerate(nbest, start=first):
-        for hypothesis in hypotheses:
-            score = f"{hypothesis.score:.6f}"
-            yield f"{number} ||| {hypothesis.text} ||| {score}"

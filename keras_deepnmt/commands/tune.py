@@ -21,6 +21,7 @@ from keras_deepnmt.commands.options.given_lines import (
     add_given_lines,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
+from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
     RerankingRuns,
@@ -80,6 +81,7 @@ def add_options(parser: VerbParser) -> None:
     add_given_lines(parser)
     add_checkpoint(parser)
     add_compile(parser)
+    add_import(parser)
 
 
 def run(options: Namespace) -> None:

@@ -196,6 +196,27 @@ class Tokenizer:
         self._check_range(ids)
         return [self._processor.id_to_piece(piece) for piece in ids.tolist()]
 
+    def ids_of_pieces(self, pieces: Sequence[str]) -> list[int]:
+        """Returns the id of each piece, as `pieces` named them.
+
+        Args:
+            pieces: Pieces of one row, special ones included.
+
+        Returns:
+            One id per piece.
+
+        Raises:
+            UserError: if the vocabulary lacks a piece.
+        """
+        ids = [self._processor.piece_to_id(piece) for piece in pieces]
+        for piece, name in zip(pieces, self.pieces(ids), strict=True):
+            if piece != name:
+                raise UserError(
+                    f"The vocabulary has no piece {piece!r}: another tokenizer "
+                    "divided the text."
+                )
+        return ids
+
     def decode_pieces(self, pieces: Sequence[str]) -> str:
         """Converts pieces back to text; other strings stand for themselves.
 

@@ -257,7 +257,11 @@ class BeamSearch(SearchStages):
                 log_probs, followed, step, carried["limits"]
             )
         return extend_hypotheses(
-            state["live_log_probs"], log_probs, self._options, followed
+            state["live_ids"],
+            state["live_log_probs"],
+            log_probs,
+            self._options,
+            followed,
         )
 
     def _divisor(self, lengths):

@@ -15,14 +15,18 @@ from keras_deepnmt.decoding.hypotheses import (
     unflatten_beams,
 )
 from keras_deepnmt.decoding.phrases import of_group
+from keras_deepnmt.masks import END_ID
 
 
-def extend_hypotheses(live_log_probs, log_probs, options, followed=None):
+def extend_hypotheses(
+    live_ids, live_log_probs, log_probs, options, followed=None
+):
     """Finds the one-token extensions that a search continues with.
 
     Args:
-        live_log_probs: float tensor `(B * G, K)`, the sums of the hypotheses,
-            the groups of a sentence one after another.
+        live_ids: int32 tensor `(B * G, K, M)`, the hypotheses, filled up with
+            0s, the groups of a sentence one after another.
+        live_log_probs: float tensor `(B * G, K)`, their sums.
         log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
         options: `SearchOptions`.
         followed: dict from `follow_phrases`, if phrases are required.
@@ -32,6 +36,7 @@ def extend_hypotheses(live_log_probs, log_probs, options, followed=None):
     """
     if options.num_groups > 1:
         return diverse_extensions(
+            live_ids,
             live_log_probs,
             log_probs,
             options.num_groups,
@@ -87,7 +92,7 @@ def best_extensions(live_log_probs, log_probs, penalties=None):
 
 
 def diverse_extensions(
-    live_log_probs, log_probs, num_groups, penalty, followed=None
+    live_ids, live_log_probs, log_probs, num_groups, penalty, followed=None
 ):
     """Finds extensions for groups of hypotheses that avoid each other's tokens.
 
@@ -95,9 +100,14 @@ def diverse_extensions(
     each time that an earlier group has chosen their token at this step:
     Equation 4 of Vijayakumar et al. (2018) with Hamming diversity.
 
+    Differs from the paper: a hypothesis that an earlier group ends at this step
+    does not end in another group, too; its next best extension takes the place.
+    Equal hypotheses end at the same step, so all finished ones differ.
+
     Args:
-        live_log_probs: float tensor `(B * G, K)`, the groups of a sentence one
-            after another.
+        live_ids: int32 tensor `(B * G, K, M)`, the hypotheses, filled up with
+            0s, the groups of a sentence one after another.
+        live_log_probs: float tensor `(B * G, K)`, their sums.
         log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
         num_groups: int, G.
         penalty: float or scalar tensor.
@@ -110,9 +120,24 @@ def diverse_extensions(
     size, group_size = log_probs.shape[-1], live_log_probs.shape[1]
     live = ops.reshape(live_log_probs, (-1, num_groups, group_size))
     by_group = ops.reshape(log_probs, (-1, num_groups, group_size, size))
-    counts, found = None, []
+    is_same = _is_same(live_ids, num_groups)
+    is_end = ops.equal(ops.arange(size, dtype="int32"), END_ID)
+    counts, ended, found = None, [], []
     for group in range(num_groups):
-        hypotheses = live[:, group], ops.reshape(by_group[:, group], (-1, size))
+        of_words = by_group[:, group]  # (B, K, V)
+        if ended:
+            # Whether an earlier group ended the same hypothesis: (B, K).
+            has_ended = ops.logical_and(
+                is_same[:, group, :, :group],
+                ops.stack(ended, axis=1)[:, None],
+            )
+            has_ended = ops.any(has_ended, axis=(-2, -1))
+            of_words = ops.where(
+                ops.logical_and(has_ended[..., None], is_end),
+                IMPOSSIBLE,
+                of_words,
+            )
+        hypotheses = live[:, group], ops.reshape(of_words, (-1, size))
         penalties = None if counts is None else penalty * counts
         if followed is None:
             extended = best_extensions(*hypotheses, penalties)
@@ -123,8 +148,15 @@ def diverse_extensions(
                 penalties,
             )
         found.append(extended)
-        totals, _, new_ids = extended
-        is_chosen = ops.cast(totals > IMPOSSIBLE / 2, "float32")[..., None]
+        totals, parents, new_ids = extended
+        is_chosen = totals > IMPOSSIBLE / 2  # (B, K)
+        ended.append(
+            _is_parent(
+                parents,
+                ops.logical_and(is_chosen, ops.equal(new_ids, END_ID)),
+            )
+        )
+        is_chosen = ops.cast(is_chosen, "float32")[..., None]
         chosen = ops.sum(ops.one_hot(new_ids, size) * is_chosen, axis=1)
         counts = chosen if counts is None else counts + chosen  # (B, V)
     return tuple(
@@ -305,6 +337,22 @@ def _allocate(ranked, is_possible, banks, num_banks, num_beams):
     # They are sorted, so their places are in the order of their ranks.
     chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)
     return gather_beams(order, chosen)
+
+
+def _is_same(live_ids, num_groups):
+    """Which hypotheses of a sentence are equal: bool `(B, G, K, G, K)`."""
+    _, group_size, length = ops.shape(live_ids)
+    ids = ops.reshape(live_ids, (-1, num_groups * group_size, length))
+    is_same = ops.all(ops.equal(ids[:, :, None], ids[:, None]), axis=-1)
+    sizes = (num_groups, group_size)
+    return ops.reshape(is_same, (-1, *sizes, *sizes))
+
+
+def _is_parent(parents, is_counted):
+    """Which beams are parents `(B, K)` of an extension that counts."""
+    beams = ops.arange(ops.shape(parents)[1], dtype="int32")
+    is_here = ops.equal(parents[..., None], beams)  # (B, extensions, K)
+    return ops.any(ops.logical_and(is_here, is_counted[..., None]), axis=1)
 
 
 def _by_sentence(x):

@@ -25,7 +25,6 @@ from keras_deepnmt.documents.reading import (
 from keras_deepnmt.documents.sentences import SentenceSplitter
 from keras_deepnmt.documents.tag_tree import TagNode, tag_tree
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.models.ensemble import Ensemble
 from keras_deepnmt.translator.requests import as_sentences
 from keras_deepnmt.translator.results import Hypothesis
 
@@ -63,7 +62,7 @@ class Segments:
     `translate_segments` does this.
 
     Args:
-        translator: Translator with a single model.
+        translator: Translator.
         texts: Lines, as many sentences each as `splitter` finds. A tag of the
             translator's `training_tags` at the beginning of a line belongs to
             all of its sentences, and is no markup.
@@ -82,8 +81,8 @@ class Segments:
             symbols.
 
     Raises:
-        UserError: if the model is an ensemble, what is given has items to keep,
-            or anything is given for texts that are split.
+        UserError: if what is given has items to keep, or anything is given for
+            texts that are split.
 
     Example:
     >>> Segments(translator, ["Hallo <b>Welt</b>!"]).reads
@@ -100,12 +99,6 @@ class Segments:
         first: int = 1,
         **given: Any,
     ):
-        if keep_markup and isinstance(translator.model, Ensemble):
-            raise UserError(
-                "Markup is kept with a single model. Received: an ensemble of "
-                f"{len(translator.model.models)}. Translate with one of them, "
-                "or with `keep_markup=False`."
-            )
         self.given = {
             name: list(values)
             for name, values in given.items()
@@ -312,7 +305,7 @@ def translate_segments(
     Tags, and items of other models, are put back by the alignment of words.
 
     Args:
-        translator: Translator with a single model.
+        translator: Translator.
         texts: Texts, or one text as a string.
         keep_markup: Whether the items are kept. `False` is for text that has
             several sentences, but no markup.
@@ -328,8 +321,8 @@ def translate_segments(
         translation alone.
 
     Raises:
-        UserError: if the model is an ensemble, what is given has items to keep,
-            or anything is given for texts that are split.
+        UserError: if what is given has items to keep, or anything is given for
+            texts that are split.
 
     Example:
     >>> translate_segments(translator, "ein <b>kleiner</b> Hund")

@@ -21,22 +21,36 @@ from keras_deepnmt.evaluation.bleu_definitions import (
 )
 from keras_deepnmt.evaluation.comet_scores import CometModel as CometModel
 from keras_deepnmt.evaluation.correction_scores import (
-    AnnotatedSentence as AnnotatedSentence,
-)
-from keras_deepnmt.evaluation.correction_scores import Edit as Edit
-from keras_deepnmt.evaluation.correction_scores import (
     MaxMatchScore as MaxMatchScore,
 )
 from keras_deepnmt.evaluation.correction_scores import max_match as max_match
-from keras_deepnmt.evaluation.correction_scores import read_m2 as read_m2
+from keras_deepnmt.evaluation.errant_scores import ErrantScore as ErrantScore
+from keras_deepnmt.evaluation.errant_scores import (
+    annotate_corrections as annotate_corrections,
+)
+from keras_deepnmt.evaluation.errant_scores import errant_score as errant_score
+from keras_deepnmt.evaluation.gleu_scores import corpus_gleu as corpus_gleu
+from keras_deepnmt.evaluation.gleu_scores import sentence_gleu as sentence_gleu
+from keras_deepnmt.evaluation.m2_files import (
+    AnnotatedSentence as AnnotatedSentence,
+)
+from keras_deepnmt.evaluation.m2_files import Edit as Edit
+from keras_deepnmt.evaluation.m2_files import read_m2 as read_m2
 from keras_deepnmt.evaluation.minimum_bayes_risk import (
     minimum_bayes_risk as minimum_bayes_risk,
 )
 from keras_deepnmt.evaluation.p_values import format_p_value as format_p_value
+from keras_deepnmt.evaluation.precision_recall import EditCounts as EditCounts
 from keras_deepnmt.evaluation.precision_recall import f_score as f_score
 from keras_deepnmt.evaluation.rouge import rouge_scores as rouge_scores
 from keras_deepnmt.evaluation.scores import Score as Score
 from keras_deepnmt.evaluation.scores import corpus_scores as corpus_scores
+from keras_deepnmt.evaluation.seed_variation import (
+    SeedStatistics as SeedStatistics,
+)
+from keras_deepnmt.evaluation.seed_variation import (
+    seed_statistics as seed_statistics,
+)
 from keras_deepnmt.evaluation.sentence_budget import (
     SentenceBudget as SentenceBudget,
 )
@@ -54,6 +68,7 @@ from keras_deepnmt.evaluation.sentence_scores import (
 )
 from keras_deepnmt.evaluation.significance import Comparison as Comparison
 from keras_deepnmt.evaluation.significance import SignTest as SignTest
+from keras_deepnmt.evaluation.significance import compare_gleu as compare_gleu
 from keras_deepnmt.evaluation.significance import (
     compare_sentence_scores as compare_sentence_scores,
 )

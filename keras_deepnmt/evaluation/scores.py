@@ -14,6 +14,16 @@ from keras_deepnmt.evaluation.word_tokenizers import (
 METRICS = ("bleu", "chrf", "ter")
 
 
+def metric_label(name: str) -> str:
+    """Returns the name that a score has in papers.
+
+    Example:
+    >>> [metric_label(name) for name in METRICS]
+    ['BLEU', 'chrF', 'TER']
+    """
+    return "chrF" if name == "chrf" else name.upper()
+
+
 @dataclass(frozen=True)
 class Score:
     """A corpus score and its sacreBLEU signature.
@@ -150,8 +160,9 @@ def make_metrics(
     >>> list(make_metrics(["bleu", "ter"]))
     ['bleu', 'ter']
     """
-    from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.metrics import BLEU, TER
 
+    from keras_deepnmt.evaluation.float_chrf import FloatChrf
     from keras_deepnmt.evaluation.tokenized_ter import TokenizedTer
 
     if not metrics or not set(metrics) <= set(METRICS):
@@ -184,7 +195,7 @@ def make_metrics(
 
     makers = {
         "bleu": make_bleu,
-        "chrf": lambda: CHRF(lowercase=lowercase),
+        "chrf": lambda: FloatChrf(lowercase=lowercase),
         "ter": make_ter,
     }
     try:

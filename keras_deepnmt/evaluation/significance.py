@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from keras_deepnmt.evaluation.gleu_scores import (
+    corpus_gleu,
+    gleu_counts,
+    gleu_of_sums,
+)
 from keras_deepnmt.evaluation.metric_counts import MetricCounts
 from keras_deepnmt.evaluation.p_values import (
     EQUAL,
@@ -177,6 +182,54 @@ def compare_sentence_scores(
         return sums[:, 0] / len(system)
 
     return _compare(counts, mean, num_resamples, num_trials, seed)
+
+
+def compare_gleu(
+    system: Sequence[str],
+    baseline: Sequence[str],
+    sources: Sequence[str],
+    references: Sequence[str],
+    more_references: Sequence[Sequence[str]] = (),
+    num_resamples: int = 1_000,
+    num_trials: int = 10_000,
+    seed: int = SEED,
+) -> Comparison:
+    """Compares GLEU of two systems by both paired tests.
+
+    The difference is that of `corpus_gleu`. The tests sum the counts of each
+    sentence averaged over its references, where `corpus_gleu` draws one.
+
+    Args:
+        system: As in `compare_systems`, as are the others.
+        baseline: Corrections of the same sentences by the baseline.
+        sources: The sentences that were corrected.
+        references: One reference for each sentence.
+        more_references: Further references.
+        num_resamples: Number of samples of the bootstrap test.
+        num_trials: Number of samples of the approximate randomization test.
+        seed: Seed of the samples of both tests.
+
+    Raises:
+        ValueError: if the lists differ in length or are empty.
+
+    Example:
+    >>> source, good = ["a b c d e"] * 20, ["a b c d f"] * 20
+    >>> found = compare_gleu(good, source, source, good)
+    >>> found.difference, found.randomization_p_value < 0.01
+    (100.0, True)
+    """
+    texts = sources, references, more_references
+    compared = _compare(
+        [gleu_counts(side, *texts) for side in (system, baseline)],
+        gleu_of_sums,
+        num_resamples,
+        num_trials,
+        seed,
+    )
+    one, other = (
+        corpus_gleu(side, *texts).value for side in (system, baseline)
+    )
+    return replace(compared, difference=one - other)
 
 
 def sign_test(

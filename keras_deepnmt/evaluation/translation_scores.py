@@ -1,15 +1,18 @@
-"""Scores of translations by any metrics, those of sacreBLEU and COMET."""
+"""Scores of translations by any metrics: sacreBLEU's, GLEU and COMET."""
 
 from collections.abc import Mapping, Sequence
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.comet_scores import COMET_METRICS, CometModel
+from keras_deepnmt.evaluation.gleu_scores import corpus_gleu
 from keras_deepnmt.evaluation.scores import (
     METRICS,
     Score,
     corpus_scores,
     make_metrics,
 )
+
+ALL_METRICS = (*METRICS, "gleu", *COMET_METRICS)
 
 
 def check_metrics(
@@ -25,11 +28,10 @@ def check_metrics(
         UserError: if a metric or tokenizer is unknown or cannot be used, a
             COMET metric has no model, or COMET has several references.
     """
-    unknown = set(metrics) - {*METRICS, *COMET_METRICS}
-    if unknown or not metrics:
+    if set(metrics) - set(ALL_METRICS) or not metrics:
         raise UserError(
-            f"`metrics` must be some of {', '.join((*METRICS, *COMET_METRICS))}"
-            f". Received: metrics={list(metrics)}"
+            f"`metrics` must be some of {', '.join(ALL_METRICS)}. Received: "
+            f"metrics={list(metrics)}"
         )
     for name in COMET_METRICS:
         if name in metrics and name not in comet_models:
@@ -59,8 +61,8 @@ def translation_scores(
     Args:
         hypotheses: As in `corpus_scores`, as are those not named here.
         references: One reference for each hypothesis.
-        sources: The sentences that were translated, for COMET.
-        metrics: Any of sacreBLEU's and COMET's.
+        sources: The sentences that were translated, for GLEU and COMET.
+        metrics: Any of `ALL_METRICS`.
         tokenize: sacreBLEU tokenizer for BLEU.
         lowercase: Whether BLEU and chrF ignore case.
         num_resamples: Samples of the bootstrap intervals.
@@ -81,6 +83,14 @@ def translation_scores(
             lowercase,
             num_resamples,
             more_references,
+        )
+    if "gleu" in metrics:
+        scores["gleu"] = corpus_gleu(
+            hypotheses,
+            sources or [],
+            references,
+            more_references,
+            num_resamples,
         )
     of_sentences = {}
     for name in metrics:

@@ -7,7 +7,12 @@ from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
 )
-from keras_deepnmt.layers.argument_checks import common_shape
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_integer,
+    check_mask,
+    common_shape,
+)
 from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
@@ -109,7 +114,16 @@ class AggregationNode(keras.layers.Layer):
         attention_initializer=None,
         **kwargs,
     ):
-        check_node_options(function, residual, intermediate_dim, dropout)
+        check_node_options(
+            function,
+            residual,
+            intermediate_dim,
+            num_heads,
+            dropout,
+            attention_dropout,
+            layer_norm_epsilon,
+        )
+        check_integer("top_index", top_index, minimum=0)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.function = function
@@ -171,12 +185,14 @@ class AggregationNode(keras.layers.Layer):
         mask=None,
         inputs_mask=None,
     ):
-        padding_mask = first_mask(padding_mask, mask, inputs_mask)
         if len(inputs) != self.num_inputs:
             raise ValueError(
                 f"`inputs` must be a list of {self.num_inputs} tensors, as at "
                 f"build. Received: {len(inputs)} tensors."
             )
+        check_alike("inputs", inputs[1:], "inputs", inputs[0])
+        check_mask("padding_mask", padding_mask, inputs[0].shape[:2])
+        padding_mask = first_mask(padding_mask, mask, inputs_mask)
         x = self.input_dense(ops.concatenate(inputs, axis=-1))  # (B, S, F)
         if self.function != "attention":
             x = self.output_dense(x)  # (B, S, D)

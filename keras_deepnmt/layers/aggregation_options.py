@@ -3,6 +3,7 @@
 from keras_deepnmt.layers.argument_checks import (
     check_choice,
     check_integer,
+    check_positive,
     check_probability,
 )
 
@@ -21,10 +22,21 @@ NODE_OPTIONS = (
 )
 
 
-def check_node_options(function, residual, intermediate_dim, dropout):
+def check_node_options(
+    function,
+    residual,
+    intermediate_dim,
+    num_heads,
+    dropout,
+    attention_dropout,
+    layer_norm_epsilon,
+):
     """Raises a `ValueError` if an option of an aggregation node is invalid."""
     check_choice("function", function, FUNCTIONS)
     check_choice("residual", residual, RESIDUALS)
     if intermediate_dim is not None:
         check_integer("intermediate_dim", intermediate_dim)
+    check_integer("num_heads", num_heads)
     check_probability("dropout", dropout)
+    check_probability("attention_dropout", attention_dropout)
+    check_positive("layer_norm_epsilon", layer_norm_epsilon)

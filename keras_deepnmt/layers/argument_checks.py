@@ -1,6 +1,8 @@
 """Checks of the arguments of layers, with one wording for each rule."""
 
-from numbers import Integral
+from numbers import Integral, Real
+
+import keras
 
 
 def check_choice(name, value, choices):
@@ -14,9 +16,9 @@ def check_choice(name, value, choices):
 
 def check_probability(name, value):
     """Raises a `ValueError` if a dropout probability is outside [0, 1)."""
-    if not 0.0 <= value < 1.0:
+    if not _is_number(value) or not 0.0 <= value < 1.0:
         raise ValueError(
-            f"`{name}` must lie in [0, 1). Received: {name}={value}."
+            f"`{name}` must lie in [0, 1). Received: {name}={value!r}."
         )
 
 
@@ -28,6 +30,104 @@ def check_integer(name, value, minimum=1):
             f"`{name}` must be an integer of at least {minimum}. "
             f"Received: {name}={value!r}."
         )
+
+
+def check_number(name, value):
+    """Raises a `ValueError` unless `value` is a real number."""
+    if not _is_number(value):
+        raise ValueError(
+            f"`{name}` must be a number. Received: {name}={value!r}."
+        )
+
+
+def check_minimum(name, value, minimum):
+    """Raises a `ValueError` unless `value` is a number >= `minimum`."""
+    if not _is_number(value) or not value >= minimum:
+        raise ValueError(
+            f"`{name}` must be a number of at least {minimum}. "
+            f"Received: {name}={value!r}."
+        )
+
+
+def check_positive(name, value):
+    """Raises a `ValueError` unless `value` is a number above 0."""
+    if not _is_number(value) or not value > 0:
+        raise ValueError(
+            f"`{name}` must be a number above 0. Received: {name}={value!r}."
+        )
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_mask(name, mask, shape, broadcasts=False):
+    """Raises a `ValueError` if a mask has another shape than `shape`.
+
+    A size that is not known, `None`, fits every other one. With `broadcasts`
+    the mask may have axes of size 1. `mask` may be `None`.
+    """
+    if mask is None or has_unknown_rank(mask):
+        return
+    if "float" in keras.backend.standardize_dtype(mask.dtype):
+        raise ValueError(
+            f"`{name}` must be a boolean tensor, `True` = may be read. "
+            f"Received: {name} of dtype "
+            f"{keras.backend.standardize_dtype(mask.dtype)}. Pass "
+            "`mask > 0`, or for a mask that is added to logits `mask == 0`."
+        )
+    found = tuple(mask.shape)
+    if not _fits(found, shape) and not (
+        broadcasts
+        and len(found) == len(shape)
+        and all(
+            size == 1 or _fits((size,), (wanted,))
+            for size, wanted in zip(found, shape, strict=True)
+        )
+    ):
+        rule = "that broadcasts to" if broadcasts else "of"
+        raise ValueError(
+            f"`{name}` must be a boolean tensor {rule} shape "
+            f"{_written(shape)}. Received: {name} of shape {_written(found)}."
+        )
+
+
+def check_alike(name, tensors, other_name, other, num_axes=2):
+    """Raises a `ValueError` if tensors differ from another one in shape.
+
+    They would else be broadcast without a word. Only the first axes are
+    compared: by default batch and length. Sizes that are not known fit.
+    """
+    if other is None or has_unknown_rank(other):
+        return
+    wanted = tuple(other.shape)[:num_axes]
+    for tensor in tensors:
+        if tensor is None or has_unknown_rank(tensor):
+            continue
+        found = tuple(tensor.shape)[:num_axes]
+        if not _fits(found, wanted):
+            axes = ("batch", "length", "width")[:num_axes]
+            raise ValueError(
+                f"`{name}` must have the {' and '.join(axes)} of "
+                f"`{other_name}`, {_written(wanted)}. Received: {name} of "
+                f"shape {_written(tensor.shape)}."
+            )
+
+
+def has_unknown_rank(tensor):
+    """Whether not even the number of axes of a TensorFlow tensor is known."""
+    return getattr(tensor.shape, "rank", 0) is None
+
+
+def _fits(found, wanted):
+    return len(found) == len(wanted) and all(
+        None in pair or pair[0] == pair[1]
+        for pair in zip(found, wanted, strict=True)
+    )
+
+
+def _written(shape):
+    return str(tuple(shape)).replace("None", "any")
 
 
 def check_sequence(name, shape):
@@ -81,6 +181,12 @@ def common_shape(name, shapes, minimum=1):
     return tuple(shapes[0])
 
 
+def list_of_shapes(shape):
+    """Returns the shapes of a list of tensors; one tensor is a list of one."""
+    return shape if _is_list_of_shapes(shape) else [shape]
+
+
 def _is_list_of_shapes(shape):
-    # The shape of one tensor may be a list, too, if it was read from a file.
-    return bool(shape) and isinstance(shape[0], list | tuple)
+    # The shape of one tensor may be a list, too, if it was read from a file;
+    # TensorFlow has shapes of its own class.
+    return bool(shape) and not isinstance(shape[0], Integral | None)

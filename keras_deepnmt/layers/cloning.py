@@ -43,7 +43,14 @@ def prototype_config(layer):
             f"its weights. Received: {layer.name} with {len(layer.weights)} "
             "weights. Pass a new instance."
         )
-    return keras.saving.serialize_keras_object(layer)
+    try:
+        return keras.saving.serialize_keras_object(layer)
+    except NotImplementedError as error:
+        raise ValueError(
+            "A slot must be a layer whose `get_config` returns every argument "
+            "of its constructor, because it is cloned from them. Received: "
+            f"{type(layer).__name__} without a `get_config`."
+        ) from error
 
 
 def prototype_of(config):

@@ -91,8 +91,10 @@ class ContextualizedEmbedding(keras.layers.Layer):
         **kwargs,
     ):
         check_choice("positions", positions, ("source", "target"))
-        check_role_options(num_roles, assignment)
+        check_role_options(num_roles, assignment, temperature)
         check_probability("dropout", dropout)
+        if token_dropout is not None:
+            check_probability("token_dropout", token_dropout)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_roles = num_roles

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_choice, check_number
 from keras_deepnmt.layers.dense_attention_memory import DenseAttentionMemory
 from keras_deepnmt.layers.multi_step_attention import MultiStepAttention
 
@@ -72,6 +73,8 @@ class DenseAttention(keras.layers.Layer):
     """
 
     def __init__(self, variant=2, gradient_scale=1.0, **kwargs):
+        check_choice("variant", variant, (1, 2))
+        check_number("gradient_scale", gradient_scale)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.variant = variant

@@ -4,7 +4,9 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_choice,
+    check_number,
     check_sequence,
     check_states,
 )
@@ -71,6 +73,7 @@ class DenseAttentionMemory(keras.layers.Layer):
 
     def __init__(self, variant=2, gradient_scale=1.0, **kwargs):
         check_choice("variant", variant, (1, 2))
+        check_number("gradient_scale", gradient_scale)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.variant = variant
@@ -96,6 +99,12 @@ class DenseAttentionMemory(keras.layers.Layer):
         )
 
     def call(self, layer_states, source_embeddings):
+        check_alike(
+            "layer_states",
+            layer_states,
+            "source_embeddings",
+            source_embeddings,
+        )
         if self.variant == 1:
             layer_states = [ops.concatenate(layer_states, axis=-1)]
         projected = [

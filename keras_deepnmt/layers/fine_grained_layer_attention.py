@@ -4,8 +4,10 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_choice,
     check_integer,
+    check_positive,
     check_probability,
     common_shape,
 )
@@ -107,6 +109,7 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         check_choice("granularity", granularity, GRANULARITIES)
         check_probability("drop_connect", drop_connect)
         check_probability("dropout", dropout)
+        check_positive("layer_norm_epsilon", layer_norm_epsilon)
         if isinstance(masked_layers, int):
             masked_layers = (masked_layers,)
         super().__init__(**kwargs)
@@ -154,6 +157,7 @@ class FineGrainedLayerAttention(keras.layers.Layer):
 
     def call(self, layer_states, training=None):
         first, *others = layer_states
+        check_alike("layer_states", others, "layer_states", first)
         if self.embedding_norm:
             first = self.embedding_norm_layer(first)
         # Sums instead of a matrix product with stacked states: XLA fuses them

@@ -4,10 +4,13 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_choice,
     check_integer,
+    check_mask,
     check_probability,
     check_states,
+    list_of_shapes,
 )
 from keras_deepnmt.layers.convolution_padding import (
     padding_lengths,
@@ -98,7 +101,7 @@ class GatedConvolution(keras.layers.Layer):
         self.dropout = dropout
 
     def build(self, inputs_shape):
-        shapes = _list_shapes(inputs_shape)
+        shapes = list_of_shapes(inputs_shape)
         check_states("inputs", shapes)
         self.width = sum(shape[-1] for shape in shapes)
         self.dropout_layer = Dropout(
@@ -123,8 +126,10 @@ class GatedConvolution(keras.layers.Layer):
         training=None,
         mask=None,
     ):
-        padding_mask = first_mask(padding_mask, mask)
         parts = inputs if isinstance(inputs, list | tuple) else [inputs]
+        check_alike("inputs", parts[1:], "inputs", parts[0])
+        check_mask("padding_mask", padding_mask, parts[0].shape[:2])
+        padding_mask = first_mask(padding_mask, mask)
         real = None if padding_mask is None else padding_mask[..., None]
         if cache is None:
             y = self._convolve(parts, real, training)
@@ -184,7 +189,7 @@ class GatedConvolution(keras.layers.Layer):
         return {"inputs": ops.zeros(shape, dtype=self.compute_dtype)}
 
     def compute_output_shape(self, inputs_shape):
-        return (*_list_shapes(inputs_shape)[0][:-1], self.filters)
+        return (*list_of_shapes(inputs_shape)[0][:-1], self.filters)
 
     def compute_mask(self, inputs, previous_mask=None):
         return first_mask(previous_mask)
@@ -204,9 +209,3 @@ def concatenate_states(layer_states):
     if len(layer_states) == 1:
         return layer_states[0]
     return ops.concatenate(layer_states, axis=-1)
-
-
-def _list_shapes(inputs_shape):
-    # The shape of one tensor may be a list, too, if it was read from a file.
-    is_list_of_shapes = isinstance(inputs_shape[0], list | tuple)
-    return inputs_shape if is_list_of_shapes else [inputs_shape]

@@ -3,6 +3,10 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import (
+    check_number,
+)
+
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
 class GradientScale(keras.layers.Layer):
@@ -47,6 +51,7 @@ class GradientScale(keras.layers.Layer):
     """
 
     def __init__(self, scale, **kwargs):
+        check_number("scale", scale)
         super().__init__(**kwargs)
         self.scale = scale
         self.supports_masking = True

@@ -3,7 +3,11 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_choice, check_integer
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_choice,
+    check_integer,
+)
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.recording import record
 
@@ -68,8 +72,9 @@ class HybridSelfAttention(MultiHeadAttention):
 
     Call arguments:
         query, ..., key_mask: as in `MultiHeadAttention`. Position t of the
-            query and position t of the value must be the same token: a static
-            cache, which has no positions, raises an error.
+            query and position t of the value must be the same token: a value
+            of another length, or a static cache, which has no positions,
+            raises an error.
 
     Returns:
         `output`, a float tensor like `query`; then `cache` if one was passed;
@@ -78,8 +83,8 @@ class HybridSelfAttention(MultiHeadAttention):
 
     Raises:
         ValueError: for unknown or repeated branches, an unknown fusion or a
-            negative window; at call, for `"backward"` with a causal mask or a
-            cache.
+            negative window; at call, for a value of another length than the
+            query, and for `"backward"` with a causal mask or a cache.
 
     Masking: as in `MultiHeadAttention`; masks apply to every branch.
 
@@ -114,8 +119,9 @@ class HybridSelfAttention(MultiHeadAttention):
         **kwargs,
     ):
         _check_branches(branches)
-        windows = (window,) if isinstance(window, int) else tuple(window)
-        if not windows or min(windows) < 0:
+        is_list = isinstance(window, list | tuple)
+        windows = tuple(window) if is_list else (window,)
+        if not windows or not all(map(_is_window, windows)):
             raise ValueError(
                 "`window` must be an int >= 0 or a list of them. "
                 f"Received: window={window}."
@@ -132,7 +138,7 @@ class HybridSelfAttention(MultiHeadAttention):
             **kwargs,
         )
         self.branches = tuple(branches)
-        self.window = window if isinstance(window, int) else windows
+        self.window = windows if is_list else window
         self.fusion = fusion
         self.gate_reduction = gate_reduction
         self.strict = strict
@@ -167,6 +173,33 @@ class HybridSelfAttention(MultiHeadAttention):
                 for name in self.branch_names
             ]
 
+    def check_slot(self, slot):
+        """Refuses a branch that a decoder's causal mask would hide.
+
+        Args:
+            slot: str. The name of a slot of a model.
+
+        Raises:
+            ValueError: for the branch `"backward"` in a slot of a decoder.
+        """
+        if slot.startswith("decoder"):
+            self._refuse_backward()
+
+    def _refuse_backward(self):
+        if "backward" in self.branches:
+            raise ValueError(
+                '`branches` must not contain "backward" with a causal mask, '
+                "which hides all later positions. Received: "
+                f"branches={self.branches}. In a decoder pass "
+                'branches=("forward", "local").'
+            )
+
+    def _check_inputs(self, query, value, key, attention_mask, cache):
+        if cache is None:
+            # The branches compare positions: those of the same tokens.
+            check_alike("value", [value], "query", query)
+        super()._check_inputs(query, value, key, attention_mask, cache)
+
     def _make_mask(self, attention_mask, is_causal, distances):
         if distances is None:
             raise ValueError(
@@ -175,13 +208,8 @@ class HybridSelfAttention(MultiHeadAttention):
                 "cache_index=None. Use MultiHeadAttention for "
                 "cross-attention."
             )
-        if is_causal and "backward" in self.branches:
-            raise ValueError(
-                '`branches` must not contain "backward" with a causal mask, '
-                "which hides all later positions. Received: "
-                f"branches={self.branches}. In a decoder pass "
-                'branches=("forward", "local").'
-            )
+        if is_causal:
+            self._refuse_backward()
         allowed = super()._make_mask(attention_mask, is_causal, distances)
         return [
             mask if allowed is None else ops.logical_and(allowed, mask)
@@ -250,6 +278,11 @@ class HybridSelfAttention(MultiHeadAttention):
             "gate_reduction": self.gate_reduction,
             "strict": self.strict,
         }
+
+
+def _is_window(value):
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return is_integer and value >= 0
 
 
 def _check_branches(branches):

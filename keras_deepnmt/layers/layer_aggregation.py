@@ -8,8 +8,10 @@ from keras_deepnmt.layers.aggregation_options import (
     check_node_options,
 )
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_choice,
     check_integer,
+    check_mask,
     common_shape,
 )
 from keras_deepnmt.layers.cloning import initializer_config
@@ -129,7 +131,15 @@ class LayerAggregation(keras.layers.Layer):
     ):
         check_choice("strategy", strategy, STRATEGIES)
         check_choice("linear_mode", linear_mode, LINEAR_MODES)
-        check_node_options(function, residual, intermediate_dim, dropout)
+        check_node_options(
+            function,
+            residual,
+            intermediate_dim,
+            num_heads,
+            dropout,
+            attention_dropout,
+            layer_norm_epsilon,
+        )
         if num_layers is not None:
             check_integer("num_layers", num_layers)
         super().__init__(**kwargs)
@@ -180,6 +190,7 @@ class LayerAggregation(keras.layers.Layer):
         training=None,
     ):
         self._check_states(layer_states, previous)
+        check_mask("padding_mask", padding_mask, layer_states[0].shape[:2])
         options = {
             "padding_mask": padding_mask,
             "attention_mask": attention_mask,
@@ -284,6 +295,9 @@ class LayerAggregation(keras.layers.Layer):
         return nodes_attend and self.function == "attention"
 
     def _check_states(self, layer_states, previous):
+        newest, *others = reversed(layer_states)
+        check_alike("layer_states", others, "layer_states", newest)
+        check_alike("previous", previous or (), "layer_states", newest)
         received = f"Received: {len(layer_states)} states"
         if previous is None:
             if len(layer_states) != self.num_states:

@@ -3,7 +3,13 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_choice, check_states
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_choice,
+    check_mask,
+    check_minimum,
+    check_states,
+)
 from keras_deepnmt.layers.keras_masks import first_mask
 
 # Avoids a division by zero for states that are all zeros.
@@ -102,10 +108,7 @@ class LayerDiversity(keras.layers.Layer):
     ):
         check_choice("reduction", reduction, ("mean", "sum"))
         check_choice("positions", positions, ("source", "target"))
-        if weight < 0.0:
-            raise ValueError(
-                f"`weight` must be at least 0. Received: weight={weight}."
-            )
+        check_minimum("weight", weight, 0)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.weight = weight
@@ -116,6 +119,10 @@ class LayerDiversity(keras.layers.Layer):
         check_states("layer_states", layer_states_shape)
 
     def call(self, layer_states, padding_mask=None, mask=None):
+        check_alike(
+            "layer_states", layer_states, "layer_states", layer_states[-1]
+        )
+        check_mask("padding_mask", padding_mask, layer_states[-1].shape[:2])
         padding_mask = first_mask(padding_mask, mask)
         if len(layer_states) > 1:
             values = diversity(layer_states)  # (B, S), Eq. 10

@@ -3,7 +3,10 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_integer
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_minimum,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -51,6 +54,7 @@ class LearnedPositionEmbedding(keras.layers.Layer):
 
     def __init__(self, max_length, stddev=0.1, **kwargs):
         check_integer("max_length", max_length)
+        check_minimum("stddev", stddev, 0)
         super().__init__(**kwargs)
         self.max_length = max_length
         self.stddev = stddev

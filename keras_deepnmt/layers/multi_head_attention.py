@@ -4,7 +4,9 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_integer,
+    check_mask,
     check_probability,
     check_sequence,
 )
@@ -88,7 +90,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Raises:
         ValueError: if `attention_dropout` is outside [0, 1); at build, if
-            `num_heads` does not divide `D`.
+            `num_heads` does not divide `D`; at call, if value, key or mask do
+            not have the shape above.
 
     Masking: no query attends to a key that `attention_mask` or a mask attached
     to `value` or `key` (in self-attention, to `query`) excludes. The mask of
@@ -175,6 +178,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask=None,
         key_mask=None,
     ):
+        self._check_inputs(query, value, key, attention_mask, cache)
         if cache is None:
             attention_mask = merge_attention_masks(
                 attention_mask,
@@ -221,6 +225,18 @@ class MultiHeadAttention(keras.layers.Layer):
         result += (cache,) if cache is not None else ()
         result += (scores,) if return_attention_scores else ()
         return result if len(result) > 1 else output
+
+    def _check_inputs(self, query, value, key, attention_mask, cache):
+        """Refuses shapes that would be broadcast without a word."""
+        if cache is None:
+            value = query if value is None else value
+            check_alike("value", [value], "query", query, num_axes=1)
+            check_alike("key", [key], "value", value)
+            shape = (*query.shape[:2], value.shape[1])
+        else:  # (B, K, S) or (B, K, M*K)
+            rows, _, num_keys = cache["key"].shape
+            shape = (rows, None, num_keys)
+        check_mask("attention_mask", attention_mask, shape, broadcasts=True)
 
     def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty self-attention cache for incremental decoding.

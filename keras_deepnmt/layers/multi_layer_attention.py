@@ -8,8 +8,8 @@ from keras_deepnmt.layers.aggregation_options import (
     check_node_options,
 )
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_integer,
-    check_probability,
     check_sequence,
     check_states,
 )
@@ -129,10 +129,16 @@ class MultiLayerAttention(keras.layers.Layer):
         attention_initializer=None,
         **kwargs,
     ):
-        check_node_options(function, residual, intermediate_dim, dropout)
-        check_integer("num_heads", num_heads)
+        check_node_options(
+            function,
+            residual,
+            intermediate_dim,
+            num_heads,
+            dropout,
+            attention_dropout,
+            layer_norm_epsilon,
+        )
         check_integer("num_layers", num_layers)
-        check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -289,6 +295,7 @@ class MultiLayerAttention(keras.layers.Layer):
                 f"Received: num_layers={self.num_layers}, "
                 f"number of layer_states={received}."
             )
+        check_alike("layer_states", layer_states, "query", query)
         return layer_states
 
     def _make_attention(self, name):

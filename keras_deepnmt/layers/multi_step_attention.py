@@ -3,7 +3,11 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_sequence
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_mask,
+    check_sequence,
+)
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
@@ -115,6 +119,11 @@ class MultiStepAttention(keras.layers.Layer):
         key_mask=None,
         value_mask=None,
     ):
+        check_alike("target_embeddings", [target_embeddings], "inputs", inputs)
+        num_axes = len(key.shape) - 1
+        check_alike("value", [value], "key", key, num_axes)
+        shape = (key.shape[0], key.shape[-2])
+        check_mask("memory_padding_mask", memory_padding_mask, shape)
         memory_padding_mask = first_mask(
             memory_padding_mask, key_mask, value_mask
         )

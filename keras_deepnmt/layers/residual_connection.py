@@ -2,7 +2,11 @@
 
 import keras
 
-from keras_deepnmt.layers.argument_checks import check_probability
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_positive,
+    check_probability,
+)
 from keras_deepnmt.layers.dropout import Dropout
 
 
@@ -60,6 +64,7 @@ class ResidualConnection(keras.layers.Layer):
         **kwargs,
     ):
         check_probability("dropout", dropout)
+        check_positive("layer_norm_epsilon", layer_norm_epsilon)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.dropout = dropout
@@ -90,6 +95,7 @@ class ResidualConnection(keras.layers.Layer):
         return self.layer_norm(inputs) if self.normalize_first else inputs
 
     def call(self, inputs, outputs, training=None):
+        check_alike("outputs", [outputs], "inputs", inputs, num_axes=3)
         total = inputs + self.dropout_layer(outputs, training=training)
         return total if self.normalize_first else self.layer_norm(total)
 

@@ -6,6 +6,7 @@ from keras import ops
 from keras_deepnmt.layers.argument_checks import (
     check_choice,
     check_integer,
+    check_positive,
     check_sequence,
 )
 from keras_deepnmt.layers.recording import record
@@ -95,7 +96,7 @@ class RoleAssignment(keras.layers.Layer):
         exclusive=False,
         **kwargs,
     ):
-        check_role_options(num_roles, assignment)
+        check_role_options(num_roles, assignment, temperature)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_roles = num_roles
@@ -220,7 +221,8 @@ class RoleAssignment(keras.layers.Layer):
         }
 
 
-def check_role_options(num_roles, assignment):
+def check_role_options(num_roles, assignment, temperature):
     """Raises a `ValueError` if the number or kind of the roles is invalid."""
     check_integer("num_roles", num_roles, minimum=2)
     check_choice("assignment", assignment, ASSIGNMENTS)
+    check_positive("temperature", temperature)

@@ -6,6 +6,7 @@ from keras import ops
 from keras_deepnmt.layers.argument_checks import (
     check_choice,
     check_integer,
+    check_mask,
     check_sequence,
 )
 from keras_deepnmt.layers.keras_masks import first_mask
@@ -167,6 +168,7 @@ class RoleEncoder(keras.layers.Layer):
         cache_index=None,
         mask=None,
     ):
+        check_mask("padding_mask", padding_mask, inputs.shape[:2])
         padding_mask = first_mask(padding_mask, mask)
         encode = (
             self._run_convolution

@@ -3,7 +3,10 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_sequence
+from keras_deepnmt.layers.argument_checks import (
+    check_positive,
+    check_sequence,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -50,6 +53,7 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
     """
 
     def __init__(self, max_wavelength=10_000.0, **kwargs):
+        check_positive("max_wavelength", max_wavelength)
         super().__init__(**kwargs)
         self.max_wavelength = max_wavelength
         self.supports_masking = True

@@ -2,7 +2,11 @@
 
 import keras
 
-from keras_deepnmt.layers.argument_checks import check_states
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_integer,
+    check_states,
+)
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
 
 
@@ -60,6 +64,7 @@ class SummaryLayer(keras.layers.Layer):
     """
 
     def __init__(self, units, use_projection=True, **kwargs):
+        check_integer("units", units)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.units = units
@@ -87,6 +92,7 @@ class SummaryLayer(keras.layers.Layer):
             )
 
     def call(self, inputs, outputs):
+        check_alike("outputs", outputs, "inputs", inputs)
         old = self.projection(inputs) if self.use_projection else inputs
         new = sum(outputs[1:], outputs[0]) * len(outputs) ** -0.5
         return (old + new) * 0.5**0.5

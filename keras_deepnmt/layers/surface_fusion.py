@@ -4,7 +4,12 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import (
+    check_alike,
     check_choice,
+    check_integer,
+    check_mask,
+    check_minimum,
+    check_positive,
     check_probability,
     check_sequence,
 )
@@ -135,9 +140,14 @@ class SurfaceFusion(keras.layers.Layer):
     ):
         check_choice("mode", mode, MODES)
         check_choice("surface", surface, SURFACES)
+        check_integer("num_heads", num_heads)
         check_probability("dropout", dropout)
-        _check_option(0 <= weight <= 1, "weight", weight, "in [0, 1]")
-        _check_option(temperature > 0, "temperature", temperature, "above 0")
+        check_probability("attention_dropout", attention_dropout)
+        check_minimum("weight", weight, 0)
+        _check_option(weight <= 1, "weight", weight, "in [0, 1]")
+        check_positive("temperature", temperature)
+        if intermediate_dim is not None:
+            check_integer("intermediate_dim", intermediate_dim)
         is_valid = feed_forward or intermediate_dim is None
         rule = "None unless feed_forward=True"
         _check_option(is_valid, "intermediate_dim", intermediate_dim, rule)
@@ -217,6 +227,15 @@ class SurfaceFusion(keras.layers.Layer):
                 "`source_embeddings` must be passed, or a `static_cache`. "
                 "Received: source_embeddings=None, static_cache=None."
             )
+        if static_cache is None:
+            check_alike(
+                "memory", [memory], "source_embeddings", source_embeddings
+            )
+            check_alike(
+                "source_embeddings", [source_embeddings], "inputs", inputs, 1
+            )
+            shape = source_embeddings.shape[:2]
+            check_mask("memory_padding_mask", memory_padding_mask, shape)
         mask = first_mask(
             memory_padding_mask, memory_mask, source_embeddings_mask
         )

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_mask
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
@@ -97,7 +98,11 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
 
         # Cross-attention
         mask = memory_padding_mask
-        mask = None if mask is None else mask[:, None, :]  # (B, 1, S)
+        if mask is not None:
+            keys = static_cache and static_cache["key"]  # (B, N H, S)
+            shape = memory.shape[:2] if keys is None else keys.shape[::2]
+            check_mask("memory_padding_mask", mask, shape)
+            mask = mask[:, None, :]  # (B, 1, S)
         y = self.cross_attention_residual.before(x)
         if static_cache is None:
             y = self.cross_attention(

@@ -4,6 +4,8 @@ import keras
 
 from keras_deepnmt.layers.argument_checks import (
     check_integer,
+    check_mask,
+    check_positive,
     check_probability,
     check_sequence,
 )
@@ -93,6 +95,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         check_integer("intermediate_dim", intermediate_dim)
         check_probability("dropout", dropout)
         check_probability("attention_dropout", attention_dropout)
+        check_positive("layer_norm_epsilon", layer_norm_epsilon)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -128,6 +131,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.feed_forward_residual.build(inputs_shape)
 
     def call(self, inputs, padding_mask=None, layer_states=None, training=None):
+        check_mask("padding_mask", padding_mask, inputs.shape[:2])
         mask = None if padding_mask is None else padding_mask[:, None, :]
         x = self._attend(
             inputs, layer_states, attention_mask=mask, training=training

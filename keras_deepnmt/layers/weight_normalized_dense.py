@@ -3,7 +3,10 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_probability
+from keras_deepnmt.layers.argument_checks import (
+    check_integer,
+    check_probability,
+)
 from keras_deepnmt.layers.weight_normalization import (
     add_normalized_kernel,
     normalize_weights,
@@ -61,6 +64,7 @@ class WeightNormalizedDense(keras.layers.Layer):
     """
 
     def __init__(self, units, use_bias=True, dropout=0.0, **kwargs):
+        check_integer("units", units)
         check_probability("dropout", dropout)
         super().__init__(**kwargs)
         self.units = units

@@ -5,11 +5,14 @@ import keras
 from keras_deepnmt.layers.gated_convolution import concatenate_states
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.conv_seq2seq_layers import (
+    SLOTS,
     ConvSeq2SeqLayers,
     check_arguments,
     complete_arguments,
+    encoder_width,
 )
 from keras_deepnmt.models.seq2seq import Seq2Seq
+from keras_deepnmt.models.slot_trial import TrialSizes, try_slots
 from keras_deepnmt.models.slots import (
     LayerCaches,
     init_layer_caches,
@@ -68,7 +71,8 @@ class ConvSeq2Seq(Seq2Seq):
 
     Raises:
         ValueError: for sizes below 1, lists without an entry for each layer,
-            or unknown connections, attentions or position encodings.
+            unknown connections, attentions or position encodings, or a layer
+            that does not fit its slot.
 
     Example:
     >>> model = keras_deepnmt.models.ConvSeq2Seq(
@@ -115,6 +119,12 @@ class ConvSeq2Seq(Seq2Seq):
         check_arguments(arguments)
         arguments = complete_arguments(arguments)
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        sizes = TrialSizes(
+            arguments["embedding_dim"],
+            encoder_width(arguments),
+            target_vocabulary_size,
+        )
+        try_slots(arguments, SLOTS, policy, sizes)
 
         # === Layers ===
         builder = ConvSeq2SeqLayers(arguments, policy)

@@ -89,6 +89,22 @@ def complete_arguments(arguments):
     return completed | {slot: slot_config(completed, slot) for slot in SLOTS}
 
 
+def encoder_width(arguments):
+    """Returns the width of all states that the encoder hands on."""
+    num_layers = arguments["num_encoder_layers"]
+    hidden, growth = (
+        _by_layer(arguments[name], num_layers)
+        for name in ("hidden_dim", "growth_dim")
+    )
+    if arguments["encoder_connection"] == "residual":
+        return hidden[-1]
+    width, length = hidden[0], arguments["summary_length"]
+    for i in range(num_layers):
+        is_summary = length and (i + 1) % length == 0
+        width = hidden[i] if is_summary else width + growth[i]
+    return width
+
+
 def _by_layer(value, num_layers):
     is_list = isinstance(value, list | tuple)
     return list(value) if is_list else [value] * num_layers

@@ -6,7 +6,8 @@ import keras
 
 import keras_deepnmt.layers
 from keras_deepnmt.layers.cloning import prototype_config
-from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.own_code.lookup import find_own, name_and_options, own_names
+from keras_deepnmt.suggestions import did_you_mean, nearest_name
 
 # The slots of all models, and the purpose of the layer in each.
 _EMBEDDINGS = "transforms the word embeddings of one side"
@@ -40,6 +41,25 @@ _INNER_SLOTS = {"attention": SLOT_LAYERS["encoder_self_attention"]}
 _OF_EVERY_LAYER = ("name", "dtype", "trainable")
 
 
+def fitting_classes(slot):
+    """Returns the layers of this package for a slot."""
+    return [getattr(keras_deepnmt.layers, name) for name in SLOT_LAYERS[slot]]
+
+
+def nearest_layer(slot, kind):
+    """Returns the name of the layer for a slot that is most like a class.
+
+    It is a base class of `kind`, else one of a similar name, else the plainest,
+    which is derived from the fewest others.
+    """
+    fitting, classes = SLOT_LAYERS[slot], fitting_classes(slot)
+    for base in kind.__mro__:
+        if base in classes:
+            return base.__name__
+    plainest = min(classes, key=lambda layer: len(layer.__mro__)).__name__
+    return nearest_name(kind.__name__, fitting, cutoff=0.7) or plainest
+
+
 def slot_config(arguments, slot):
     """Returns the configuration of the layer in a slot, or `None`.
 
@@ -56,7 +76,10 @@ def slot_config(arguments, slot):
     if _is_complete(value):
         return value
     if value is None or isinstance(value, keras.layers.Layer):
-        return prototype_config(value)
+        try:
+            return prototype_config(value)
+        except ValueError as error:
+            raise ValueError(f"`{slot}`: {error}") from error
     return prototype_config(_make(slot, value, SLOT_LAYERS[slot], arguments))
 
 
@@ -111,39 +134,34 @@ def _inner_layer(place, value, fitting, arguments):
 
 def _read(slot, value, fitting):
     """Returns the class name and the arguments that a value gives."""
-    if isinstance(value, str):
-        return value, {}
-    if isinstance(value, dict):
-        if set(value) <= {"class_name", "config"} and "class_name" in value:
-            name, options = value["class_name"], value.get("config")
-        elif len(value) == 1:
-            ((name, options),) = value.items()
-        else:
-            name, options = None, {}
-        options = {} if options is None else options
-        if isinstance(name, str) and isinstance(options, dict):
-            return name.removeprefix("keras_deepnmt>"), options
-    raise ValueError(
-        f"`{slot}` must be a layer, its class name, {{class name: "
-        "{argument: value}}, or None. "
-        f"Received: {slot}={value!r}. {_remedy(fitting)}"
-    )
+    try:
+        name, options = name_and_options(value)
+    except ValueError as error:
+        raise ValueError(
+            f"`{slot}` must be a layer, its class name, {{class name: "
+            "{argument: value}}, or None. "
+            f"Received: {slot}={value!r}. {_remedy(fitting)}"
+        ) from error
+    return name.removeprefix("keras_deepnmt>"), options
 
 
 def _find_class(slot, name, fitting):
-    if name in fitting:
+    try:
+        own = find_own(name, keras.layers.Layer, vars(keras_deepnmt.layers))
+    except ValueError as error:
+        raise ValueError(f"`{slot}`: {error} {_remedy(fitting)}") from error
+    if own is None and name in fitting:
         return getattr(keras_deepnmt.layers, name)
-    # A layer of the user's own.
-    kind = keras.saving.get_registered_object(name)
-    is_own = (
-        inspect.isclass(kind)
-        and issubclass(kind, keras.layers.Layer)
-        and not keras.saving.get_registered_name(kind).startswith(
-            "keras_deepnmt>"
+    own = own or _registered_layer(name)
+    if own is not None:
+        slots = vars(own).get("slots", (slot,))
+        if slot in slots or "." in slot:
+            return own
+        raise ValueError(
+            f"`{slot}`: {name} is for other slots: {', '.join(slots)}. "
+            f"{_remedy(fitting)}"
         )
-    )
-    if is_own:
-        return kind
+    fitting = (*fitting, *own_names(keras.layers.Layer))
     if hint := did_you_mean(name, fitting):
         raise ValueError(
             f'`{slot}`: there is no layer "{name}".{hint} {_remedy(fitting)}'
@@ -151,6 +169,17 @@ def _find_class(slot, name, fitting):
     exists = hasattr(keras_deepnmt.layers, name)
     problem = "does not fit this slot" if exists else "is not a layer"
     raise ValueError(f'`{slot}`: "{name}" {problem}. {_remedy(fitting)}')
+
+
+def _registered_layer(name):
+    """A layer that the program of the user registered with Keras."""
+    kind = keras.saving.get_registered_object(name)
+    if not (inspect.isclass(kind) and issubclass(kind, keras.layers.Layer)):
+        return None
+    is_of_package = keras.saving.get_registered_name(kind).startswith(
+        "keras_deepnmt>"
+    )
+    return None if is_of_package else kind
 
 
 def _remedy(fitting):

@@ -6,6 +6,7 @@ from keras import ops
 from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
+from keras_deepnmt.models.slot_trial import TrialSizes, try_slots
 from keras_deepnmt.models.slots import (
     LayerCaches,
     init_layer_caches,
@@ -20,6 +21,7 @@ from keras_deepnmt.models.stack_slots import (
     run_stack,
 )
 from keras_deepnmt.models.transformer_layers import (
+    SLOTS,
     TransformerLayers,
     check_arguments,
     slot_configs,
@@ -64,6 +66,12 @@ class Transformer(Seq2Seq):
       options `reduction` and `positions` (`"source"`, `"target"`), the model
       sets them so that it adds a sum over real positions, which training
       divides by their number.
+
+    A layer that is not of this package is tried on symbolic tensors when the
+    model is made, in training's call and in a decoding step, and refused if its
+    arguments, its cache or the shapes of its results do not fit. It may have a
+    method `check_slot(slot)`, which raises a `ValueError` for options that do
+    not fit a slot.
 
     Differs from the paper: key projections have no bias unless `key_bias`; Q, K
     and V start with a tenth of Glorot's variance, see `attention_initializer`.
@@ -154,6 +162,8 @@ class Transformer(Seq2Seq):
             keras.activations.get(activation)
         )
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        sizes = TrialSizes(hidden_dim, hidden_dim, target_vocabulary_size)
+        try_slots(arguments, SLOTS, policy, sizes)
 
         # === Layers ===
         builder = TransformerLayers(arguments, policy)

@@ -8,6 +8,7 @@ import enum
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from keras_deepnmt.recipes.checking import join
+from keras_deepnmt.validation import key_of
 
 
 class Changing(enum.Enum):
@@ -74,7 +75,8 @@ def _is_class(mark):
 def _hints(kind: Any):
     if kind is None:
         return {}
-    return get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
+    return {key_of(name): hint for name, hint in hints.items()}
 
 
 def _section(hint):

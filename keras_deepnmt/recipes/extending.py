@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.own_code.code_file import located
 from keras_deepnmt.recipes.bundled import bundled_names, bundled_text
 from keras_deepnmt.recipes.checking import Position, RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import move_earlier_keys
@@ -162,6 +163,9 @@ def _parse(file, checker):
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise UserError(f"{file.place}{line}: not YAML: {problem}.") from error
     move_earlier_keys(content, positions)
+    own = content.get("import") if isinstance(content, dict) else None
+    if isinstance(own, list):
+        content["import"] = [located(entry, file.folder) for entry in own]
     return {} if content is None else content, positions
 
 

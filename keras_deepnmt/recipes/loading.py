@@ -12,11 +12,13 @@ from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import PRESET_FILE, read_json, write_text
+from keras_deepnmt.own_code.code_file import located
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import present_key, present_value
 from keras_deepnmt.recipes.extending import alternatives, read_content
 from keras_deepnmt.recipes.schema import Recipe, sections_of
+from keras_deepnmt.validation import key_of
 
 RECIPE_FILE = "recipe.yaml"  # in a run folder
 
@@ -81,6 +83,8 @@ def load_recipe(
             if key == "extends":
                 checker.add(key, "must be in the file. Received: an override.")
                 continue
+            if key == "import" and isinstance(value, list):
+                value = [located(entry, Path()) for entry in value]
             _override(content, key, value, checker, overrides)
         content.setdefault("name", Path(place).stem)
         if "data" not in content and prepared_dir is not None:
@@ -192,6 +196,9 @@ def save_recipe(
     it: the versions and the hashes of the data that the run uses.
     """
     content = recipe_content(recipe)
+    content["import"] = [
+        _beside(entry, file.absolute().parent) for entry in recipe.import_
+    ]
     content["resolved"] = dict(resolved)
     write_text(
         file, yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
@@ -203,7 +210,8 @@ def recipe_content(recipe: Recipe) -> dict[str, Any]:
 
     `resolved` and `extends` are left out.
     """
-    content = _plain(dataclasses.asdict(recipe))
+    values = {key_of(k): v for k, v in dataclasses.asdict(recipe).items()}
+    content = _plain(values)
     del content["resolved"], content["extends"]
     return content
 
@@ -224,6 +232,15 @@ def flatten_recipe(recipe: Recipe) -> dict[str, Any]:
 
     visit("", recipe_content(recipe))
     return flat
+
+
+def _beside(entry, folder):
+    """An entry of `import` relative to the folder that holds it, if one does.
+
+    A run folder may be moved with its copies.
+    """
+    inside = Path(entry).is_absolute() and Path(entry).is_relative_to(folder)
+    return str(Path(entry).relative_to(folder)) if inside else entry
 
 
 def _override(content, key, value, checker, overrides):

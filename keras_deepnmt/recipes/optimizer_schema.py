@@ -1,9 +1,14 @@
 """The sections of a recipe on the optimizer and its learning rate."""
 
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
+from pydantic import field_validator
+
+from keras_deepnmt.own_code.lookup import is_class_name
 from keras_deepnmt.recipes.changing_keys import Fixed, Free
 from keras_deepnmt.recipes.choices import Choice
+from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.validation import (
     AboveOne,
     Count,
@@ -93,8 +98,11 @@ class LearningRateRecipe:
             `scale / sqrt(hidden_dim * warmup_steps)` (Vaswani et al., 2017,
             Equation 3); `linear` and `cosine`: after the warm-up the rate
             decays to zero at update `training.steps`, along a line or half a
-            cosine; `constant`: the rate stays at `peak`; or `plateau`: the
-            rate is divided each time the validation loss increases.
+            cosine; `constant`: the rate stays at `peak`; `plateau`: the rate is
+            divided each time the validation loss increases; or a
+            `LearningRateSchedule` of Keras, a class in a file of `import` or
+            such as `keras.optimizers.schedules.CosineDecay`.
+        schedule_options: arguments of such a class.
         peak: learning rate at the end of the warm-up, above 0; not for `noam`.
             Defaults to 0.001.
         scale: factor on the learning rate of `noam`, above 0. Defaults to 1.
@@ -108,11 +116,22 @@ class LearningRateRecipe:
             every validation. Defaults to false.
     """
 
-    choice: ClassVar = Choice("schedule", _SCHEDULE_KEYS)
+    choice: ClassVar = Choice(
+        "schedule", _SCHEDULE_KEYS, others=("schedule_options",)
+    )
 
-    schedule: Literal[
-        "inverse_square_root", "noam", "linear", "cosine", "constant", "plateau"
-    ] = "inverse_square_root"
+    schedule: (
+        Literal[
+            "inverse_square_root",
+            "noam",
+            "linear",
+            "cosine",
+            "constant",
+            "plateau",
+        ]
+        | str
+    ) = "inverse_square_root"
+    schedule_options: dict[str, Any] = field(default_factory=dict)
     peak: Positive | None = None
     scale: Positive | None = None
     warmup_steps: Count | None = None
@@ -121,3 +140,29 @@ class LearningRateRecipe:
     keep_dividing: Flag | None = None
 
     _check_choice = choice.validator()
+
+    @field_validator("schedule")
+    def _check_schedule(cls, name):
+        if name not in _SCHEDULE_KEYS and not is_class_name(name):
+            names = ", ".join(_SCHEDULE_KEYS)
+            raise ValueError(
+                f"`schedule` must be one of {names}, or the name of a class, "
+                "which begins with a capital letter. Received: "
+                f"{name!r}.{did_you_mean(name, _SCHEDULE_KEYS)}"
+            )
+        return name
+
+    def __post_init__(self):
+        if self.schedule in _SCHEDULE_KEYS:
+            wrong = ["schedule_options"] if self.schedule_options else []
+            remedy = "It belongs to a class of your own"
+        else:
+            keys = self.choice.keys()
+            wrong = [key for key in keys if getattr(self, key) is not None]
+            remedy = "Give the arguments of the class as `schedule_options`"
+        if wrong:
+            raise ValueError(
+                f"`{wrong[0]}` must not be given with `schedule: "
+                f"{self.schedule}`. Received: {getattr(self, wrong[0])!r}. "
+                f"{remedy}."
+            )

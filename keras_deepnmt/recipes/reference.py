@@ -1,6 +1,7 @@
 """Lists all recipe keys: as a page, and as a JSON Schema for editors."""
 
 import copy
+import dataclasses
 import inspect
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,13 @@ from keras_deepnmt.docstrings import argument_descriptions
 from keras_deepnmt.recipes.changing_keys import changing_of
 from keras_deepnmt.recipes.checking import join
 from keras_deepnmt.recipes.schema import Recipe, sections_of
-from keras_deepnmt.validation import json_schema, keys_at, node_at, summary
+from keras_deepnmt.validation import (
+    json_schema,
+    key_of,
+    keys_at,
+    node_at,
+    summary,
+)
 
 _CORPUS = "[corpus](#a-corpus)"
 _PAGE_HEAD = """\
@@ -142,7 +149,8 @@ def _defaults(kind, key, node):
         return choice.defaults_of(key)
     if "when_left_out" in node:
         return []
-    field = kind.__dataclass_fields__[key]
+    fields = {key_of(f.name): f for f in dataclasses.fields(kind)}
+    field = fields[key]
     if "default" not in node and callable(field.default_factory):
         return [field.default_factory()]
     return [node["default"]] if "default" in node else []
@@ -173,7 +181,8 @@ def _type(node):
         return " or ".join(f"`{value}`" for value in values)
     if node["type"] == "array":
         plural = {"text": "texts", _CORPUS: "[corpora](#a-corpus)"}
-        return f"list of {plural[_type(node['items'])]}"
+        items = _type(node["items"])
+        return f"list of {plural.get(items, items)}"
     if node.get("title") == summary(CorpusOptions):
         return _CORPUS
     is_section = node.get("additionalProperties") is False

@@ -8,7 +8,12 @@ from typing_extensions import is_typeddict
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.decoding.options import SearchOptions
-from keras_deepnmt.recipes.changing_keys import Fixed, Free, OfFinalModel
+from keras_deepnmt.recipes.changing_keys import (
+    Fixed,
+    Free,
+    OfFinalModel,
+    OnRequest,
+)
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
 from keras_deepnmt.validation import Count, Flag, Seed, checked_dataclass
 
@@ -55,7 +60,8 @@ class EvaluationRecipe:
             `pip install keras_deepnmt[ja]`), `ko-mecab` (`[ko]`), `flores200`
             (downloads a model) for other languages without spaces, and `13a`.
         lowercase: whether case is ignored.
-        metrics: names of the scores, of `bleu`, `chrf` and `ter`.
+        metrics: names of the scores, of `bleu`, `chrf`, `ter` and, for
+            corrections of tokenized text, `gleu`.
     """
 
     tokenize: str | None = None
@@ -83,6 +89,10 @@ class Recipe:
         decoding: how the model translates.
         evaluation: how translations are scored.
         seed: seed of initial weights, dropout and data order.
+        import_: Python files with your own classes, which the recipe may name:
+            layers, losses, terms of the objective, schedules, callbacks and
+            filters. A file is relative to the recipe file; or an installed
+            module, such as `my_package.layers`. They are run.
         resolved: versions and hashes of the data, written into a run folder's
             copy of the recipe; otherwise ignored.
 
@@ -115,6 +125,8 @@ class Recipe:
         default_factory=EvaluationRecipe
     )
     seed: Fixed[Seed] = 0
+    # The key `import`, which is no name in Python.
+    import_: OnRequest[list[str]] = field(default_factory=list)
     extends: Free[str | None] = field(default=None, compare=False)
     resolved: Free[dict[str, Any]] = field(default_factory=dict, compare=False)
 

@@ -24,6 +24,7 @@ from keras_deepnmt.validation import (
     Fraction,
     Natural,
     OpenFraction,
+    OwnClass,
     Positive,
     Share,
     checked_dataclass,
@@ -110,17 +111,17 @@ class TrainingRecipe:
         temperature: how the temperature of one-hot roles decreases; `{}` is the
             schedule of Weissenborn et al. (2019), null leaves it unchanged.
         loss: loss of each token: `label_smoothed_cross_entropy`,
-            `cross_entropy`, or a name given to `losses.register_loss`.
-            Defaults to `label_smoothed_cross_entropy`.
-        loss_options: arguments of a registered loss, such as `{gamma: 2}`.
+            `cross_entropy`, a name given to `losses.register_loss`, or a class
+            in a file of `import`. Defaults to `label_smoothed_cross_entropy`.
+        loss_options: arguments of such a loss, such as `{gamma: 2}`.
         label_smoothing: probability mass that `label_smoothed_cross_entropy`
             moves from the label to the uniform distribution, in [0, 1).
             Defaults to 0.1.
         objective: terms that change the loss, in their order: a mapping from
             each name to the term's options, such as `{r_drop: {alpha: 5.0}}`.
-            The names are `r_drop`, `scheduled_sampling`, `distillation` and
-            those given to `models.register_objective_term`. Null in the place
-            of the options leaves a term out.
+            The names are `r_drop`, `scheduled_sampling`, `distillation`, those
+            given to `models.register_objective_term`, and classes in files of
+            `import`. Null in the place of the options leaves a term out.
         word_dropout: probability, in [0, 1), of replacing a token of the source
             or the target input by the unknown token. Defaults to 0.
         subword_sampling: samples a new segmentation each time a sentence is
@@ -167,6 +168,11 @@ class TrainingRecipe:
             Defaults to `val_bleu`.
         divergence: when a run has diverged and goes back to an earlier
             checkpoint; with `multi_worker` it ends instead.
+        callbacks: your own Keras callbacks, in the order in which they are
+            called: class names, or mappings from a name to the arguments of its
+            class, such as `{PrintRate: {every: 100}}`. A class is in a file of
+            `import`, or in an installed package and named with its module. An
+            epoch of a callback ends with a validation. Defaults to none.
     """
 
     choice: ClassVar = Choice(
@@ -231,6 +237,7 @@ class TrainingRecipe:
     divergence: OnRequest[DivergenceRecipe] = field(
         default_factory=DivergenceRecipe
     )
+    callbacks: Free[list[OwnClass]] = field(default_factory=list)
 
     _check_choice = choice.validator()
 

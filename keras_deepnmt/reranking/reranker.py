@@ -124,7 +124,8 @@ class Reranker:
             on_progress: as in `features`.
 
         Returns:
-            The same translations, best first; their `score` is the sum.
+            The same translations, best first; their `score` is the sum, their
+            `features` the scores f_m.
 
         Raises:
             UserError: if a model computes NaN.
@@ -136,7 +137,11 @@ class Reranker:
             lack_phrases = [not h.constraints_met for h in hypotheses]
             reranked.append(
                 [
-                    replace(hypotheses[place], score=float(sums[place]))
+                    replace(
+                        hypotheses[place],
+                        score=float(sums[place]),
+                        features=tuple(rows[place].tolist()),
+                    )
                     for place in np.lexsort((-sums, lack_phrases))
                 ]
             )

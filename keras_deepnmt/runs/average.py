@@ -7,6 +7,7 @@ from typing import Any
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import StagedFolder, write_json
 from keras_deepnmt.runs.checkpoints import average_checkpoints
+from keras_deepnmt.runs.run_code import copy_code
 from keras_deepnmt.runs.run_folder import RunFolder
 
 
@@ -60,6 +61,7 @@ def average(
         output = RunFolder(folder)
         shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
         output.copy_shortlist(run.directory)
+        copy_code(run.directory, folder)
         shutil.copyfile(run.recipe_file, output.recipe_file)
         summary |= {
             "weights_sha256": output.write_model(model),

@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.own_code.loading import allow_code
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.batch_size import DOES_NOT_FIT
 from keras_deepnmt.runs.build import build_for_training, plan_batches
@@ -50,6 +51,7 @@ def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
     parts of a batch. The recipe must give a number of `batch_tokens`.
     """
     recipe = load_recipe(recipe_file)
+    allow_code(recipe.import_)  # the run that asks has the consent
     data = PreparedData(prepared_dir)
     training = recipe.training
     strategy = make_strategy(training.strategy, training.replicas)

@@ -19,6 +19,12 @@ from keras_deepnmt.data.batches.datasets import validation_plan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.own_code.lookup import (
+    find_own,
+    is_class_name,
+    make_own,
+    own_names,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
 from keras_deepnmt.runs.changes import batches_of
@@ -28,6 +34,8 @@ from keras_deepnmt.runs.objective_options import (
     make_terms,
     planned_lengths,
 )
+from keras_deepnmt.runs.run_code import use_code_of
+from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
     Constant,
@@ -59,6 +67,7 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
     Raises:
         UserError: if the preset is unknown or refuses an override.
     """
+    use_code_of(recipe)
     preset, overrides = recipe.model.preset, recipe.model.overrides
     vocabulary_sizes = (
         sizes["source_vocabulary_size"],
@@ -215,7 +224,20 @@ def _schedule(rate, model, steps):
         return InverseSquareRoot(rate.peak, rate.warmup_steps)
     if rate.schedule in ("linear", "cosine"):
         return DecayToZero(rate.peak, rate.warmup_steps, steps, rate.schedule)
+    if is_class_name(rate.schedule):
+        return _own_schedule(rate)
     return WarmUp(Constant(rate.peak), rate.warmup_steps)
+
+
+def _own_schedule(rate):
+    kind = keras.optimizers.schedules.LearningRateSchedule
+    found = find_own(rate.schedule, kind)
+    if found is None:
+        raise ValueError(
+            f'`learning_rate.schedule`: no imported file has "{rate.schedule}".'
+            f"{did_you_mean(rate.schedule, own_names(kind))}"
+        )
+    return make_own(found, rate.schedule_options)
 
 
 def build_for_training(

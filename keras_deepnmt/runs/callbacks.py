@@ -10,6 +10,7 @@ from keras_deepnmt.evaluation.bleu_callback import BleuCallback
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
+from keras_deepnmt.runs.own_callbacks import OwnCallbacks
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.training.callbacks import (
@@ -83,12 +84,14 @@ def make_callbacks(
     progress: ThroughputProgress,
     workers: Workers,
     history: History,
+    own: OwnCallbacks,
 ) -> list[keras.callbacks.Callback]:
     """Makes the callbacks of a run, in the order in which they are called.
 
     `plan` and `validation` are the batches of training and validation. Of
-    several processes only the chief gets those that write files. `saving` is
-    the last one, and `history` what `RunFolder.history` returned.
+    several processes only the chief gets those that write files. `own` are
+    those of the user, `saving` is the last one, and `history` what
+    `RunFolder.history` returned.
     """
     folder, training = run.folder, run.recipe.training
     callbacks = [
@@ -119,7 +122,7 @@ def make_callbacks(
     callbacks.append(progress)
     stopping = stopping_callbacks(training, rollbacks, history)
     if not workers.is_chief:
-        return callbacks + stopping
+        return [*callbacks, *stopping, own]
     callbacks.append(
         keras.callbacks.LambdaCallback(on_epoch_end=folder.append_log)
     )
@@ -128,7 +131,7 @@ def make_callbacks(
         callbacks.append(
             EpochTensorBoard(str(folder.tensorboard_dir), write_graph=False)
         )
-    return [*callbacks, *stopping, saving]
+    return [*callbacks, *stopping, own, saving]
 
 
 def describe_constant_temperature(

@@ -88,6 +88,8 @@ def find_changes(
         if plateau and key == "training.validate_every":
             # Each validation may divide the rate.
             changing = Changing.ON_REQUEST
+        if key == "import" and set(started.import_) <= set(given.import_):
+            changing = Changing.FREE  # a file more, perhaps with a callback
         changes.append(
             KeyChange(
                 key,

@@ -34,6 +34,8 @@ from keras_deepnmt.runs.scores_file import (
 from keras_deepnmt.translator import Translator
 
 _log = logging.getLogger(__name__)
+# Sentences that a row keeps, for the model card.
+_NUM_EXAMPLES = 5
 
 
 def evaluate(
@@ -85,8 +87,8 @@ def evaluate(
         tokenize: sacreBLEU's tokenizer. Where the run has none either, it is
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
-        metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `comet`
-            and `comet-qe`.
+        metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `gleu` (of
+            corrections), `comet` and `comet-qe`.
         comet_models: the models of the last two, by the name of the score; the
             row has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.
@@ -112,9 +114,9 @@ def evaluate(
             `num_beams=4`, that replace the run's.
 
     Returns:
-        The row: scores with signatures, test set with hashes, decoding
-        options, hashes of what was given, speed, training, seed, device,
-        versions, commit.
+        The row: scores with signatures, test set with hashes, five sentences
+        spread over it with their translations, decoding options, hashes of
+        what was given, speed, training, seed, device, versions, commit.
 
     Raises:
         UserError: if the run is not finished, the files are not aligned, there
@@ -197,6 +199,7 @@ def evaluate(
         "preset": summary["preset"],
         "test_set": _test_set(name, sources, references, more),
         "scores": {metric: asdict(score) for metric, score in scores.items()},
+        "examples": _examples(sources, hypotheses, references),
         "decoding": decoding | _given(tag=tag),
         **({"given": given_sha256(**given)} if given else {}),
         "evaluation": {
@@ -215,6 +218,20 @@ def evaluate(
     }
     add_scores(run.scores_file, row)
     return row
+
+
+def _examples(sources, hypotheses, references):
+    """Some sentences, spread over the text and not chosen by their quality."""
+    number = min(_NUM_EXAMPLES, len(sources))
+    rows = {place * len(sources) // number for place in range(number)}
+    return [
+        {
+            "source": sources[row],
+            "translation": hypotheses[row],
+            "reference": references[row],
+        }
+        for row in sorted(rows)
+    ]
 
 
 def read_pairs(

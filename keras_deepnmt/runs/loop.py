@@ -4,7 +4,7 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import keras
@@ -35,6 +35,10 @@ from keras_deepnmt.runs.callbacks import (
 from keras_deepnmt.runs.changes import BATCHES, CHANGES, move_changes
 from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.objective_options import batch_transforms
+from keras_deepnmt.runs.own_callbacks import (
+    CallbackFailed,
+    make_own_callbacks,
+)
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.signals import raised_on
@@ -53,6 +57,7 @@ class TrainingLoop:
     """Runs `model.fit` with checkpoints, validation, rollback and resume.
 
     `model` is compiled, and `workers` are the processes that train together.
+    `callbacks` are called besides those of the recipe.
 
     Attributes:
         resolved_run: the run.
@@ -66,6 +71,7 @@ class TrainingLoop:
         plan: BatchPlan,
         workers: Workers,
         quiet: bool = False,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
     ):
         self.resolved_run = run
         self.stopped: str | None = None
@@ -116,6 +122,8 @@ class TrainingLoop:
             and np.count_nonzero(self.validation_plan.batches_per_shape),
         )
         self.progress.set_model(model)
+        self._given = callbacks
+        self._own = None
 
     @property
     def recipe(self) -> Recipe:
@@ -234,6 +242,8 @@ class TrainingLoop:
             Terminated: on SIGTERM, likewise.
         """
         start = self._start
+        # Not for a dry run: a callback may open a log.
+        self._own = make_own_callbacks(self.recipe, self._given, self.workers)
         if self.workers.is_chief:
             self.store.delete_unfinished()
             self._compare_bests()
@@ -245,11 +255,16 @@ class TrainingLoop:
         warning = describe_constant_temperature(self.recipe, self.model)
         if warning is not None:
             _logger.warning(warning)
-        while not self._train_from(start):
-            start = self.step
-            self._move_changes(start)
+        try:
+            while not self._train_from(start):
+                start = self.step
+                self._move_changes(start)
+            self._own.end()
+        except BaseException as failure:
+            self._own.end_after(failure)
+            raise
         if self.step < self.recipe.training.steps:
-            self.stopped = self._stop_reason()
+            self.stopped = self._stop_reason() or self._own.stop_reason
             self._print(
                 f"Stopped at update {self.step:,} of "
                 f"{self.recipe.training.steps:,}: {self.stopped}"
@@ -302,6 +317,7 @@ class TrainingLoop:
             progress=self.progress,
             workers=self.workers,
             history=history,
+            own=self._own,
         )
         self.progress.resumed_counts = self._epoch_counts.of(start)
         try:
@@ -318,7 +334,14 @@ class TrainingLoop:
             write_back_weights(self.model)
             _close(callbacks)
             # Ctrl-C and SIGTERM differ in the exit code alone.
-            raise type(stop)(self._save_interrupted()) from None
+            message = f"interrupted: {self._save_now()}"
+            raise type(stop)(message) from None
+        except CallbackFailed as failure:
+            write_back_weights(self.model)
+            _close(callbacks)
+            saved = self._save_now()
+            message = f"{failure}. {saved[0].upper()}{saved[1:]}"
+            raise UserError(message) from failure.error
         except Diverged as divergence:
             write_back_weights(self.model)
             _close(callbacks)
@@ -426,10 +449,10 @@ class TrainingLoop:
             reason = reason or callback.reason
         return reason
 
-    def _save_interrupted(self):
-        """Saves a checkpoint on the chief; returns a message for the user."""
+    def _save_now(self):
+        """Saves a checkpoint on the chief; says which one and how to go on."""
         if not self.workers.is_chief:
-            return f"interrupted at update {self.step}; the chief saves it."
+            return f"the chief saves update {self.step}."
         # Otherwise, and after a divergence, the run resumes from the last
         # checkpoint.
         if has_values(self.model):
@@ -440,10 +463,7 @@ class TrainingLoop:
             text = "no checkpoint was saved yet"
         else:
             text = f"the checkpoint of step {newest} is saved"
-        return (
-            f"interrupted: {text} in {self.run_folder.directory}. "
-            f"{self._advice}"
-        )
+        return f"{text} in {self.run_folder.directory}. {self._advice}"
 
     def _save_extra(self, step):
         """Saves the checkpoint of an interrupt, unless that step has one."""

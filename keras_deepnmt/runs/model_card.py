@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,6 +49,7 @@ PUBLICATIONS = {
 }
 # The names of the scores in Hugging Face's list of metrics.
 _METRICS = {"bleu": "sacrebleu", "chrf": "chrf", "ter": "ter"}
+_ASK = "**For the author of this card to fill in:**"
 _LICENSE_LINE = (
     "# license: choose one that the terms of the training data allow, such as "
     "apache-2.0 or cc-by-nc-sa-4.0\n"
@@ -55,18 +57,25 @@ _LICENSE_LINE = (
 
 
 def model_card(
-    recipe: Recipe, summary: Mapping[str, Any], model_class: str, folder: str
+    recipe: Recipe,
+    summary: Mapping[str, Any],
+    model_class: str,
+    folder: str,
+    max_source_length: int | None = None,
 ) -> str:
     """Returns the model card of a run's model in Markdown.
 
-    It begins with the metadata that Hugging Face defines, in YAML. The license
-    is left to the user, who knows the terms of the training data.
+    It begins with the metadata that Hugging Face defines, in YAML. What the
+    run does not record is left to the author, and the card says so: the
+    license, who uses the model and what for, and harm that it may do.
 
     Args:
         recipe: the run's recipe, with the data's entries in `resolved`.
         summary: the entries of `run.json` about the model, and its `scores`.
         model_class: name of the model's class in `keras_deepnmt.models`.
         folder: name of the preset folder.
+        max_source_length: tokens of the longest source that the model reads,
+            the end included; `None` if there is no limit.
 
     Example:
     >>> card = model_card(recipe, summary, "Transformer", "demo")
@@ -78,7 +87,10 @@ def model_card(
         _front_matter(recipe, summary, papers),
         _introduction(recipe, summary, papers),
         _use(recipe, model_class, folder),
+        _intended_use(recipe),
+        _limits(recipe, summary, max_source_length),
         _scores(summary),
+        _examples(summary),
         _training(recipe, summary),
         _data(recipe),
         _license(),
@@ -104,7 +116,8 @@ def _languages(recipe):
 
 
 def _front_matter(recipe, summary, papers):
-    tags = ["translation", "keras", "keras-hub", recipe.model.preset]
+    tags = ["translation", "machine-translation", "keras", "keras-hub"]
+    tags.append(recipe.model.preset)
     tags += [
         f"arxiv:{address.rpartition('/')[2]}"
         for _, _, address in papers
@@ -194,6 +207,89 @@ deepnmt translate {folder} < source.txt > translations.txt
 deepnmt train my.yaml --from-preset {folder}
 ```
 """
+
+
+def _intended_use(recipe):
+    source, target = _languages(recipe)
+    direction = f", from `{source}` to `{target}`" if source and target else ""
+    names = dict.fromkeys(
+        f"`{corpus['name']}`"
+        for corpus in recipe.resolved.get("corpora", [])
+        if corpus["split"] == "train"
+    )
+    trained = f" It was trained on {', '.join(names)}." if names else ""
+    return f"""\
+## Intended use
+
+Translation of text, a sentence at a time{direction}.{trained} How well it
+translates text of other kinds is not known beyond the scores below.
+
+{_ASK} who is to use the model and what for, and what it is not meant for.
+"""
+
+
+def _limits(recipe, summary, max_source_length):
+    data = recipe.data
+    limits = []
+    if max_source_length is not None:
+        limits.append(
+            f"A source is read up to {max_source_length:,} tokens, its end "
+            "included; the rest of a longer one is not translated."
+        )
+    limits.append(
+        f"Sentences of more than {data.max_length:,} words or "
+        f"{data.max_tokens:,} tokens were left out of the training text."
+    )
+    if not data.byte_fallback:
+        limits.append(
+            "Characters that the tokenizers lack are read and written as "
+            "unknown tokens."
+        )
+    seed = summary.get("seed")
+    if seed is not None:
+        limits.append(
+            f"The scores are those of one training, with the seed {seed}. "
+            "Their intervals cover the choice of test sentences, not that of "
+            "the seed."
+        )
+    lines = "\n".join(f"- {limit}" for limit in limits)
+    return f"""\
+## Limits
+
+{lines}
+
+{_ASK} what is known of errors, of bias in the training data, and of harm that
+wrong translations may do. None of this was examined by keras_deepnmt.
+"""
+
+
+def _examples(summary):
+    rows = [row for row in summary["scores"] if row.get("examples")]
+    if not rows:
+        return (
+            "## Examples\n\nNone were recorded. `deepnmt evaluate RUN` before "
+            "the export adds some.\n"
+        )
+    row = next((r for r in rows if r["test_set"]["name"] == "test"), rows[0])
+    table = _table(
+        ("source", "translation", "reference"),
+        [
+            [
+                _as_written(example[side])
+                for side in ("source", "translation", "reference")
+            ]
+            for example in row["examples"]
+        ],
+    )
+    return (
+        f"## Examples\n\nSentences of {row['test_set']['name']}, spread over "
+        f"the text and not chosen by their quality.\n\n{table}"
+    )
+
+
+def _as_written(text):
+    """A text in which Markdown finds no marks."""
+    return re.sub(r"([\\`*_{}\[\]<>#&~])", r"\\\1", text)
 
 
 def _scores(summary):
@@ -297,17 +393,25 @@ def _device(device):
 
 
 def _data(recipe):
+    corpora = recipe.resolved.get("corpora", [])
     rows = [
         (
             corpus["split"],
             corpus["name"],
             f"{corpus['pairs']:,}",
+            *(_hash(corpus, side) for side in ("source", "target")),
             terms_of_use(corpus["name"]),
         )
-        for corpus in recipe.resolved.get("corpora", [])
+        for corpus in corpora
     ]
-    head = ("split", "corpus", "sentence pairs", "terms of use")
+    head = ("split", "corpus", "sentence pairs", "SHA-256 of the source")
+    head += ("SHA-256 of the target", "terms of use")
     return f"## Data\n\n{_table(head, rows)}"
+
+
+def _hash(corpus, side):
+    found = corpus.get("sha256", {}).get(side)
+    return f"`{found}`" if found else "not recorded"
 
 
 def terms_of_use(name):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from keras_deepnmt.files import (
     write_json,
     write_text,
 )
+from keras_deepnmt.own_code.recorded import recorded_entries
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.model_card import model_card
+from keras_deepnmt.runs.run_code import copy_code
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import read_scores
 from keras_deepnmt.serving.golden import default_sources
@@ -91,7 +94,11 @@ def save_run_to_preset(
         translator.model.save_to_preset(str(folder))
         shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
         RunFolder(folder).copy_shortlist(run.directory)
-        save_recipe(recipe, folder / "recipe.yaml", _portable(recipe.resolved))
+        copy_code(run.directory, folder)
+        resolved = _portable(recipe.resolved)
+        kept = resolved.get("code", [])
+        recipe = replace(recipe, import_=recorded_entries(kept, folder))
+        save_recipe(recipe, folder / "recipe.yaml", resolved)
         weights_sha256 = file_sha256(folder / WEIGHTS_FILE)
         rows = [
             # The scores are those of the same weights in another file.
@@ -105,11 +112,16 @@ def save_run_to_preset(
         summary |= {
             "decoding": {**summary["decoding"], **options},
             "weights_sha256": weights_sha256,
+            "code": kept,
             "scores": rows,
         }
         write_json(folder / PRESET_FILE, summary)
         card = model_card(
-            recipe, summary, type(translator.model).__name__, directory.name
+            recipe,
+            summary,
+            type(translator.model).__name__,
+            directory.name,
+            translator.max_source_length,
         )
         write_text(folder / "README.md", card)
         tag = next(filter(None, loaded.tags), None)
@@ -126,6 +138,10 @@ def _portable(resolved):
         portable["initialize_from"] = {
             k: v for k, v in source.items() if k != "weights"
         }
+    portable["code"] = [
+        {k: v for k, v in record.items() if k != "origin"}
+        for record in portable.get("code", [])
+    ]
     return portable
 
 

@@ -47,6 +47,7 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
     read_teacher,
 )
+from keras_deepnmt.runs.run_code import keep_code, settle_code
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
@@ -89,6 +90,18 @@ class ResolvedRun:
             recipe=replace(self.recipe, resolved=dict(resolved)),
             recorded=replace(self.recorded, resolved=dict(resolved)),
         )
+
+    def with_kept_code(self) -> "ResolvedRun":
+        """Copies the files of `import`; returns the run with the copies."""
+        entries, records = keep_code(self.folder, self.recorded)
+        if not records:
+            return self
+        recipes = {
+            name: replace(getattr(self, name), import_=entries)
+            for name in ("recipe", "recorded")
+        }
+        resolved = {**self.recorded.resolved, "code": records}
+        return replace(self, **recipes).with_resolved(resolved)
 
     def describe(self, plan: BatchPlan) -> str:
         """Describes in several lines the data and the batches."""
@@ -142,6 +155,7 @@ def settle_recipe(
     model = fine_tuned_model(folder.directory, from_preset, restart)
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe, prepared_dir=prepared_dir, model=model)
+    recipe = settle_code(recipe, started, from_preset)
     _check_preset(recipe)
     data = recipe.data
     if prepared_dir is not None:
@@ -295,7 +309,8 @@ def record_changes(
             resolved[CHANGES] = add_changes(
                 history, made, changes, before, after
             )
-    resolved[BATCHES] = after
+    if resolved:  # not of a worker in a new run, which records nothing
+        resolved[BATCHES] = after
     return run.with_resolved(resolved)
 
 

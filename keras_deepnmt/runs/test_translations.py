@@ -14,6 +14,7 @@ from keras_deepnmt.evaluation import (
     AnnotatedSentence,
     CometModel,
     Comparison,
+    compare_gleu,
     compare_sentence_scores,
     compare_systems,
 )
@@ -27,6 +28,7 @@ from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs.evaluate import evaluate, open_data
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.seed_groups import SeedGroup, group_by_recipe
 
 # Sentences of the training data that are decoded at once.
 _CHUNK = 10_000
@@ -47,6 +49,8 @@ class TestTranslations:
         language: The target language; `None` if it is not known.
         more_references: Further references: for each set of them a list with
             one for each sentence.
+        recipes: The runs of each recipe by their seeds, the first run's recipe
+            first; none for translations in files.
         sentence_scores: For each system the scores of its sentences, by the
             metric, for metrics that are means of them: COMET's.
     """
@@ -61,6 +65,7 @@ class TestTranslations:
     count_training_words: Callable[[], Counter[str]] | None = None
     language: str | None = None
     more_references: tuple[list[str], ...] = ()
+    recipes: Sequence[SeedGroup] = ()
     sentence_scores: dict[str, dict[str, list[float]]] = field(
         default_factory=dict
     )
@@ -81,8 +86,17 @@ class TestTranslations:
             )
             for name, scores in self.sentence_scores.get(system, {}).items()
         }
-        counted = [name for name in metrics if name not in of_sentences]
         compared = of_sentences
+        if "gleu" in metrics:
+            compared["gleu"] = compare_gleu(
+                self.systems[system],
+                self.systems[baseline],
+                self.sources or [],
+                self.references,
+                self.more_references,
+                num_resamples,
+            )
+        counted = [name for name in metrics if name not in compared]
         if counted:
             compared |= compare_systems(
                 self.systems[system],
@@ -162,6 +176,7 @@ def translate_runs(
         _training_words(run, prepared_dir, scoring),
         recipe.data.target_language,
         more,
+        group_by_recipe(run_dirs),
         sentence_scores,
     )
 

@@ -2,17 +2,23 @@
 
 import functools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_deepnmt.models.training_step.keras_arguments import (
+    check_training_backend,
+)
+from keras_deepnmt.own_code.loading import own_errors
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_for_training, plan_batches
 from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.finish import describe_end, finish
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import check_objective
+from keras_deepnmt.runs.own_callbacks import callback_classes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
     join_run,
@@ -41,6 +47,7 @@ def train(
     restart: bool = False,
     allow_changes: bool = False,
     quiet: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
     """Prepares the data, trains, averages checkpoints, writes a run folder.
 
@@ -79,6 +86,10 @@ def train(
             after the last checkpoint, and is recorded in `recipe.yaml`, in
             `resolved.changes`. Defaults to `False`: it is refused.
         quiet: whether only warnings are shown.
+        callbacks: Keras callbacks to call, after those of
+            `training.callbacks`. An epoch ends with a validation. With
+            several worker processes the chief alone calls them, unless their
+            class has `on_every_worker = True`.
 
     Returns:
         The content of `run.json`: preset, vocabularies, hashes, steps, the
@@ -94,6 +105,7 @@ def train(
     >>> train("my.yaml", "runs/mine")["preset"]
     'transformer_tiny'
     """
+    check_training_backend()
     say = functools.partial(_print, quiet)
     folder = RunFolder(run_dir)
     settled = settle_recipe(
@@ -113,6 +125,7 @@ def train(
             finished = not find_changes(folder.started(), settled, has_prepared)
         if not finished:
             check_objective(settled)
+            callback_classes(settled)
         strategy = None
         if training.batch_tokens != "auto":
             # Made before TensorFlow is initialized: logical devices cannot be
@@ -123,12 +136,18 @@ def train(
         if not workers.is_chief:
             with workers.explained_failures():
                 return _train_as_worker(
-                    settled, folder, prepared_dir, restart, strategy, workers
+                    settled,
+                    folder,
+                    prepared_dir,
+                    restart,
+                    strategy,
+                    workers,
+                    callbacks,
                 )
         folder.check_startable(
             settled, resume, restart, has_prepared, allow_changes
         )
-        with folder.opened(), workers.explained_failures():
+        with folder.opened(), workers.explained_failures(), own_errors():
             if workers.broadcast(finished):
                 workers.leave()
                 summary = folder.read_summary()
@@ -143,9 +162,12 @@ def train(
                 strategy = _make_strategy(training, say)
             if training.jit_compile:
                 _open_cache(say)
-            loop = _make_loop(run, strategy, workers, quiet, allow_changes)
+            loop = _make_loop(
+                run, strategy, workers, quiet, allow_changes, callbacks
+            )
             loop.restore(loop.recipe.resolved.get("initialize_from"))
             loop.check_effects()
+            loop.resolved_run = loop.resolved_run.with_kept_code()
             folder.begin(loop.resolved_run.recorded, data.directory, restart)
             workers.barrier()
             loop.run()
@@ -168,13 +190,15 @@ def _open_cache(say):
         say(warning)
 
 
-def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
+def _train_as_worker(
+    recipe, folder, prepared_dir, restart, strategy, workers, callbacks
+):
     """Takes part in the chief's training and writes no files."""
     if not workers.broadcast(0):
         workers.barrier()
         run = join_run(recipe, folder, prepared_dir, restart)
         # The chief refuses changes.
-        loop = _make_loop(run, strategy, workers, True, allow_changes=True)
+        loop = _make_loop(run, strategy, workers, True, True, callbacks)
         # The chief has written recipe.yaml and, for a restart, deleted old
         # files.
         workers.barrier()
@@ -184,7 +208,7 @@ def _train_as_worker(recipe, folder, prepared_dir, restart, strategy, workers):
     return folder.read_summary()
 
 
-def _make_loop(run, strategy, workers, quiet, allow_changes):
+def _make_loop(run, strategy, workers, quiet, allow_changes, callbacks):
     """Builds and compiles the model, and plans its training."""
     say = functools.partial(_print, quiet)
     replicas = strategy.num_replicas_in_sync
@@ -195,7 +219,7 @@ def _make_loop(run, strategy, workers, quiet, allow_changes):
     model = build_for_training(run.recipe, run.data, strategy, say)
     # Outside of the scope: TensorBoard's callback makes a variable on the
     # chief alone, which all workers would wait for.
-    return TrainingLoop(run, model, plan, workers, quiet)
+    return TrainingLoop(run, model, plan, workers, quiet, callbacks)
 
 
 def _describe_result(folder, summary):

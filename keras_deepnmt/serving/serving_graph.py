@@ -251,7 +251,8 @@ class ServingGraph(SearchOptionAttributes):
         `ids` `(B, K, M)` and `source_truncated` `(B,)`, and of
         `constraints_met` `(B, K)` if something may be given. A hypothesis that
         does not exist has score minus infinity. An empty sentence has one
-        hypothesis: empty, with score 0.
+        hypothesis: empty, with score 0. Of several hypotheses with the same
+        text only the first exists, unless they are drawn, as for a translator.
         """
         text, batch_size = _at_least_one(_as_batch(text))
         rows, is_truncated = self._source_rows(text)
@@ -284,6 +285,8 @@ class ServingGraph(SearchOptionAttributes):
         }
         if texts is not None:
             found = self._with_given(found, texts, is_empty)
+        if not self.sampling:
+            found = _without_repeated(found)
         found["source_truncated"] = is_truncated
         return {name: x[:batch_size] for name, x in found.items()}
 
@@ -357,10 +360,7 @@ class ServingGraph(SearchOptionAttributes):
         is_met = tf.where(is_empty[:, None], has_none[:, None], has_all)
         is_met &= tf.math.is_finite(found["score"])
         found["constraints_met"] = is_met
-        order = tf.argsort(tf.cast(~is_met, tf.int32), axis=1, stable=True)
-        return {
-            name: tf.gather(x, order, batch_dims=1) for name, x in found.items()
-        }
+        return _those_first(is_met, found)
 
     def _source_rows(self, text):
         ids = self.source_tokenizer.tokenize(text)
@@ -396,6 +396,33 @@ class ServingGraph(SearchOptionAttributes):
         )
         texts = self.target_tokenizer.detokenize(pieces)
         return tf.reshape(texts, (shape[0], self.num_beams))
+
+
+def _those_first(is_first, found):
+    """Sorts hypotheses `(B, K, ...)`: those that `is_first` says come first."""
+    order = tf.argsort(tf.cast(~is_first, tf.int32), axis=1, stable=True)
+    return {
+        name: tf.gather(x, order, batch_dims=1) for name, x in found.items()
+    }
+
+
+def _without_repeated(found):
+    """Leaves out hypotheses whose text a better one has."""
+    text, exists = found["text"], tf.math.is_finite(found["score"])
+    number = tf.range(tf.shape(text)[1])
+    is_better = number[None] < number[:, None]  # (K, K)
+    is_same = text[:, :, None] == text[:, None, :]
+    is_same &= exists[:, :, None] & exists[:, None, :]
+    is_repeated = tf.reduce_any(is_same & is_better, axis=-1)
+    left = {
+        name: tf.where(
+            is_repeated[..., None] if name == "ids" else is_repeated,
+            -float("inf") if x.dtype == tf.float32 else tf.zeros_like(x),
+            x,
+        )
+        for name, x in found.items()
+    }
+    return _those_first(~is_repeated, left)
 
 
 def _string_spec(name):

@@ -28,6 +28,7 @@ from keras_deepnmt.translator.batches import (
 from keras_deepnmt.translator.given_text import find_given, text_with_given
 from keras_deepnmt.translator.requests import GivenRows
 from keras_deepnmt.translator.results import (
+    Asked,
     Hypothesis,
     TargetScore,
     no_probabilities,
@@ -119,13 +120,13 @@ class BatchDecoder:
         self,
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
-        num_hypotheses: int,
+        asked: Asked,
         given: GivenRows,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[list[Hypothesis]]:
         """Searches source rows in batches; returns the translations of each.
 
-        These are up to `num_hypotheses`, sorted, best first. `given` has their
+        These are those `asked` for, sorted, best first. `given` has their
         prefixes, phrases and maximum lengths. `on_progress` gets the number of
         rows of each batch.
 
@@ -138,7 +139,7 @@ class BatchDecoder:
         if given.is_empty:
             self._prepare(sources, options)
         searches = (
-            self._begin(batch, options, num_hypotheses, given.of(places))
+            self._begin(batch, options, asked, given.of(places))
             for batch, places in zip(sources, batches, strict=True)
         )
         return self._in_order_of_rows(batches, searches, on_progress)
@@ -308,12 +309,12 @@ class BatchDecoder:
         self,
         rows: Sequence[Sequence[int]],
         options: SearchOptions,
-        num_hypotheses: int,
+        asked: Asked,
         given: GivenRows,
     ) -> Callable[[], list[list[Hypothesis]]]:
         """Returns the search of source rows, which another thread may run.
 
-        The search returns up to `num_hypotheses` translations of each row,
+        The search returns the translations of each row that are `asked` for,
         sorted, best first. They have the prefixes, phrases and maximum lengths
         in `given`. It raises a `UserError` if the model computes NaN, or the
         options allow no phrases. The searches must be begun in the order of
@@ -335,7 +336,7 @@ class BatchDecoder:
             return [
                 self._hypotheses_of(
                     {name: x[row] for name, x in outputs.items()},
-                    num_hypotheses,
+                    asked,
                     given.prefixes[row],
                     given.constraints[row],
                 )
@@ -371,13 +372,13 @@ class BatchDecoder:
         tokens = tuple(self.target_tokenizer.pieces(row))
         return TargetScore(tokens, tuple(log_probs), sum(log_probs))
 
-    def _hypotheses_of(self, outputs, num_hypotheses, prefix, phrases):
+    def _hypotheses_of(self, outputs, asked, prefix, phrases):
         """Lists the translations of a sentence: its outputs, what was given."""
         places = np.flatnonzero(np.isfinite(outputs["scores"]))
         if not len(places):
             raise no_probabilities(self.model)
-        if not phrases:
-            places = places[:num_hypotheses]
+        if not phrases and (asked.number == 1 or not asked.distinct):
+            places = places[: asked.number]  # the texts of others are not read
         ids = [
             tuple(tokens[tokens != PADDING_ID].tolist())
             for tokens in outputs["ids"][places]
@@ -385,9 +386,8 @@ class BatchDecoder:
         found = [find_given(tokens, prefix, phrases) for tokens in ids]
         # The search knows ids alone: phrases may have no place for their text.
         order = sorted(range(len(ids)), key=lambda n: not found[n].is_all)
-        order = order[:num_hypotheses]
         texts = self.target_tokenizer.decode([ids[number] for number in order])
-        return [
+        return asked.of(
             Hypothesis(
                 self._text_of(ids[number], found[number], text),
                 float(outputs["scores"][place]),
@@ -400,7 +400,7 @@ class BatchDecoder:
             for number, place, text in zip(
                 order, places[order], texts, strict=True
             )
-        ]
+        )
 
     def _text_of(self, ids, found, text):
         """The text of a translation, with the characters that were given."""

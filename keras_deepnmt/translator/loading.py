@@ -14,6 +14,7 @@ from keras_deepnmt.files import (
     file_sha256,
     read_json,
 )
+from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -39,7 +40,7 @@ _REQUIRED = {
     "tokenizer": dict,
     "weights_sha256": str,
 }
-_OPTIONAL = {"decoding": dict, "evaluation": dict, "tags": list}
+_OPTIONAL = {"decoding": dict, "evaluation": dict, "tags": list, "code": list}
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,17 @@ class Run:
             ) from error
         return model
 
+    def use_code(self) -> None:
+        """Runs the user's own code that the folder keeps, if it has any.
+
+        Raises:
+            UserError: if the user has not consented to it, or it is damaged.
+        """
+        records = self.summary.get("code", [])
+        with refused_values(f"{self.file}: `code`"):
+            entries = recorded_entries(records, self.directory)
+        use_recorded(records, entries)
+
     def build_model(self) -> "Seq2Seq":
         """Builds the model with newly initialized weights.
 
@@ -126,6 +138,7 @@ class Run:
         from keras_deepnmt.zoo import create_model
         from keras_deepnmt.zoo.registry import check_preset_version
 
+        self.use_code()
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
             with refused_values(f"{self.directory / 'config.json'}"):

@@ -7,12 +7,13 @@ length of each translation. Rows of sources and targets end with the end id.
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
 from keras_deepnmt.data.tags import tagged_texts
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.masks import END_ID
+from keras_deepnmt.masks import END_ID, UNKNOWN_ID
 from keras_deepnmt.translator.batches import (
     padded_batch,
     padded_length,
@@ -24,6 +25,9 @@ from keras_deepnmt.translator.given_text import (
     rows_to_find,
 )
 from keras_deepnmt.validation import LARGEST
+
+# A translation, or the ids of its tokens with the end id.
+Target = str | Sequence[int]
 
 
 def as_sentences(
@@ -52,17 +56,23 @@ def as_sentences(
 
 
 def as_pairs(
-    sources: str | Iterable[str], targets: str | Iterable[str]
-) -> tuple[list[str], list[str], bool]:
+    sources: str | Iterable[str], targets: Target | Iterable[Target]
+) -> tuple[list[str], list[Target], bool]:
     """Returns sources, targets, and whether they are a single pair.
 
+    A target is a string, or its ids.
+
     Raises:
-        TypeError: if only one of them is a string, or one holds anything but
-            strings.
+        TypeError: if only one of them is a list, or one holds anything else.
         UserError: if there are not as many targets as sources.
     """
     sources, is_one = as_sentences(sources, "sources")
-    targets, is_one_target = as_sentences(targets, "targets")
+    is_one_target = isinstance(targets, str) or _are_ids(targets)
+    if is_one_target:
+        targets = [targets]
+    else:
+        targets = list(targets) if isinstance(targets, Iterable) else [targets]
+        as_sentences([t for t in targets if not _are_ids(t)], "targets")
     if is_one != is_one_target:
         raise TypeError(
             "`sources` and `targets` must be two strings or two lists of "
@@ -123,7 +133,7 @@ def print_truncated(
 
 def label_rows(
     tokenizer,
-    targets: Sequence[str],
+    targets: Sequence[Target],
     max_length: int | None,
     place: str = "`targets`",
     first: int = 1,
@@ -131,16 +141,34 @@ def label_rows(
     """Turns targets into rows of at most `max_length` ids, the end included.
 
     `None` is no limit. An error names the `place` of the targets, an argument
-    or a file, and the line, counted from `first`.
+    or a file, and the line, counted from `first`. Targets may be such rows.
 
     Raises:
-        UserError: if a target is too long.
+        UserError: if a target is too long, or is ids that are not those of a
+            translation.
 
     Example:
     >>> label_rows(target_tokenizer, [""], None)
     [[3]]
     """
-    rows = [[*ids.tolist(), END_ID] for ids in tokenizer.encode(list(targets))]
+    texts = [target for target in targets if isinstance(target, str)]
+    encoded = iter(tokenizer.encode(texts))
+    rows = [
+        [*next(encoded).tolist(), END_ID]
+        if isinstance(target, str)
+        else [int(number) for number in target]
+        for target in targets
+    ]
+    size = tokenizer.vocabulary_size
+    for line, row in enumerate(rows, start=first):
+        words, end = row[:-1], row[-1]
+        is_word = (n == UNKNOWN_ID or END_ID < n < size for n in words)
+        if end != END_ID or not all(is_word):
+            raise UserError(
+                f"{place}, line {line}: ids must be tokens of the vocabulary, "
+                f"{UNKNOWN_ID} or {END_ID + 1} to {size - 1}, and end with "
+                f"{END_ID}. Received: {row}"
+            )
     _check_room(rows, max_length, place, first)
     return rows
 
@@ -167,6 +195,14 @@ def prefix_rows(
     rows = [[*given.ids, END_ID] for given in found]
     _check_room(rows, max_length, place, first)
     return found
+
+
+def _are_ids(target):
+    """Whether a target is the ids of a translation."""
+    is_row = isinstance(target, Sequence | np.ndarray) and len(target) > 0
+    return is_row and all(
+        isinstance(n, Integral) and not isinstance(n, bool) for n in target
+    )
 
 
 def _check_room(rows, max_length, place, first):

@@ -1,6 +1,8 @@
 """The results of a translator: translations, scores, or the error of NaN."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from keras import ops
@@ -28,6 +30,8 @@ class Hypothesis:
         given: The tokens of the prefix and of these phrases: their places in
             `ids` and their pieces. That of an unknown token is its characters,
             which the text has.
+        features: From `reranking.Reranker`, the scores that `score` is the
+            weighted sum of.
     """
 
     text: str
@@ -38,6 +42,37 @@ class Hypothesis:
     source_truncated: bool = False
     constraints_met: bool = True
     given: tuple[tuple[int, str], ...] = ()
+    features: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How many hypotheses of a sentence are asked for.
+
+    Attributes:
+        number: How many at most.
+        distinct: Whether only one of several with the same text counts.
+    """
+
+    number: int
+    distinct: bool
+
+    def of(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Takes the first ones that are asked for.
+
+        Example:
+        >>> found = [Hypothesis(text, 0.0, 0.0, ()) for text in "aab"]
+        >>> [hypothesis.text for hypothesis in Asked(2, True).of(found)]
+        ['a', 'b']
+        """
+        if not self.distinct:
+            return list(islice(hypotheses, self.number))
+        by_text: dict[str, Hypothesis] = {}
+        for hypothesis in hypotheses:
+            if len(by_text) == self.number:
+                break
+            by_text.setdefault(hypothesis.text, hypothesis)
+        return list(by_text.values())
 
 
 @dataclass(frozen=True)

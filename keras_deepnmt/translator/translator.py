@@ -28,6 +28,7 @@ from keras_deepnmt.translator.loading import (
     with_run_options,
 )
 from keras_deepnmt.translator.requests import (
+    Target,
     as_pairs,
     as_sentences,
     given_rows,
@@ -36,7 +37,7 @@ from keras_deepnmt.translator.requests import (
     refuse_one_sentence,
     source_rows,
 )
-from keras_deepnmt.translator.results import Hypothesis, TargetScore
+from keras_deepnmt.translator.results import Asked, Hypothesis, TargetScore
 from keras_deepnmt.translator.tag_notice import TagNotice
 
 if TYPE_CHECKING:
@@ -366,6 +367,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
+        distinct: bool | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -377,10 +379,19 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
+        distinct: bool | None = None,
     ) -> list[list[Hypothesis]]: ...
 
-    def translate_nbest(self, texts, num_hypotheses, on_progress=None, **given):
+    def translate_nbest(
+        self, texts, num_hypotheses, on_progress=None, distinct=None, **given
+    ):
         """Returns several translations of each sentence, best first.
+
+        The hypotheses of a search differ in their tokens. Where two of them
+        have the same text, divided into other tokens, the one with the worse
+        score is left out, and the next best hypothesis of the beams takes its
+        place. There are fewer than `num_hypotheses` if the beams have not found
+        that many texts.
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has one,
@@ -389,6 +400,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 `num_beams`, the search uses that many beams, or the next number
                 that `num_groups` divides.
             on_progress: called with the number of sentences just translated.
+            distinct: whether a text occurs only once among the translations of
+                a sentence. By default it does, except with `sampling`, where
+                repetitions show how probable a text is.
             **given: as in `translate`.
 
         Returns:
@@ -414,16 +428,17 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self.model.max_length,
             **given,
         )
-        nbest = self._nbest(
-            sentences, num_hypotheses, options, on_progress, rows
-        )
+        if distinct is None:
+            distinct = not options.sampling
+        asked = Asked(num_hypotheses, distinct)
+        nbest = self._nbest(sentences, asked, options, on_progress, rows)
         return nbest[0] if is_one else nbest
 
     @overload
     def score(
         self,
         sources: str,
-        targets: str,
+        targets: Target,
         on_progress: Callable[[int], None] | None = None,
     ) -> TargetScore: ...
 
@@ -431,16 +446,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def score(
         self,
         sources: Iterable[str],
-        targets: Iterable[str],
+        targets: Iterable[Target],
         on_progress: Callable[[int], None] | None = None,
     ) -> list[TargetScore]: ...
 
     def score(self, sources, targets, on_progress=None):
         """Returns the log-probability of each token of given translations.
 
+        A translation that is a text is divided into tokens by the target
+        tokenizer. A search or a draw may have made the text of other tokens,
+        with another probability: give its `ids` for the `log_prob` of a
+        `Hypothesis`.
+
         Args:
             sources: Sentences, or one sentence as a string.
-            targets: Their translations, or one translation as a string.
+            targets: Their translations, or one translation: strings, or the ids
+                of their tokens, which end with 3, such as `Hypothesis.ids`.
             on_progress: called with the number of pairs just scored.
 
         Returns:
@@ -449,9 +470,16 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             TypeError: if a sentence is not a string, or only one of `sources`
-                and `targets` is a string.
+                and `targets` is a single one.
             UserError: if the numbers of texts differ, a target is longer than
-                the model's position range, or the model computes NaN.
+                the model's position range, ids are not in the vocabulary, or
+                the model computes NaN.
+
+        Example:
+        >>> (drawn,) = translator.translate_nbest("a little dog", 1)
+        >>> score = translator.score("a little dog", drawn.ids)
+        >>> abs(score.total - drawn.log_prob) < 1e-4
+        True
         """
         sources, targets, is_one = as_pairs(sources, targets)
         rows, truncated = self._source_rows(sources)
@@ -463,7 +491,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, num_hypotheses, options, on_progress, given):
+    def _nbest(self, texts, asked, options, on_progress, given):
         rows, truncated = self._source_rows(texts)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
@@ -477,7 +505,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         found = self._decoder.translations_of(
             [rows[number] for number in numbers],
             options,
-            num_hypotheses,
+            asked,
             given.of(numbers),
             on_progress,
         )

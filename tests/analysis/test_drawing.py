@@ -3,13 +3,17 @@
 * the drawing holds the values, under their names, with labels and units
 * PNG, SVG and a CSV with the same values are written, always the same bytes
 * a table is only a CSV
+* a page shows the values, and no legend hides any
 """
 
 import csv
+import dataclasses
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from keras_deepnmt.analysis import (
     Bars,
@@ -19,6 +23,12 @@ from keras_deepnmt.analysis import (
     Table,
     draw,
     save_figures,
+)
+from keras_deepnmt.analysis.drawing import (
+    TYPE_SIZE,
+    WIDTHS,
+    num_columns,
+    page_svg,
 )
 
 TEXTS = {"title": "A title", "caption": "What is shown."}
@@ -78,14 +88,14 @@ def test_a_heat_map_shows_its_values_in_their_places():
 
 
 def test_curves_differ_in_more_than_color():
-    (axes,) = draw(LINES).axes
+    drawing = draw(LINES)
+    (axes,) = drawing.axes
     first, second = axes.lines
     assert first.get_color() != second.get_color()
     assert first.get_marker() != second.get_marker()
     np.testing.assert_array_equal(second.get_ydata(), [5.0, np.nan])
-    assert [t.get_text() for t in axes.get_legend().get_texts()] == [
-        *("one", "two"),
-    ]
+    (legend,) = drawing.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["one", "two"]
 
 
 def test_bars_stand_beside_each_other_with_their_intervals():
@@ -140,6 +150,71 @@ def test_the_csv_has_the_values(tmp_path):
         ["source", "0.0", "1.0"],
         ["source", "2.0", "3.0"],
     ]
+
+
+@pytest.mark.parametrize("figure", [LINES, BARS], ids=["lines", "bars"])
+def test_a_legend_hides_no_value(figure):
+    drawing = draw(figure)
+    drawing.draw_without_rendering()
+    (axes,), (legend,) = drawing.axes, drawing.legends
+    # Nor the names of the axes.
+    assert not axes.get_tightbbox().overlaps(legend.get_window_extent())
+
+
+def test_all_figures_have_one_size_of_type_and_few_widths():
+    wide = dataclasses.replace(
+        BARS,
+        names=[f"name {number}" for number in range(40)],
+        series={"one": [1.0] * 40},
+        intervals=None,
+    )
+    assert [num_columns(figure) for figure in (*DRAWN, wide)] == [1] * 4 + [2]
+    for figure in (*DRAWN, wide):
+        drawing = draw(figure)
+        assert drawing.get_figwidth() == WIDTHS[num_columns(figure) - 1]
+        drawing.draw_without_rendering()
+        texts = drawing.findobj(lambda a: isinstance(a, Text) and a.get_text())
+        assert {text.get_fontsize() for text in texts} == {TYPE_SIZE}
+
+
+def shown_values(svg):
+    """The texts of the values that an SVG shows, with their boxes."""
+    return {
+        rect.find("{*}title").text: [
+            float(rect.get(side)) for side in ("x", "y", "width", "height")
+        ]
+        for rect in ElementTree.fromstring(svg).iter()
+        if rect.get("class") == "hit"
+    }
+
+
+def test_a_page_shows_each_value_where_it_is_drawn():
+    values = shown_values(page_svg(BARS, "a"))
+    assert set(values) == {
+        *("one, first name: 1 ± 0.1", "one, second name: 2 ± 0.2"),
+        "two, first name: -1",
+    }
+    left, right = (
+        values[text]
+        for text in ("one, first name: 1 ± 0.1", "two, first name: -1")
+    )
+    assert left[0] + left[2] == pytest.approx(right[0], abs=0.2)
+    values = shown_values(page_svg(HEAT_MAP, "a"))
+    assert len(values) == 5  # nothing where nothing is known
+    top, bottom = values["top, a: 0.25"], values["bottom, a: 0.5"]
+    assert top[0] == bottom[0]
+    assert top[1] + top[3] == pytest.approx(bottom[1], abs=0.2)
+    assert "one, 2: 4" in shown_values(page_svg(LINES, "a"))
+    assert shown_values(page_svg(POINTS, "a")) == {}
+
+
+def test_names_in_a_page_are_those_of_one_figure():
+    one, other = (page_svg(BARS, name) for name in ("a", "b"))
+    names = [set(re.findall(r' id="([^"]+)"', svg)) for svg in (one, other)]
+    assert names[0] and not names[0] & names[1]
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', one))
+    assert used <= names[0]
+    assert 'role="img" aria-label="A title. What is shown."' in one
 
 
 def test_a_table_is_only_a_csv(tmp_path):

@@ -18,6 +18,7 @@ from keras_deepnmt.analysis import (
 )
 from keras_deepnmt.analysis import word_alignments as module
 from keras_deepnmt.data import train_tokenizer
+from keras_deepnmt.translator import join_translators
 
 
 class Pieces:
@@ -166,3 +167,29 @@ def test_wrong_arguments_are_refused(translator):
         align_words(translator, ["▁a"], [])
     with pytest.raises(ValueError, match="1 to 4. Received: layer=5"):
         align_words(translator, ["▁a"], ["▁a"], layer=5)
+
+
+def test_the_attention_of_an_ensemble_is_the_weighted_mean(
+    translator, monkeypatch
+):
+    other = translator.replaced(model=create_model("transformer_tiny", 40, 40))
+    # The first model prefers position 0 by 0.2, the other one 1 by 0.6.
+    preferred = {
+        id(translator.model): [0.5, 0.3, 0.2],
+        id(other.model): [0.1, 0.7, 0.2],
+    }
+
+    def fake(model, name):
+        def recorded(inputs):
+            rows, length = inputs["target_ids"].shape
+            weights = np.zeros((rows, 2, length, inputs["source_ids"].shape[1]))
+            weights[..., :3] = preferred[id(model)]
+            return {name: weights}
+
+        return recorded
+
+    monkeypatch.setattr(module, "record", fake)
+    for weights, position in (((1, 1), 1), ((4, 1), 0), ((2.9, 1), 1)):
+        together = join_translators([translator, other], weights)
+        found = align_words(together, ["▁a ▁b ▁d"], ["▁a"])
+        assert found == [[(position, 0)]], weights

@@ -3,7 +3,6 @@
 Rows stand together only if they were measured together.
 """
 
-import math
 import re
 
 import pytest
@@ -14,7 +13,6 @@ from benchmarks.tables import decoding_tables, speed_tables, trained_tables
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.markdown import measured_when_and_where
 from benchmarks.tables.scaling_tables import scaling_tables
-from benchmarks.tables.seed_statistics import mean_and_interval
 from benchmarks.tables.trained_tables import (
     QUALITY,
     trained_summary,
@@ -363,14 +361,6 @@ def test_a_machine_is_named_by_its_number_of_cores():
         "Measured 2026-11-22 to 2026-11-23 on a CPU with 1 core and a CPU with "
         "2 cores."
     )
-
-
-def test_an_interval_by_hand():
-    # Deviation 1, three values: 4.303 / sqrt(3).
-    mean, interval = mean_and_interval([1.0, 2.0, 3.0])
-    assert mean == 2.0
-    assert interval == pytest.approx(4.303 / 3**0.5)
-    assert math.isnan(mean_and_interval([5.0])[1])
 
 
 # Training steps.

@@ -24,6 +24,20 @@ def test_lines_are_those_of_the_function(deepnmt, digits, tmp_path):
     assert lines[1] == ""
 
 
+def test_equal_models_align_and_replace_as_one(deepnmt, digits, tmp_path):
+    source, run = tmp_path / "source", digits / "run"
+    source.write_text("1 2 Łódź\n\n4 5\n")
+    words = ["--input", source, "--no-compile", "-q", "--replace-unknown"]
+    results = []
+    for name, runs in (("one", [run]), ("two", [run, run])):
+        done = deepnmt(
+            "translate", *runs, *words, "--alignments", tmp_path / name
+        )
+        assert done.code == 0, done.err
+        results.append((done.out, (tmp_path / name).read_text()))
+    assert results[0] == results[1]
+
+
 def test_a_block_that_the_model_lacks_is_refused(refused, digits, tmp_path):
     words = ["--alignments", tmp_path / "a", "--alignment-layer", "99"]
     source = tmp_path / "source"
@@ -71,7 +85,7 @@ def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
         sources = ["1 2 Łódź"] * 6
         found = replace_unknown(translator, sources, nbest, table, layer=1)
         assert done.out.splitlines()[:6] == [
-            f"1 ||| {h.text} ||| {h.score:.6f}" for h in found
+            f"0 ||| {h.text} ||| {h.score:.6f}" for h in found
         ]
         assert all(hypothesis.text.startswith("x") for hypothesis in found)
 
@@ -80,8 +94,6 @@ def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits):
     words = ["translate", digits / "run", "-q"]
     options = ["--allow-unknown", "false", "--replace-unknown"]
     assert "Give --allow-unknown true" in refused(*words, *options)
-    error = refused(*words[:2], digits / "run", "--replace-unknown")
-    assert "--replace-unknown needs a single run" in error
     error = refused(*words, "--replace-unknown", "missing.tsv")
     assert "missing.tsv" in error
     # Also where no token is unknown.

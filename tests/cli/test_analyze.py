@@ -2,7 +2,7 @@
 
 * figures are written as PNG, SVG and CSV, and the files are printed
 * a report is one HTML file that needs no other and no network, and holds the
-  scores, curves, sentences and figures of all runs
+  scores, curves, sentences and figures of all runs, seeds summed up
 * what cannot be analysed is refused in one line
 """
 
@@ -13,6 +13,7 @@ import shutil
 import sys
 
 import pytest
+import yaml
 
 from keras_deepnmt.translator import Translator
 
@@ -20,7 +21,7 @@ from keras_deepnmt.translator import Translator
 class Page(html.parser.HTMLParser):
     """Collects the tags, their attributes and the text of a page."""
 
-    VOID = {"meta", "br", "img", "link"}
+    VOID = {"meta", "br", "img", "link", "input"}
 
     def __init__(self, text):
         super().__init__()
@@ -53,6 +54,16 @@ def runs(digits, tmp_path, monkeypatch):
         shutil.copytree(digits / "run", tmp_path / name)
         (tmp_path / name / "scores.json").unlink(missing_ok=True)
     return tmp_path
+
+
+def change_recipe(folder, *section, **values):
+    """Changes the recipe that a run was started with."""
+    content = yaml.safe_load((folder / "recipe.yaml").read_text())
+    place = content
+    for name in section:
+        place = place[name]
+    place.update(values)
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(content))
 
 
 def test_figures_are_written_and_printed(deepnmt, runs):
@@ -103,27 +114,46 @@ def test_a_missing_package_is_told_before_the_work(
 
 @pytest.mark.thorough
 def test_a_report_is_one_page_with_everything(deepnmt, runs):
+    change_recipe(runs / "second", seed=5)
+    shutil.copytree(runs / "first", runs / "other")
+    change_recipe(runs / "other", name="digits.other")
+    change_recipe(runs / "other", "training", label_smoothing=0.3)
     words = ["--sentences", "20", "--resamples", "100"]
-    done = deepnmt("report", "first", "second", *words)
+    done = deepnmt("report", "first", "second", "other", *words)
     assert done.code == 0, done.err
     assert done.out == "first/report.html\n"
     text = (runs / "first" / "report.html").read_text(encoding="utf-8")
     page = Page(text)
     assert page.open == []
     for expected in (
-        *("Runs", "Scores", "Training", "Sentences"),
-        *("Inside first", "Inside second", "Differences from first"),
-        *("Sign test against first", "BLEU by the length of the source"),
-        *("Best translations of first", "Worst translations of second"),
-        *("Validation loss", "Entropy of attention"),
+        *("Runs", "Scores", "Training", "Sentences", "Inside the models"),
+        *("Scores over seeds", "BLEU over seeds", "chrF of each run"),
+        "Differences from transformer_tiny.digits over seeds",
+        *("Differences between runs", "Sign test"),
+        *("BLEU by the length of the source", "Translations side by side"),
+        *("Validation loss", "Entropy of attention: first"),
     ):
         assert expected in page.headings
+    # One run of each recipe is looked into.
+    assert "Entropy of attention: other" in page.headings
+    assert "Entropy of attention: second" not in page.headings
     # Links lead to places of the page; nothing is loaded from elsewhere.
     for tag, name, value in page.attributes:
         if name in ("src", "href", "xlink:href"):
             assert value.startswith(("#", "data:image/png;base64,")), tag
-    assert not re.search(r"url\((?!#)|@import|<script", text)
+    assert not re.search(r"url\((?!#)|@import|<script[^>]|fetch\(", text)
+    names = [v for _, name, v in page.attributes if name == "id"]
+    assert len(set(names)) == len(names)
+    found = " ".join(page.texts)
+    assert "not whether trainings with other seeds would" in found
+    assert "▁" not in found
     (row,) = json.loads((runs / "first" / "scores.json").read_text())[
         "evaluations"
     ]
-    assert f"{row['scores']['bleu']['value']:.2f}" in page.texts
+    assert f"{row['scores']['bleu']['value']:.2f} ± " in found
+
+
+def test_a_report_refuses_a_tag_without_a_text(refused, runs):
+    for words in (["report", "first"], ["analyze", "first"]):
+        error = refused(*words, "--tag", "<2de>")
+        assert "--tag needs --source" in error

@@ -45,8 +45,6 @@ def test_mistakes_are_told_in_one_line(refused, digits):
     assert "needs several runs" in refused("translate", run, *weights)
     error = refused("translate", run, run, *weights)
     assert "must be 2 positive numbers" in error
-    error = refused("translate", run, run, "--alignments", "a")
-    assert "--alignments needs a single run" in error
     error = refused("translate", run, "no_such_run")
     assert "no_such_run" in error
 

@@ -6,16 +6,20 @@
 * several runs translate and score the same test set
 """
 
+import itertools
 import json
 import os
 import shutil
 import sys
 
+import errant_stand_in
 import pytest
+import yaml
 from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
-from keras_deepnmt.evaluation import rouge_scores
+from keras_deepnmt.evaluation import corpus_gleu, rouge_scores
+from keras_deepnmt.evaluation.errant_scores import load_annotator
 from keras_deepnmt.translator import Translator
 
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
@@ -398,6 +402,63 @@ def test_corrections_are_scored_by_gold_edits(deepnmt, files):
     assert row == [
         *("corrected", "100.00", "50.00", f"{f_score:.2f}", "1", "1", "2"),
     ]
+    whole, types = tables(deepnmt("evaluate", *words, "--details"))
+    assert whole[1] == row
+    assert types[1:] == [
+        ["corrected", "M:ADV", "0.00", "0", "1"],
+        ["corrected", "R:VERB", "100.00", "1", "1"],
+    ]
+
+
+def test_corrections_are_scored_by_gleu_with_their_sources(
+    deepnmt, refused, files
+):
+    words = ["--hypotheses", "good", "bad", "--references", "reference", "good"]
+    words += ["--metrics", "gleu", "--resamples", "50"]
+    error = refused("evaluate", *words)
+    assert "--metrics gleu needs --source" in error
+    words += ["--source", "source"]
+    scores, differences, _ = tables(deepnmt("evaluate", *words))
+    values = []
+    for row, lines in zip(scores, (GOOD, BAD), strict=True):
+        score = corpus_gleu(lines, SOURCES, REFERENCES, [GOOD])
+        values.append(score.value)
+        assert row[1:3] == ["gleu", f"{score.value:.2f}"]
+        assert row[4] == score.signature
+    assert differences[1][3] == f"{values[1] - values[0]:+.2f}"
+
+
+def test_corrections_are_scored_by_type_of_error(
+    deepnmt, refused, files, monkeypatch
+):
+    errant_stand_in.install(monkeypatch)
+    load_annotator.cache_clear()
+    (files / "gold.m2").write_text(M2)
+    (files / "corrected").write_text("It is late .\nAll was well .\n")
+    words = ["--hypotheses", "corrected", "--m2", "gold.m2", "--errant"]
+    _, (_, *rows) = tables(deepnmt("evaluate", *words))
+    assert rows == [
+        ["corrected", "all", "50.00", "50.00", "50.00", "1", "2", "2"],
+        ["corrected", "M:ADV", "100.00", "0.00", "0.00", "0", "0", "1"],
+        ["corrected", "R:1", "0.00", "100.00", "0.00", "0", "1", "0"],
+        ["corrected", "R:VERB", "100.00", "100.00", "100.00", "1", "1", "1"],
+    ]
+    # The edits of the references, found in the same way.
+    (files / "before").write_text("It are late .\nAll is well .\n")
+    (files / "after").write_text("It is late .\nAll is good .\n")
+    words = ["--hypotheses", "corrected", "--references", "after", "--errant"]
+    words += ["--metrics", "bleu", "--resamples", "1"]
+    error = refused("evaluate", *words)
+    assert "--errant needs --source" in error
+    words += ["--source", "before"]
+    _, (_, whole, *_) = tables(deepnmt("evaluate", *words))
+    assert whole[1:] == ["all", "50.00", "50.00", "50.00", "1", "2", "2"]
+    error = refused("evaluate", *words, "--spacy-model", "none")
+    assert "spaCy cannot load the model none" in error
+    load_annotator.cache_clear()
+    monkeypatch.setitem(sys.modules, "errant", None)
+    error = refused("evaluate", "run", "--m2", "gold.m2", "--errant")
+    assert "pip install keras_deepnmt[errant]" in error
 
 
 def test_files_that_do_not_fit_each_other_are_refused(refused, files):
@@ -470,3 +531,80 @@ def test_a_missing_package_is_told_before_the_translation(
     error = refused("evaluate", "run", *words)
     assert "needs the package rouge_score" in error
     assert 'pip install "keras_deepnmt[rouge]"' in error
+
+
+@pytest.fixture
+def seeds(digits, tmp_path, monkeypatch):
+    """Runs of two recipes with the seeds 1 and 2, and files with a text."""
+    monkeypatch.chdir(tmp_path)
+    for side in ("source", "target"):
+        lines = (digits / f"test.{side}").read_text().splitlines()[:12]
+        (tmp_path / side).write_text("".join(f"{line}\n" for line in lines))
+    for name, smoothing in (("plain", 0.1), ("other", 0.2)):
+        for seed in (1, 2):
+            folder = tmp_path / f"{name}-{seed}"
+            shutil.copytree(digits / "run", folder)
+            recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+            recipe["seed"] = seed
+            recipe["training"]["label_smoothing"] = smoothing
+            (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+            (folder / "scores.json").unlink(missing_ok=True)
+    wrong = itertools.cycle((6, 3, 4, 2))
+
+    def translate(translator, texts, **options):
+        # As a run that gets some sentences wrong.
+        number = next(wrong)
+        return [
+            " ".join(text.split()[:: 1 if place < number else -1])
+            for place, text in enumerate(texts)
+        ]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    words = ["--source", "source", "--target", "target", "--metrics", "bleu"]
+    return [*words, "--resamples", "10", "--no-compile"]
+
+
+def test_seeds_of_one_recipe_are_summed_up_and_not_tested(deepnmt, seeds):
+    done = deepnmt("evaluate", "plain-1", "plain-2", *seeds)
+    scores, means = tables(done)
+    values = [float(row[2]) for row in scores]
+    assert means[0][:5] == [
+        *("recipe", "metric", "seeds", "mean", "standard deviation")
+    ]
+    mean = sum(values) / 2
+    assert means[1][:3] == ["transformer_tiny.digits", "bleu", "1 2"]
+    assert float(means[1][3]) == pytest.approx(mean, abs=0.011)
+    # Student's t of two seeds: 12.706 |a - b| / 2.
+    half = 12.706 * abs(values[0] - values[1]) / 2
+    assert float(means[1][5].removeprefix("± ")) == pytest.approx(half, abs=0.1)
+    assert "one recipe with different seeds, so no test compares" in done.err
+    assert "The tests tell" not in done.err
+
+
+def test_recipes_are_compared_seed_by_seed(deepnmt, seeds):
+    runs = ["plain-1", "plain-2", "other-1", "other-2"]
+    done = deepnmt("evaluate", *runs, *seeds)
+    scores, means, paired, tests, signs = tables(done)
+    a, b, c, d = (float(row[2]) for row in scores)
+    assert [row[0] for row in means[1:]] == [
+        f"transformer_tiny.digits (label_smoothing={smoothing})"
+        for smoothing in (0.1, 0.2)
+    ]
+    assert paired[1][3] == "1 2"
+    assert float(paired[1][4]) == pytest.approx((c - a + d - b) / 2, abs=0.02)
+    assert [row[:2] for row in tests[1:]] == [
+        ["other-1", "plain-1"],
+        ["other-2", "plain-2"],
+    ]
+    assert [row[:2] for row in signs[1:]] == [row[:2] for row in tests[1:]]
+    assert "not whether trainings with other seeds would" in done.err
+
+
+def test_a_test_of_two_single_seeds_says_what_it_does_not_cover(deepnmt, seeds):
+    done = deepnmt("evaluate", "plain-1", "other-2", *seeds)
+    scores, tests, signs = tables(done)
+    assert tests[1][:2] == ["other-2", "plain-1"]
+    assert "not whether trainings with other seeds would" in done.err
+    assert "Train each recipe with several seeds" in done.err
+    quiet = deepnmt("evaluate", "plain-1", "other-2", *seeds, "--quiet")
+    assert quiet.err == ""

@@ -69,6 +69,7 @@ def test_a_warning_names_the_line_of_a_sentence(deepnmt, digits, write_file):
     [
         (["--keep-markup", "--alignments", "a"], "no --keep-markup"),
         (["--keep-markup", "--num-hypotheses", "2"], "no --num-hypotheses"),
+        (["--keep-markup", "--nbest-format", "json"], "no --nbest-format"),
         (["--split-sentences", "--alignments", "a"], "no --split-sentences"),
         (["--split-sentences", "--prefixes", "a"], "no --split-sentences"),
         (["--split-sentences", "--max-lengths", "a"], "no --split-sentences"),
@@ -81,12 +82,6 @@ def test_what_cannot_be_done_is_refused(refused, digits, source, words, reason):
     assert reason in refused(
         "translate", digits / "run", "--input", source, *words
     )
-
-
-def test_several_runs_are_refused(refused, digits, source):
-    runs = [digits / "run"] * 2
-    words = ["--input", source, "--keep-markup"]
-    assert "needs a single run" in refused("translate", *runs, *words)
 
 
 def test_a_prefix_with_markup_is_refused(refused, digits, source, write_file):

@@ -28,7 +28,7 @@ def test_it_is_the_choice_of_the_function(deepnmt, digits, tmp_path, sampling):
     assert done.code == 0, done.err
     translator = Translator.load(run, compiled=False, **options)
     expected = []
-    for found in translator.translate_nbest(SENTENCES, 5):
+    for found in translator.translate_nbest(SENTENCES, 5, distinct=False):
         texts = [hypothesis.text for hypothesis in found]
         log_probs = [hypothesis.log_prob for hypothesis in found]
         place = minimum_bayes_risk(texts, None if sampling else log_probs)
@@ -42,7 +42,8 @@ def test_it_prints_one_translation(refused, digits):
 
 
 def test_it_chooses_among_those_with_all_phrases():
-    choice = _Choice(1, "chrf", None, None)
+    options = SimpleNamespace(num_hypotheses=1, nbest_format=None, mbr="chrf")
+    choice = _Choice(options, None, None)
     beams = SimpleNamespace(sampling=False)
     other = [Hypothesis("a cat", 0, 0, (3,), constraints_met=False)] * 3
     with_all = Hypothesis("two dogs", -9, -9, (3,))

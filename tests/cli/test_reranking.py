@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import yaml
 
@@ -39,13 +40,25 @@ def reranked(digits, weights):
 
 def test_the_order_is_that_of_the_function(deepnmt, digits, words):
     weights = ["--rerank-weights", *map(str, WEIGHTS)]
-    done = deepnmt("translate", *words, *weights, "--num-hypotheses", "2")
+    words_of_list = ["--num-hypotheses", "2", "--nbest-format", "moses"]
+    done = deepnmt("translate", *words, *weights, *words_of_list)
     assert done.code == 0, done.err
-    assert done.out.split("\n")[:-1] == [
-        f"{number} ||| {hypothesis.text} ||| {hypothesis.score:.6f}"
-        for number, found in enumerate(reranked(digits, WEIGHTS), start=1)
+    rows = [line.split(" ||| ") for line in done.out.split("\n")[:-1]]
+    listed = [
+        (number, hypothesis)
+        for number, found in enumerate(reranked(digits, WEIGHTS))
         for hypothesis in found[:2]
     ]
+    assert [(number, text, score) for number, text, _, score in rows] == [
+        (str(number), h.text, f"{h.score:.6f}") for number, h in listed
+    ]
+    # With the scores that the sums are of.
+    names = ["Search=", "Forward1=", "Reverse1="]
+    for (_, _, features, score), (_, found) in zip(rows, listed, strict=True):
+        parts = features.split()
+        own = [float(parts[parts.index(name) + 1]) for name in names]
+        assert own == pytest.approx(found.features, abs=1e-5)
+        assert np.dot(own, WEIGHTS) == pytest.approx(float(score), abs=1e-4)
     # The best one alone, with equal weights.
     done = deepnmt("translate", *words)
     texts = [found[0].text for found in reranked(digits, None)]

@@ -1,7 +1,8 @@
 """What must be true of diverse beam search.
 
 * it finds what a search with groups, written with loops, finds
-* without a penalty each group is a search by itself, whatever else is asked for
+* without a penalty it finds what a plain search finds, and other translations,
+  whatever else is asked for
 * groups of one beam begin with different words if the penalty is high
 """
 
@@ -70,7 +71,7 @@ def search_with_loops(
 
     words = [1, *range(4, model.target_vocabulary_size)]
     live = [[((), 0.0)] for _ in range(num_groups)]
-    finished = [[] for _ in range(num_groups)]
+    finished, all_ended = [[] for _ in range(num_groups)], set()
     for length in range(1, LONGEST + 1):
         chosen = []
         for group in range(num_groups):
@@ -80,12 +81,13 @@ def search_with_loops(
                     for before, _ in live[group]
                     for token in [3, *words]
                     for ids in [(*before, token)]
-                    if is_permitted(ids)
+                    if is_permitted(ids) and ids not in all_ended
                     for total in [model.reference_log_prob(source, ids)]
                 ),
                 reverse=True,
             )[:group_size]
             chosen += [ids[-1] for _, _, ids in grown]
+            all_ended |= {ids for _, _, ids in grown if ids[-1] == 3}
             live[group] = [(ids, t) for _, t, ids in grown if ids[-1] != 3]
             ended = [(score(t, length), i) for _, t, i in grown if i[-1] == 3]
             finished[group] = sorted(finished[group] + ended, reverse=True)
@@ -167,18 +169,26 @@ def test_it_finds_what_loops_find(model, groups, size, options):
     ],
     ids=str,
 )
-def test_without_a_penalty_groups_are_searches_by_themselves(given, options):
+def test_other_groups_add_other_translations_to_a_plain_search(given, options):
     model = ToyModel(vocabulary_size=9, seed=2)
     plain = run(model, given, num_beams=2, **options)
     options |= {"num_groups": 3, "diversity_penalty": 0.0}
     grouped = run(model, given, num_beams=6, **options)
-    for name in plain:
-        thrice = np.repeat(plain[name], 3, axis=1)
-        if given:
-            # Rounded otherwise in a batch of another size.
-            np.testing.assert_allclose(grouped[name], thrice, rtol=1e-6)
-        else:
-            np.testing.assert_array_equal(grouped[name], thrice)
+    for row in range(len(SOURCES)):
+        scores, expected = (
+            {
+                tokens(ids): score
+                for ids, score in zip(
+                    *(f[n][row] for n in ("ids", "scores")), strict=True
+                )
+                if np.isfinite(score)
+            }
+            for f in (grouped, plain)
+        )
+        assert len(scores) == np.isfinite(grouped["scores"][row]).sum()
+        assert {ids: scores.get(ids) for ids in expected} == pytest.approx(
+            expected, rel=1e-6
+        )
 
 
 def test_a_high_penalty_makes_first_words_differ():

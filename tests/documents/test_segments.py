@@ -336,9 +336,11 @@ def test_nothing_is_given_for_texts_that_are_split(copier):
         translate_segments(copier(), ["a"], **given)
 
 
-def test_an_ensemble_is_refused(plain):
-    with pytest.raises(UserError, match="single model"):
-        translate_segments(join_translators([plain, plain]), ["a"])
+def test_equal_models_place_tags_as_one(plain):
+    texts = ["a <b>a</b> {name}"]
+    together = join_translators([plain, plain])
+    expected = translate_segments(plain, texts)
+    assert translate_segments(together, texts) == expected
 
 
 @pytest.mark.thorough

@@ -62,6 +62,15 @@ def test_an_empty_line_is_no_reference(empty):
     assert resampled["bleu"].interval == pytest.approx(0.0, abs=1e-9)
 
 
+def test_weak_translations_have_intervals():
+    # Samples without the first sentence have nothing right.
+    hypotheses, references = ["a b c d"] + ["mm"] * 6, ["a b c d"] + ["xx"] * 6
+    for name, score in corpus_scores(
+        hypotheses, references, num_resamples=200
+    ).items():
+        assert score.interval > 1, name
+
+
 def test_a_sentence_without_any_reference_has_an_empty_one():
     scores = corpus_scores(
         HYPOTHESES, [REFERENCES[0], ""], more_references=[["", ""]]

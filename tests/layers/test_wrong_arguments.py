@@ -67,6 +67,30 @@ def test_token_ids_for_embeddings_are_refused(layer):
         (lambda: layers.FeedForward(-1), "intermediate_dim=-1"),
         (lambda: layers.TransformerEncoderBlock(2, 0), "intermediate_dim=0"),
         (lambda: layers.ContextualizedEmbedding(5, dropout=1.0), "dropout=1.0"),
+        (lambda: layers.ContextualizedEmbedding(5, token_dropout=2), "=2"),
+        (lambda: layers.RoleAssignment(5, temperature=0), "temperature=0"),
+        (lambda: layers.DenseAttention(3), "variant=3"),
+        (lambda: layers.DenseAttention(gradient_scale="1"), "scale='1'"),
+        (lambda: layers.GradientScale(None), "scale=None"),
+        (lambda: layers.HybridSelfAttention(2, window=1.5), "window=1.5"),
+        (
+            lambda: layers.HybridSelfAttention(2, window=[1, -1]),
+            r"window=\[1, -1\]",
+        ),
+        (lambda: layers.MultiHeadAttention(2, "0.1"), "dropout='0.1'"),
+        (lambda: layers.AggregationNode(num_heads=0), "num_heads=0"),
+        (lambda: layers.AggregationNode(top_index=-1), "top_index=-1"),
+        (lambda: layers.LayerAggregation(num_heads=0), "num_heads=0"),
+        (lambda: layers.LayerAggregation(attention_dropout=1), "dropout=1"),
+        (lambda: layers.LayerDiversity(-1), "weight=-1"),
+        (lambda: layers.SummaryLayer(0), "units=0"),
+        (lambda: layers.WeightNormalizedDense(-3), "units=-3"),
+        (lambda: layers.SurfaceFusion(num_heads=0), "num_heads=0"),
+        (lambda: layers.SurfaceFusion(temperature=0), "temperature=0"),
+        (lambda: layers.SurfaceFusion(weight="a"), "weight='a'"),
+        (lambda: layers.ResidualConnection(layer_norm_epsilon=0), "epsilon=0"),
+        (lambda: layers.SinusoidalPositionEncoding(0), "max_wavelength=0"),
+        (lambda: layers.LearnedPositionEmbedding(5, -1.0), "stddev=-1.0"),
     ],
 )
 def test_a_wrong_number_is_refused_at_once(make, message):
@@ -91,3 +115,10 @@ def test_hybrid_self_attention_takes_any_width_by_default():
         attention = layers.HybridSelfAttention(num_heads=4)
         attention(np.zeros((2, 5, width), "float32"))
         assert attention.squeezes[0].units == units
+
+
+def test_hybrid_self_attention_refuses_the_tokens_of_another_sentence():
+    attention = layers.HybridSelfAttention(num_heads=4)
+    message = "`value` must have the batch and length of `query`"
+    with pytest.raises(ValueError, match=message):
+        attention(X, X[:, :3])

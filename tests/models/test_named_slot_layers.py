@@ -95,7 +95,7 @@ def test_every_listed_layer_fits_its_slot(slot, names):
     for name in names:
         options = {"num_roles": needed[name]} if name in needed else {}
         if name == "HybridSelfAttention":
-            options = {"fusion": "sum"}
+            options = {"fusion": "sum", "branches": ["forward", "local"]}
         layer = {name: options}
         made = create_model(
             "transformer_tiny", 11, 11, **SIZES, **{slot: layer}

@@ -126,11 +126,12 @@ def test_yaml_blocks_are_recipes(path, tmp_path):
             file.write_text(block, encoding="utf-8")
             load_recipe(file)
             continue
-        changes = {
-            f"{section}.{key}": value
-            for section, keys in yaml.safe_load(block).items()
-            for key, value in keys.items()
-        }
+        changes = {}
+        for section, keys in yaml.safe_load(block).items():
+            if isinstance(keys, dict):
+                changes |= {f"{section}.{k}": v for k, v in keys.items()}
+            else:
+                changes[section] = keys
         load_recipe(file, changes)
 
 

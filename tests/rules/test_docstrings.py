@@ -11,6 +11,7 @@ import socket
 import keras
 import numpy as np
 import pytest
+from own_code_process import new_process
 from package_tree import (
     module_name,
     package_of,
@@ -188,7 +189,8 @@ def test_every_example_runs(package, known_names, tmp_path, monkeypatch):
         folder = tmp_path / str(number)
         folder.mkdir()
         monkeypatch.chdir(folder)
-        failure = run_example(example)
+        with new_process(tmp_path / "home"):
+            failure = run_example(example)
         if failure:
             offenders.append(
                 f"{example.name}, line {example.lineno}: {failure}"

@@ -30,7 +30,7 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla"},
+    {"xla", "own_code"},
     {"masks", "files", "docstrings", "threads"},
     {"errors", "signals", "suggestions", "version"},
 ]

@@ -8,8 +8,10 @@ a column `layer` or `preset` must hold exactly the public ones.
 import pkgutil
 import re
 import runpy
+from pathlib import Path
 
 import pytest
+from own_code_process import new_process
 from package_tree import REPOSITORY, public_objects, refuse, relative
 
 from keras_deepnmt.commands import VERBS
@@ -34,6 +36,13 @@ def blocks(path, language):
         rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.M
     ):
         yield text.count("\n", 0, match.start()) + 1, match.group(1)
+
+
+def write_files(path):
+    """Writes the blocks with the name of a file, as a reader would."""
+    for _, block in blocks(path, r"\w+ title=\"[\w.]+\""):
+        name = re.search(rf'title="(.*)"\n{re.escape(block)}', path.read_text())
+        Path(name[1]).write_text(block, encoding="utf-8")
 
 
 def column(path, title):
@@ -65,10 +74,12 @@ def column(path, title):
 )
 def test_python_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_files(path)
     namespace = {}
-    for line, block in blocks(path, "python"):
-        name = f"{path.name}, block of line {line}"
-        exec(compile(block, name, "exec"), namespace)
+    with new_process(tmp_path / "home"):
+        for line, block in blocks(path, "python"):
+            name = f"{path.name}, block of line {line}"
+            exec(compile(block, name, "exec"), namespace)
 
 
 def test_commands_are_verbs():

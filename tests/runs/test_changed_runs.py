@@ -392,7 +392,7 @@ def test_a_schedule_of_validations_gives_back_the_rate(
     assert rows[-1]["learning_rate"] == pytest.approx(20.0)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sentences_for_bleu_are_chosen_anew_for_another_budget(
     train_in, train_until, run_dir
 ):
@@ -437,7 +437,7 @@ def test_changes_of_an_update_that_is_made_again_hold_from_the_one_before():
     assert move_changes(history, 0, "c") == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_run_without_an_update_takes_any_change_of_the_training(
     train_in, run_dir, monkeypatch
 ):
@@ -450,7 +450,7 @@ def test_a_run_without_an_update_takes_any_change_of_the_training(
     assert train_in(CHANGED)["weights_sha256"] == changed["weights_sha256"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_restart_has_no_changes(copy_of_finished, train_in):
     train_in({**CHANGED, "training.steps": 7}, allow_changes=True)
     train_in({"training.steps": 2}, restart=True)

@@ -8,6 +8,7 @@
 * it appears complete or not at all, and no run can train in it
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -24,7 +25,7 @@ from keras_deepnmt.data.known_corpora.finding import list_named_corpora
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.evaluate import evaluate
-from keras_deepnmt.runs.model_card import terms_of_use
+from keras_deepnmt.runs.model_card import model_card, terms_of_use
 from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -102,6 +103,11 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     }
     run = RunFolder(run_dir).read_summary()
     pairs = PreparedData(run_dir / "data").manifest["splits"]["train"]["pairs"]
+    corpus = next(
+        each
+        for each in RunFolder(run_dir).recipe().resolved["corpora"]
+        if each["split"] == "train"
+    )
     for expected in (
         f"{run['parameters']:,} parameters",
         f"{score['value']:.2f}",
@@ -109,13 +115,64 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
         run["commit"],
         f"keras {keras.__version__}",
         "Attention Is All You Need",
-        f"| train | train | {pairs} |",
+        f"| train | train | {pairs} | `{corpus['sha256']['source']}` |",
+        "from `en` to `de`. It was trained on `train`",
+        "A source is read up to",
+        f"with the seed {run['seed']}",
+        *("## Limits", "For the author of this card to fill in"),
         "--from-preset letters-preset",
     ):
         assert expected in body
     for file in preset_dir.rglob("*.*"):
         if file.suffix in (".md", ".json"):
             assert str(run_dir.parent) not in file.read_text()
+
+
+def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
+    run = RunFolder(run_dir)
+    summary = {**run.read_summary(), "scores": []}
+    plain = model_card(run.recipe(), summary, "Transformer", "letters")
+    assert "changed after" not in plain and "the changes above" not in plain
+    values = {"before": 64, "after": 32}
+    change = {"update": 4000, "keys": {"training.batch_tokens": values}}
+    resolved = {**run.recipe().resolved, "changes": [change]}
+    recipe = dataclasses.replace(run.recipe(), resolved=resolved)
+    card = model_card(recipe, summary, "Transformer", "letters")
+    row = "| changed after update 4,000 | `training.batch_tokens` from 64 to 32"
+    assert row in card and "and the changes above." in card
+
+
+def test_the_card_has_sentences_of_the_test_set(run_dir, preset_dir):
+    text = (preset_dir / "README.md").read_text(encoding="utf-8")
+    part = text.partition("## Examples\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines()[5:]]
+    sources, references = PreparedData(run_dir / "data").texts("test")
+    assert len(rows) == 5
+    places = [sources.index(source) for source, _, _ in rows]
+    assert places[0] == 0 and places == sorted(set(places))
+    for source, translation, reference in rows:
+        # This translator gives sources back.
+        assert translation == source
+        assert reference in references
+
+
+def test_the_card_has_no_examples_that_were_not_recorded(run_dir):
+    recipe = RunFolder(run_dir).recipe()
+    summary = RunFolder(run_dir).read_summary() | {"scores": []}
+    card = model_card(recipe, summary, "Transformer", "folder")
+    assert "None were recorded" in card
+    example = dict.fromkeys(("source", "translation", "reference"), "a|*b* <c>")
+    row = {
+        "test_set": {"name": "test", "sentences": 1},
+        "scores": {},
+        "decoding": {},
+        "examples": [example],
+    }
+    card = model_card(
+        recipe, summary | {"scores": [row]}, "Transformer", "folder"
+    )
+    # Signs of Markdown are letters of the text.
+    assert r"| a\|\*b\* \<c\> |" in card
 
 
 def test_the_card_leads_to_the_terms_of_every_known_corpus():

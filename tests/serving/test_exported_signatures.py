@@ -46,6 +46,31 @@ def decoded(array):
     return [text.decode() for text in array]
 
 
+def test_a_served_list_has_the_different_texts_of_the_translator(translator):
+    options = {"num_beams": 20, "max_length_ratio": 0.0, "max_extra_tokens": 3}
+    translator = translator.replaced(**options)
+    sources = [*SOURCES[:2], ""]
+    expected = translator.translate_nbest(sources, 20)
+    everything = translator.translate_nbest(sources, 20, distinct=False)
+    assert len(expected[0]) < len(everything[0])
+    # Operation by operation, which takes less time than a graph.
+    outputs = ServingGraph(translator).search(tf.constant(sources), 0.6)
+    found = {name: x.numpy() for name, x in outputs.items()}
+    for row, hypotheses in enumerate(expected):
+        number = len(hypotheses)
+        texts = decoded(found["text"][row])
+        assert texts == [h.text for h in hypotheses] + [""] * (20 - number)
+        np.testing.assert_allclose(
+            found["score"][row],
+            [h.score for h in hypotheses] + [-np.inf] * (20 - number),
+            rtol=1e-5,
+        )
+        np.testing.assert_array_equal(
+            found["truncated"][row, :number], [h.truncated for h in hypotheses]
+        )
+        assert not found["truncated"][row, number:].any()
+
+
 def test_translates_what_the_model_has_learnt(signatures):
     found = decoded(signatures("serving_default", text=SOURCES)["text"])
     targets = [target for _, target in all_pairs()]

@@ -62,8 +62,8 @@ def test_score_of_a_translation_is_the_score_of_the_search(folder):
     )
     rows = [line.split(" ||| ") for line in nbest.splitlines()]
     assert len(rows) == 40
-    assert [row[0] for row in rows[::2]] == [str(n + 1) for n in range(20)]
-    sources = [lines[int(number) - 1] for number, _, _ in rows]
+    assert [row[0] for row in rows[::2]] == [str(n) for n in range(20)]
+    sources = [lines[int(number)] for number, _, _ in rows]
     (folder / "nbest.source").write_text("\n".join(sources) + "\n")
     (folder / "nbest.target").write_text(
         "".join(f"{text}\n" for _, text, _ in rows)

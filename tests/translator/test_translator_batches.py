@@ -8,6 +8,7 @@
 * another length penalty or offset compiles nothing
 * translations and sources that are truncated are marked
 * more hypotheses than beams fill the groups of beams
+* a text occurs once in a list, and the next best one takes its place
 * requirements on an empty sentence are not met, and this is marked
 * requirements must have room, and count in the size of a batch
 """
@@ -272,11 +273,38 @@ def test_sources_that_are_cut_are_marked(make, capsys):
 
 
 def test_more_hypotheses_fill_the_groups(make):
-    translator = make(num_beams=4, num_groups=2, allow_unknown=False)
+    # With this penalty the groups do not meet at the maximum length.
+    options = {"num_groups": 2, "diversity_penalty": 9.0}
+    translator = make(num_beams=4, allow_unknown=False, **options)
     found = translator.translate_nbest("a dog runs", 5)
-    six = make(num_beams=6, num_groups=2, allow_unknown=False)
+    six = make(num_beams=6, allow_unknown=False, **options)
     assert found == six.translate_nbest("a dog runs", 5)
     assert len(found) == 5
+
+
+def test_a_text_that_other_tokens_make_too_leaves_room_for_the_next(make):
+    # Translations of one or two tokens, with and without the mark of a word.
+    limits = {"max_length_ratio": 0.0, "max_extra_tokens": 3}
+    translator = make(num_beams=40, **limits)
+    everything = translator.translate_nbest(TEXTS, 40, distinct=False)
+    texts = [[h.text for h in found] for found in everything]
+    assert any(len(set(found)) < len(found) for found in texts)
+    for number in (1, 5, 40):
+        nbest = translator.translate_nbest(TEXTS, number)
+        for found, every in zip(nbest, everything, strict=True):
+            first = {h.text: h for h in reversed(every)}
+            best = sorted(first.values(), key=every.index)
+            assert found == best[:number]
+
+
+def test_samples_are_repeated_unless_they_must_differ(make):
+    options = {"sampling": True, "sampling_temperature": 0.3, "num_beams": 20}
+    translator = make(max_length_ratio=0.0, max_extra_tokens=2, **options)
+    found = translator.translate_nbest("a dog runs", 20)
+    texts = [hypothesis.text for hypothesis in found]
+    assert len(texts) == 20 and len(set(texts)) < 20
+    other = translator.translate_nbest("a dog runs", 20, distinct=True)
+    assert [h.text for h in other] == list(dict.fromkeys(texts))
 
 
 def test_phrases_for_an_empty_sentence_are_not_met(make):

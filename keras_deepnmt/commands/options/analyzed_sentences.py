@@ -4,6 +4,10 @@ from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.compilation import add_compile
+from keras_deepnmt.commands.options.decoding import (
+    add_tag,
+    check_tag_source,
+)
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.errors import UserError
 
@@ -33,6 +37,7 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
             help=f"Text file with {side} sentences, one per line. Both sides "
             "are needed; they replace the run's own data.",
         )
+    add_tag(parser)
     parser.add_argument(
         "--prepared",
         type=str,
@@ -56,10 +61,13 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
     add_compile(parser, lazily=False)
 
 
-def check_sides(source: str | None, target: str | None) -> None:
-    """Refuses one of two files without the other."""
+def check_sides(
+    source: str | None, target: str | None, tag: str | None = None
+) -> None:
+    """Refuses one of two files without the other, and a tag without them."""
     if bool(source) != bool(target):
         raise UserError("--source and --target must be given together.")
+    check_tag_source(tag, source)
 
 
 def analyzed_sentences(options: Namespace) -> dict[str, object]:
@@ -69,6 +77,7 @@ def analyzed_sentences(options: Namespace) -> dict[str, object]:
         "split": options.split,
         "source_file": options.source,
         "target_file": options.target,
+        "tag": options.tag,
         "prepared_dir": options.prepared,
         "token": options.token,
         "label_file": options.role_labels,

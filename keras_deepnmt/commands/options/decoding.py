@@ -113,6 +113,15 @@ def add_tag(parser: VerbParser) -> None:
     )
 
 
+def check_tag_source(tag: str | None, source: str | None) -> None:
+    """Refuses a tag without a text that it can stand before."""
+    if tag is not None and not source:
+        raise UserError(
+            "--tag needs --source: the run's own text has the tags of its "
+            "corpora already."
+        )
+
+
 def add_shortlist(parser: VerbParser) -> None:
     """Adds `--shortlist`."""
     parser.add_argument(

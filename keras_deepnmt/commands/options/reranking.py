@@ -72,6 +72,7 @@ class RerankingRuns:
         models: the run folder of each model and its direction, that of the
             translator first; several folders of an ensemble are joined by `+`.
         weights: a number for each model.
+        feature_names: the name of each model's score in n-best lists.
 
     Raises:
         UserError: if a run cannot be loaded, translates between other
@@ -90,6 +91,11 @@ class RerankingRuns:
             ("+".join(options.runs), "search"),
             *((run, "forward") for run in forward),
             *((run, "reverse") for run in reverse),
+        ]
+        self.feature_names = [
+            "Search",
+            *(f"Forward{n}" for n in range(1, len(forward) + 1)),
+            *(f"Reverse{n}" for n in range(1, len(reverse) + 1)),
         ]
         weights = self._read_weights(options.get("rerank_weights"), translator)
         self.weights = as_weights(weights, len(self.models))

@@ -68,13 +68,16 @@ class SegmentOptions:
                         f"{_option(other)} needs one sentence in each line, as "
                         f"the model reads it: no {_option(name)}."
                     )
-            if options.num_hypotheses > 1:
+            if options.num_hypotheses > 1 or options.nbest_format:
+                other = (
+                    "num_hypotheses"
+                    if options.num_hypotheses > 1
+                    else ("nbest_format")
+                )
                 raise UserError(
                     f"{_option(name)} prints one translation of each line: no "
-                    "--num-hypotheses."
+                    f"{_option(other)}."
                 )
-        if options.keep_markup and len(options.runs) > 1:
-            raise UserError("--keep-markup needs a single run.")
         if options.source_language and not options.split_sentences:
             raise UserError("--source-language needs --split-sentences.")
         self._options = options

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator
 
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.own_code.loading import describe_own_error, error_place
 
 _MAX_CHARACTERS = 600
 USER_ERROR = 2
 INTERNAL_ERROR = 1
 # Optional packages and the extra of this package that installs them.
 _EXTRAS = {
+    "errant": "errant",
     "jax": "jax",
     "matplotlib": "analysis",
     "rouge_score": "rouge",
@@ -25,8 +27,9 @@ def explain(error: Exception) -> str | None:
     """Returns one line for an error that the user can fix, `None` for a bug.
 
     Several mistakes are one line each. The user can fix a `UserError`, what the
-    system refuses (files, disks, memory) and a missing optional package. Every
-    other exception, a plain `ValueError` too, is a bug of this package.
+    system refuses (files, disks, memory), a missing optional package and errors
+    in the user's own code, whose line is named. Every other exception, a plain
+    `ValueError` too, is a bug of this package.
 
     Example:
     >>> explain(FileNotFoundError(2, "No such file or directory", "a.de"))
@@ -37,11 +40,15 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, UserErrors):
         return "\n".join(map(one_line, error.lines))
     if isinstance(error, UserError) or _is_full_disk(error):
-        return one_line(str(error))
+        place = error_place(error)
+        text = one_line(str(error))
+        return text if place is None or place in text else f"{text} ({place})"
     if isinstance(error, OSError):
         return _explain_os_error(error)
     if isinstance(error, ImportError) and error.name:
-        return _explain_import_error(error)
+        missing = _explain_import_error(error)
+        if missing is not None:
+            return missing
     if isinstance(error, UnicodeEncodeError):
         return _explain_encode_error(error)
     if _is_out_of_memory(error):
@@ -50,7 +57,8 @@ def explain(error: Exception) -> str | None:
             "or training.batch_tokens in the recipe), fewer beams or a smaller "
             "model."
         )
-    return None
+    described = describe_own_error(error)
+    return None if described is None else one_line(described)
 
 
 def describe_bug(error: Exception) -> str:

@@ -19,13 +19,13 @@ _TAB = b"\t"
 
 @dataclass(frozen=True)
 class Pair:
-    """A source and its translation.
+    """A source and its translation, a text or the ids of its tokens.
 
     `fault` is the reason why the pair cannot be used, or `None`.
     """
 
     source: str
-    target: str
+    target: str | list[int]
     fault: str | None = None
 
 

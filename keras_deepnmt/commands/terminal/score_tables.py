@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
+    from keras_deepnmt.runs.comparisons import ScoredRuns
     from keras_deepnmt.runs.test_translations import TestTranslations
 
 Table = list[list[str]]
@@ -35,29 +36,53 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 
 def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
-    """Compares all systems with the first one: two tables."""
-    from keras_deepnmt.evaluation import format_p_value, sign_test
+    """Compares systems, sentence by sentence: two tables, or none."""
+    from keras_deepnmt.evaluation import format_p_value
+    from keras_deepnmt.runs.comparisons import paired_tests
 
-    baseline, *others = text.systems
-    differences = [_DIFFERENCES]
-    signs = [_SIGNS]
-    for system in others:
-        sides = text.systems[system], text.systems[baseline], text.references
-        compared = text.compare(system, baseline, num_resamples)
-        for metric, found in compared.items():
+    differences, signs = [_DIFFERENCES], [_SIGNS]
+    for tests in paired_tests(text, num_resamples):
+        names = [tests.system, tests.baseline]
+        for metric, found in tests.metrics.items():
             differences.append(
                 [
-                    *(system, baseline, metric, f"{found.difference:+.2f}"),
+                    *(*names, metric, f"{found.difference:+.2f}"),
                     format_p_value(found.bootstrap_p_value),
                     format_p_value(found.randomization_p_value),
                 ]
             )
-        test = sign_test(
-            *sides, **text.bleu_options, more_references=text.more_references
-        )
+        test = tests.signs
         counts = map(str, (test.better, test.worse, test.equal))
-        signs.append([system, baseline, *counts, format_p_value(test.p_value)])
-    return [differences, signs]
+        signs.append([*names, *counts, format_p_value(test.p_value)])
+    return [table for table in (differences, signs) if len(table) > 1]
+
+
+def seeds(text: "ScoredRuns") -> list[Table]:
+    """Scores of recipes over seeds, and their differences seed by seed."""
+    from keras_deepnmt.runs.comparisons import seed_differences, seed_scores
+
+    columns = ["standard deviation", "95 % interval (Student's t over seeds)"]
+    means = [["recipe", "metric", "seeds", "mean", *columns]]
+    for row in seed_scores(text):
+        means.append([row.recipe, row.metric, *_over_seeds(row, "")])
+    changes = [["recipe", "compared with", "metric", "seeds in common"]]
+    changes[0] += ["mean difference", *columns]
+    for row in seed_differences(text):
+        names = [row.recipe, row.baseline, row.metric]
+        changes.append([*names, *_over_seeds(row, "+")])
+    return [table for table in (means, changes) if len(table) > 1]
+
+
+def _over_seeds(row, sign):
+    """The seeds, their mean, standard deviation and interval."""
+    seeds = " ".join(map(str, row.seeds))
+    found = row.statistics
+    if found is None:
+        return [seeds, "", "", ""]
+    mean = f"{found.mean:{sign}.2f}"
+    if found.number == 1:
+        return [seeds, mean, "", ""]
+    return [seeds, mean, f"{found.deviation:.2f}", f"± {found.interval:.2f}"]
 
 
 def rouge(text: "TestTranslations") -> Table:
@@ -73,13 +98,20 @@ def rouge(text: "TestTranslations") -> Table:
 
 
 def corrections(
-    systems: Mapping[str, Sequence[str]], gold: "Sequence[AnnotatedSentence]"
-) -> Table:
-    """Precision, recall and F0.5 of all systems' edits (MaxMatch)."""
+    systems: Mapping[str, Sequence[str]],
+    gold: "Sequence[AnnotatedSentence]",
+    details: bool = False,
+) -> list[Table]:
+    """Precision, recall and F0.5 of all systems' edits (MaxMatch).
+
+    With `details` there is a second table: for each type of error how many gold
+    edits each system made, and how many there are.
+    """
     from keras_deepnmt.evaluation import max_match
 
     table = [["system", "precision", "recall", "F0.5", "correct edits"]]
     table[0] += ["proposed edits", "gold edits"]
+    types = [["system", "type", "recall", "correct edits", "gold edits"]]
     for system, lines in systems.items():
         found = max_match(lines, gold)
         rates = found.precision, found.recall, found.f_score
@@ -88,6 +120,43 @@ def corrections(
             [system, *(f"{100 * rate:.2f}" for rate in rates)]
             + [str(count) for count in counts]
         )
+        types += (
+            [system, name, f"{made / there:.2%}"[:-1], str(made), str(there)]
+            for name, (made, there) in found.by_type.items()
+        )
+    return [table, types] if details else [table]
+
+
+def reference_edits(
+    text: "TestTranslations", spacy_model: str
+) -> "list[AnnotatedSentence]":
+    """The edits that ERRANT finds in the references."""
+    from keras_deepnmt.evaluation import annotate_corrections
+    from keras_deepnmt.evaluation.scores import reference_sets
+
+    sets = reference_sets(text.references, text.more_references)
+    return annotate_corrections(text.sources, *sets, spacy_model=spacy_model)
+
+
+def errant(
+    systems: Mapping[str, Sequence[str]],
+    gold: "Sequence[AnnotatedSentence]",
+    spacy_model: str,
+) -> Table:
+    """Precision, recall and F0.5 of all systems, also by type of error."""
+    from keras_deepnmt.evaluation import errant_score
+
+    table = [["system", "type (ERRANT)", "precision", "recall", "F0.5"]]
+    table[0] += ["correct edits", "proposed edits", "gold edits"]
+    for system, lines in systems.items():
+        score = errant_score(lines, gold, spacy_model=spacy_model)
+        for name, found in {"all": score, **score.by_type}.items():
+            rates = found.precision, found.recall, found.f_score
+            counts = found.correct, found.proposed, found.gold
+            table.append(
+                [system, name, *(f"{100 * rate:.2f}" for rate in rates)]
+                + [str(count) for count in counts]
+            )
     return table
 
 

@@ -14,6 +14,7 @@ from keras_deepnmt.data.normalization import (
     load_normalization,
 )
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.own_filters import filter_code
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import recover_folder
@@ -82,6 +83,8 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
                 return f"{now[name]} was changed since"
         if changed:
             return f"with {name}={before.get(name)}, not {now[name]}"
+    if manifest.get("filter_code", {}) != filter_code(options):
+        return "the code of a filter was changed since"
     old = [_corpus_key(entry) for entry in manifest["corpora"]]
     new = []
     for split, files in corpora.items():

@@ -101,6 +101,8 @@ class LeftOut:
         if reason == "encoding":
             return "Convert the files to UTF-8."
         options = self._options
+        if reason in options.own_reasons():
+            return "It is a filter of your own (`filters`)."
         languages = options.source_language, options.target_language
         remedy = {
             "identical": "Keep them by `drop_identical: false` "

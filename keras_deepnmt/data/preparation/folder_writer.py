@@ -1,7 +1,7 @@
 """Writes all files of a prepared folder."""
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from importlib.metadata import version
@@ -27,8 +27,8 @@ from keras_deepnmt.data.preparation.case_examples import (
 )
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
-from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.own_filters import filter_code
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
 from keras_deepnmt.data.preparation.pair_masking import PairMasker
 from keras_deepnmt.data.preparation.pair_reading import PairReader
@@ -66,7 +66,7 @@ class FolderWriter:
         bars: Progress,
         rejected: RejectedPairs,
         warnings: list[str],
-        languages: LanguageFilter | None = None,
+        block_filters: dict[str, Callable],
     ):
         self.options = options
         self.corpora = corpora
@@ -74,9 +74,7 @@ class FolderWriter:
         self.folder = folder
         self.bars = bars
         self.rejected = rejected
-        self.block_filters = {}
-        if languages is not None:
-            self.block_filters["language"] = languages.keeps
+        self.block_filters = block_filters
         self.warnings = warnings
         self.bad_lines = BadLines(options.errors)
         # The corpora that could not be read, in a message each.
@@ -105,6 +103,7 @@ class FolderWriter:
         shortlist = self._write_shortlist(source, target)
         added = self.maker.extension
         extension = {"extension": added} if added else {}
+        code = filter_code(self.options)
         for path in self.spool_folder.iterdir():
             path.unlink()
         self.spool_folder.rmdir()
@@ -123,6 +122,7 @@ class FolderWriter:
             "leakage": leakage,
             **extension,
             **shortlist,
+            **({"filter_code": code} if code else {}),
             "versions": _versions(),
         }
         if damaged := damaged_files(self.folder, manifest):
@@ -143,7 +143,7 @@ class FolderWriter:
         reader = PairReader(
             split,
             corpora,
-            options.filters(),
+            options.reasons(),
             options.pair_filter() if train else None,
             train and options.drop_duplicates,
             self.maker.normalizations,
@@ -241,7 +241,7 @@ class FolderWriter:
                     file.writelines(f"{text}\n" for text in side)
             self.filters[split] = {
                 "read": count,
-                **dict.fromkeys(self.options.filters(), 0),
+                **dict.fromkeys(self.options.reasons(), 0),
                 "kept": count,
             }
 

@@ -14,10 +14,12 @@ from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
 )
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.own_code.lookup import name_and_options
 from keras_deepnmt.validation import (
     Count,
     Flag,
     Natural,
+    OwnClass,
     Seed,
     Share,
     checked_dataclass,
@@ -114,6 +116,11 @@ class PrepareOptions:
             token is given the other side than on its own, as mean logarithm,
             by IBM Model 1, which is learned from the training text; such as 0.
             It needs up to 2 GB of memory. Defaults to no such filter.
+        filters: Your own filters, in files of `import` (--import): names of
+            functions of a source and a target that return whether to keep the
+            pair, or of classes whose objects are such functions; in a recipe
+            with arguments, such as `{Shorter: {most: 30}}`. They read texts as
+            all filters do: NFKC, with single spaces. Defaults to none.
         shortlist_targets: Number of target tokens that the shortlist of a
             source token holds, such as 50. It is learned from the training
             text and needs up to 2 GB of memory. Defaults to no shortlists.
@@ -173,6 +180,7 @@ class PrepareOptions:
     errors: Literal["strict", "replace", "skip"] = "strict"
     min_language_score: Share = 0.0
     min_alignment_score: number() | None = None
+    filters: list[OwnClass] = field(default_factory=list)
     shortlist_targets: integer(0, 1000) = 0
 
     @field_validator("train")
@@ -223,6 +231,15 @@ class PrepareOptions:
                 f"other text. Received: tag={tag}, "
                 f"mask_symbols={self.mask_symbols}"
             )
+
+        reasons = [*FILTERS, *OPTIONAL_FILTERS, "read", "kept"]
+        for reason in self.own_reasons():
+            if reason in reasons:
+                raise UserError(
+                    "`filters` must have names of their own. Received: "
+                    f"{reason}, which another one has. Rename it."
+                )
+            reasons.append(reason)
 
         languages = self.source_language, self.target_language
         if self.min_language_score and None in languages:
@@ -280,7 +297,16 @@ class PrepareOptions:
             target_language=self.target_language,
         )
 
-    def filters(self) -> tuple[str, ...]:
+    def own_reasons(self) -> list[str]:
+        """Names the filters of the user.
+
+        Returns:
+            For each of `filters` the name of its function or class.
+        """
+        names = [name_and_options(value)[0] for value in self.filters]
+        return [name.rpartition(".")[2] for name in names]
+
+    def reasons(self) -> tuple[str, ...]:
         """Names the reasons for which pairs may be left out.
 
         Returns:
@@ -291,4 +317,5 @@ class PrepareOptions:
             "language": self.min_language_score > 0,
             "misaligned": self.min_alignment_score is not None,
         }
-        return (*FILTERS, *(n for n in OPTIONAL_FILTERS if asked.get(n)))
+        optional = (n for n in OPTIONAL_FILTERS if asked.get(n))
+        return (*FILTERS, *optional, *self.own_reasons())

@@ -23,6 +23,7 @@ from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
 from keras_deepnmt.data.preparation.folder_writer import FolderWriter
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.own_filters import make_own_filters
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
 from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.files import StagedFolder
@@ -77,6 +78,7 @@ def prepare_corpus(
     >>> manifest["splits"]["train"]["pairs"]
     2
     """
+    own_filters = make_own_filters(options)
     corpora = _find_corpora(options, data_dir, progress)
     rejected = RejectedPairs(rejected_file, output_dir)
     manifest = check_existing_folder(output_dir, options, corpora, overwrite)
@@ -91,12 +93,13 @@ def prepare_corpus(
             )
         return manifest
     maker = TokenizerMaker(options)
-    languages = None
+    block_filters = {}
     if options.min_language_score:
-        languages = LanguageFilter(
+        block_filters["language"] = LanguageFilter(
             (options.source_language, options.target_language),
             options.min_language_score,
-        )
+        ).keeps
+    block_filters |= own_filters
     bars = rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         rich.progress.TimeElapsedColumn(),
@@ -109,7 +112,7 @@ def prepare_corpus(
         with staged as folder, rejected, bars:
             manifest = FolderWriter(
                 *(options, corpora, maker, folder, bars, rejected, warnings),
-                languages,
+                block_filters,
             ).write()
         warnings += leakage_warnings(manifest)
     finally:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import (
     LabelSmoothedCrossEntropy,
     get_loss,
@@ -158,13 +159,29 @@ def refuse_weights(**weights):
             )
 
 
+def check_training_backend():
+    """Raises a `UserError` on a backend for which there is no training step.
+
+    Example:
+    >>> check_training_backend()
+    """
+    backend = keras.config.backend()
+    if backend not in ("tensorflow", "jax"):
+        raise UserError(
+            "Training and the validation loss need the backend tensorflow or "
+            f"jax. Received: KERAS_BACKEND={backend}, on which models only run "
+            "forward. Set KERAS_BACKEND=jax; the same weights can be used."
+        )
+
+
 def check_compiled(model, method):
-    """Raises a `ValueError` if a model was not compiled.
+    """Raises a `ValueError` if a model was not compiled, or cannot be trained.
 
     Example:
     >>> model.compile("adam")
     >>> check_compiled(model, "fit")
     """
+    check_training_backend()
     if not model.compiled:
         raise ValueError(
             f"`compile` must be called before `{method}`. Received: a model "

@@ -4,6 +4,7 @@ import inspect
 
 import keras
 
+from keras_deepnmt.own_code.lookup import find_own, make_own, own_names
 from keras_deepnmt.suggestions import did_you_mean
 
 _TERMS = {}
@@ -181,12 +182,16 @@ def register_objective_term(name, term_class):
 
 
 def make_objective_term(name, /, **options):
-    """Makes a registered term from its name and its constructor's arguments.
+    """Makes a term from its name and its constructor's arguments.
 
+    The name is a registered one, or that of a class in a file of the user.
     Raises a `ValueError` for an unknown name and names the nearest one.
     """
+    own = find_own(name, ObjectiveTerm, _TERMS)
+    if own is not None:
+        return make_own(own, options)
     if name not in _TERMS:
-        hint = did_you_mean(name, _TERMS)
+        hint = did_you_mean(name, [*_TERMS, *own_names(ObjectiveTerm)])
         hint = hint or " Register it by `models.register_objective_term`."
         raise ValueError(f'Unknown objective term "{name}".{hint}')
     return _TERMS[name](**options)
