@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import signal
 from functools import partial
 from typing import Literal
 
@@ -24,7 +25,7 @@ from keras_deepnmt.commands.options.given_lines import (
     GivenLines,
     add_given_lines,
 )
-from keras_deepnmt.commands.options.output_file import add_output, open_output
+from keras_deepnmt.commands.options.output_file import add_output
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.reranking import (
@@ -33,12 +34,17 @@ from keras_deepnmt.commands.options.reranking import (
     add_reranking_weights,
     is_reranked,
 )
+from keras_deepnmt.commands.options.resumption import (
+    Resumption,
+    add_restart,
+)
 from keras_deepnmt.commands.options.segments import (
     SegmentOptions,
     add_segments,
 )
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import (
+    count_lines,
     decode_windows,
     input_name,
     is_typed,
@@ -50,8 +56,9 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
     Format,
     nbest_lines,
 )
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import Terminated, UserError
 from keras_deepnmt.masks import UNKNOWN_ID
+from keras_deepnmt.signals import raised_on
 
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
@@ -96,6 +103,7 @@ def add_options(parser: VerbParser) -> None:
         "Default: standard input.",
     )
     add_output(parser)
+    add_restart(parser)
     parser.add_argument(
         "--errors",
         type=Literal["strict", "replace", "skip"],
@@ -187,13 +195,11 @@ def run(options: Namespace) -> None:
         )
     segments = SegmentOptions(options)
     name = input_name(options.input)
+    resumption = Resumption(options)
     with contextlib.ExitStack() as stack:
-        output = stack.enter_context(open_output(options.output))
+        stack.enter_context(raised_on(signal.SIGTERM, Terminated))
+        files = stack.enter_context(resumption.open_files())
         warnings = stack.enter_context(LineWarnings(name))
-        alignments = None
-        if options.alignments is not None:
-            file = stack.enter_context(open_output(options.alignments))
-            alignments = partial(_write_alignments, file, options)
         given = GivenLines(options)
         translator = load_translator(options)
         segments.load_rules()
@@ -208,10 +214,21 @@ def run(options: Namespace) -> None:
             options.errors,
             warnings,
         )
+        translators = LazilyCompiled(translator, options.compile)
+        others = [] if runs is None else runs.translators
+        if not resumption.skip(
+            windows, given, [translators, *others], warnings
+        ):
+            return
+        output, *more_files = files
+        alignments = None
+        if more_files:
+            alignments = partial(_write_alignments, more_files[0], options)
         quiet = options.quiet or output.isatty()
-        with progress_bar("sentences", quiet=quiet) as advance:
+        total = None if quiet else count_lines(options.input)
+        with progress_bar("lines", total, quiet, resumption.number) as advance:
             _translate(
-                LazilyCompiled(translator, options.compile),
+                translators,
                 windows,
                 output,
                 warnings,
@@ -220,6 +237,7 @@ def run(options: Namespace) -> None:
                 alignments,
                 given,
                 segments,
+                resumption,
             )
         given.check_end()
 
@@ -363,16 +381,26 @@ def _translate(
     write_alignments,
     given,
     segments,
+    resumption,
 ):
-    number = 0
+    number = resumption.number
     for texts in windows:
+        resumption.keep(number)
         translator = translators.choose(texts)
         asked = given.take(len(texts), translator)
+        resumption.add(texts, asked)
         lines = segments.take(translator, texts, asked, number + 1)
         translator.on_truncated = partial(
             _warn_truncated, warnings, lines, translator.max_source_length
         )
-        nbest = choice.search(translator, lines.reads, advance, lines.given)
+        # A line may have several sentences, or parts between tags.
+        share = len(texts) / max(1, len(lines.reads))
+        nbest = choice.search(
+            translator,
+            lines.reads,
+            partial(_advance, advance, share),
+            lines.given,
+        )
         nbest = choice.choose(
             translator, lines.reads, nbest, partial(_warn, warnings, lines)
         )
@@ -393,6 +421,10 @@ def _translate(
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
+
+
+def _advance(advance, share, number):
+    advance(share * number)
 
 
 def _finish_again(choice, translator, texts, hypotheses):

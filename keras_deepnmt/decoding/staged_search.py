@@ -53,6 +53,11 @@ class StagedSearch:
         model: a model of this package.
         compiled: bool. Whether XLA compiles it.
 
+    Attributes:
+        num_sentences: `Counter` of the sentences searched so far, by shape of
+            their batches. A search that has the counts of another one goes on
+            with the programs that the other one would use.
+
     Example:
     >>> staged = StagedSearch(model)
     >>> options = keras_deepnmt.decoding.SearchOptions(num_beams=2)
@@ -67,8 +72,7 @@ class StagedSearch:
             compile_for(model, function, compiled, "search")
             for function in (search, _run_first_stage, _run_next_stage)
         )
-        # Numbers of sentences that were searched, by shape of the sources.
-        self._num_sentences = collections.Counter()
+        self.num_sentences = collections.Counter()
 
     @property
     def num_compilations(self):
@@ -222,9 +226,9 @@ class StagedSearch:
             A list of int, for `stage_rows` of a call.
         """
         rows, shape = len(source_ids), source_ids.shape
-        if self._num_sentences[shape] < tuned.MANY_SENTENCES:
+        if self.num_sentences[shape] < tuned.MANY_SENTENCES:
             # Rows of padding are searched only to have a program compiled.
-            self._num_sentences[shape] += int(source_ids.any(axis=1).sum())
+            self.num_sentences[shape] += int(source_ids.any(axis=1).sum())
             return []
         fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
         return [rows, fewer] if fewer < rows else []

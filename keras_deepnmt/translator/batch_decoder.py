@@ -92,6 +92,30 @@ class BatchDecoder:
             self._search.num_compilations + self._score_targets.num_compilations
         )
 
+    @property
+    def state(self) -> dict[str, list[list[int]]]:
+        """What later searches depend on, in terms of JSON.
+
+        `num_sentences` has for each shape its rows, its length and the
+        sentences searched so far, see `StagedSearch`.
+        """
+        return {
+            "num_sentences": [
+                [*shape, number]
+                for shape, number in self._search.num_sentences.items()
+            ]
+        }
+
+    @state.setter
+    def state(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:
+        self._search.num_sentences.clear()
+        self._search.num_sentences.update(
+            {
+                (rows, length): number
+                for rows, length, number in state["num_sentences"]
+            }
+        )
+
     def translations_of(
         self,
         rows: Sequence[Sequence[int]],

@@ -96,6 +96,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
         num_compilations: number of shapes compiled so far.
+        search_state: what has been searched so far, as far as later searches
+            depend on it, in terms of JSON: after many sentences in batches of
+            a shape other programs search it, with other rounding. A translator
+            that is given the state of another one goes on as that one would.
 
     Raises:
         UserError: if the source tokenizer does not have the tag as a symbol.
@@ -254,6 +258,14 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     @property
     def num_compilations(self) -> int:
         return self._decoder.num_compilations
+
+    @property
+    def search_state(self) -> dict[str, list[list[int]]]:
+        return self._decoder.state
+
+    @search_state.setter
+    def search_state(self, state: dict[str, list[list[int]]]) -> None:
+        self._decoder.state = state
 
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None

@@ -165,7 +165,10 @@ def test_an_output_file_is_whole_or_as_it_was(
     (tmp_path / "in").write_text("1 2 3\n")
     done = deepnmt(*words, stdin=tmp_path / "in")
     assert done.code == 130
-    assert done.err.endswith(f"error: interrupted. {out} was not written.\n")
+    assert done.err.endswith(
+        f"error: interrupted. {out} was not written. Of an input given by "
+        "--input FILE, what is finished is kept.\n"
+    )
     assert out.read_text() == "old\n"
     assert {file.name for file in tmp_path.iterdir()} == {"in", "out"}
     words[-1] = tmp_path / "nowhere" / "out"

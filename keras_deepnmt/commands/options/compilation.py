@@ -1,8 +1,8 @@
 """Whether a command compiles the model, and keeps what was compiled."""
 
 import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
@@ -57,6 +57,9 @@ class LazilyCompiled:
         translator: a compiled translator.
         compiled: `True` to always use it, `False` for never, `None` to use
             plain graphs for the first `tuned.FEW_TOKENS` tokens.
+
+    Attributes:
+        compiled: the compiled translator.
     """
 
     def __init__(self, translator: "Translator", compiled: bool | None):
@@ -64,7 +67,7 @@ class LazilyCompiled:
 
         if compiled is None and keras.config.backend() != "tensorflow":
             compiled = True  # JAX would run each operation by itself
-        self._compiled = translator
+        self.compiled = translator
         self._is_compiled = compiled
         self._plain = None if compiled else translator.replaced(compiled=False)
         self._num_tokens = 0
@@ -77,10 +80,34 @@ class LazilyCompiled:
     def choose(self, sources: Sequence[str]) -> "Translator":
         """Returns the translator for the next texts of the input."""
         if self._was_chosen:
-            self._compiled.compilation_padding = self._later_padding
+            self.compiled.compilation_padding = self._later_padding
         if self._is_compiled is None:
-            ids = self._compiled.source_tokenizer.encode(list(sources))
+            ids = self.compiled.source_tokenizer.encode(list(sources))
             self._num_tokens += sum(map(len, ids))
             self._is_compiled = self._num_tokens > tuned.FEW_TOKENS or None
         self._was_chosen = bool(self._is_compiled)
-        return self._compiled if self._is_compiled else self._plain
+        return self.compiled if self._is_compiled else self._plain
+
+    @property
+    def _translators(self):
+        return [self.compiled, *filter(None, [self._plain])]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the choice for later texts depends on, in terms of JSON."""
+        return {
+            "is_compiled": self._is_compiled,
+            "num_tokens": self._num_tokens,
+            "was_chosen": self._was_chosen,
+            "searches": [each.search_state for each in self._translators],
+        }
+
+    @state.setter
+    def state(self, state: Mapping[str, Any]) -> None:
+        self._is_compiled = state["is_compiled"]
+        self._num_tokens = state["num_tokens"]
+        self._was_chosen = state["was_chosen"]
+        for translator, searches in zip(
+            self._translators, state["searches"], strict=True
+        ):
+            translator.search_state = searches

@@ -39,16 +39,12 @@ def open_output(path: str | None) -> Iterator[TextIO]:
     if path in (None, "-"):
         yield sys.stdout
         return
-    given = Path(path)
-    if given.exists() and not given.is_file() and not given.is_dir():
+    if is_device(path):
         # By the name given: that of a shell's pipe resolves to none.
-        with open(given, "w", encoding="utf-8") as output:
+        with open(path, "w", encoding="utf-8") as output:
             yield output
         return
-    file = given.resolve()
-    if file.is_dir() or not file.parent.is_dir():
-        kind = "is a folder" if file.is_dir() else f"no folder {file.parent}"
-        raise UserError(f"{path}: cannot be written ({kind}).")
+    file = writable_file(path)
     try:
         with (
             atomic_file(file) as temporary,
@@ -58,3 +54,22 @@ def open_output(path: str | None) -> Iterator[TextIO]:
     except KeyboardInterrupt as stop:
         # SIGTERM keeps its exit code.
         raise type(stop)(f"interrupted. {path} was not written.") from None
+
+
+def is_device(path: str) -> bool:
+    """Whether there is a pipe or a device of this name."""
+    given = Path(path)
+    return given.exists() and not given.is_file() and not given.is_dir()
+
+
+def writable_file(path: str) -> Path:
+    """Returns the file that a path names, links followed.
+
+    Raises:
+        UserError: if there is no such folder, or `path` is a folder.
+    """
+    file = Path(path).resolve()
+    if file.is_dir() or not file.parent.is_dir():
+        kind = "is a folder" if file.is_dir() else f"no folder {file.parent}"
+        raise UserError(f"{path}: cannot be written ({kind}).")
+    return file

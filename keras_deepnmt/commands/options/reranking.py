@@ -112,6 +112,11 @@ class RerankingRuns:
             _load(run, batches, options.compile) for run in reverse
         ]
 
+    @property
+    def translators(self) -> list[LazilyCompiled]:
+        """The translators of the runs, without that of the search."""
+        return [*self._forward, *self._reverse]
+
     def reranker(
         self,
         translator: "Translator",

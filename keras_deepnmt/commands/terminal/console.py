@@ -1,7 +1,7 @@
 """Progress messages, progress bars and warnings, all on stderr."""
 
 import contextlib
-import functools
+import datetime
 import logging
 import sys
 import time
@@ -12,6 +12,9 @@ import rich.console
 import rich.progress
 
 _LOGGER = "keras_deepnmt"
+# Between two lines in a log.
+_SECONDS = 60
+_logger = logging.getLogger(__name__)
 
 
 class Console:
@@ -34,30 +37,87 @@ class Console:
 
 @contextlib.contextmanager
 def progress_bar(
-    label: str, total: int | None = None, quiet: bool = False
-) -> Iterator[Callable[[int], None]]:
-    """Shows a progress bar on stderr and yields a function that advances it.
+    label: str, total: int | None = None, quiet: bool = False, done: int = 0
+) -> Iterator[Callable[[float], None]]:
+    """Shows how far a command is, and yields a function that advances it.
 
-    No bar is shown if stderr is not a terminal. Be `quiet` also while results
-    are printed to a terminal.
+    In a terminal a bar on stderr has the number done, the total if there is
+    one, the rate and the time left. If stderr is not a terminal, a line a
+    minute is logged instead. Be `quiet` also while results are printed to a
+    terminal. `done` is the number that an earlier command has done, to which
+    the rate does not apply.
 
     Example:
     >>> with progress_bar("sentences", 10) as advance:
     ...     advance(10)
     """
     console = rich.console.Console(stderr=True)
-    shown = console.is_terminal and not quiet
+    progress = _Progress(label, total, done)
+    if quiet:
+        yield lambda number: None
+        return
+    if not console.is_terminal:
+        yield progress.log
+        return
     bars = rich.progress.Progress(
         rich.progress.TextColumn("{task.description}"),
         rich.progress.BarColumn(),
         rich.progress.MofNCompleteColumn(),
-        rich.progress.TimeElapsedColumn(),
+        rich.progress.TextColumn("{task.fields[speed]}"),
         console=console,
-        disable=not shown,
     )
     with bars:
-        task = bars.add_task(label, total=total)
-        yield functools.partial(bars.advance, task)
+        task = bars.add_task(label, total=total, completed=done, speed="")
+
+        def advance(number):
+            progress.add(number)
+            bars.update(task, completed=progress.done, speed=progress.speed())
+
+        yield advance
+
+
+class _Progress:
+    """Counts what is done, and estimates the rate and the time left."""
+
+    def __init__(self, label, total, done):
+        self._label = label
+        self._total = total
+        self._before = self.done = done
+        self._start = self._logged = time.monotonic()
+
+    def add(self, number):
+        self.done += number
+
+    def speed(self):
+        """Describes the rate since the start, and the time left if known."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        rate = (self.done - self._before) / seconds
+        if not rate:
+            return ""
+        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+        if self._total is None:
+            return f"{shown}/s"
+        left = round(max(self._total - self.done, 0) / rate)
+        return f"{shown}/s, {datetime.timedelta(seconds=left)} left"
+
+    def log(self, number):
+        """Counts, and logs a line if the last one was a minute ago."""
+        self.add(number)
+        now = time.monotonic()
+        if now - self._logged < _SECONDS:
+            return
+        self._logged = now
+        of_all = ""
+        if self._total:
+            part = self.done / self._total
+            of_all = f" of {self._total:,} ({part:.0%})"
+        _logger.info(
+            "%s%s %s, %s",
+            f"{self.done:,.0f}",
+            of_all,
+            self._label,
+            self.speed(),
+        )
 
 
 @contextlib.contextmanager

@@ -40,12 +40,19 @@ def read_windows(path: str | None, batch_size: int) -> Iterator[list[bytes]]:
     """
     if path in (None, "-"):
         yield from stream_lines(standard_input(), batch_size)
-    elif _is_text_file(path):
+    elif is_text_file(path):
         yield from _whole_windows(LineReader(path), batch_size)
     else:
         # A named pipe, whose lines come one by one, or an empty file.
         with open(path, "rb") as file:
             yield from stream_lines(file.fileno(), batch_size)
+
+
+def count_lines(path: str | None) -> int | None:
+    """Returns how many lines a text file has; `None` of other input."""
+    if path in (None, "-") or not is_text_file(path):
+        return None
+    return sum(1 for _ in LineReader(path))
 
 
 def standard_input() -> int:
@@ -161,7 +168,7 @@ def _next_size(size, batch_size):
     return max(size, min(2 * size, _BATCHES_PER_WINDOW * batch_size))
 
 
-def _is_text_file(path):
+def is_text_file(path: str) -> bool:
     """Whether `LineReader` should read the path, or report what is wrong."""
     try:
         status = os.stat(path)

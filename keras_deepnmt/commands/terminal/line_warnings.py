@@ -1,7 +1,7 @@
 """Warnings that name the lines of the input that they are about."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _SHOWN = 5
 _logger = logging.getLogger(__name__)
@@ -34,6 +34,15 @@ class LineWarnings:
         """Adds a line by its number, from 1; `fault` ends the warning."""
         shown, count = self._lines.get(fault, ([], 0))
         self._lines[fault] = [*shown, number][:_SHOWN], count + 1
+
+    @property
+    def state(self) -> dict[str, tuple[list[int], int]]:
+        """The warnings so far, in terms of JSON."""
+        return dict(self._lines)
+
+    @state.setter
+    def state(self, state: Mapping[str, tuple[list[int], int]]) -> None:
+        self._lines = {fault: tuple(lines) for fault, lines in state.items()}
 
     def print(self) -> None:
         """Prints the warnings to stderr, and forgets them."""

@@ -1,0 +1,283 @@
+"""Files of results that keep what was finished when a command is stopped."""
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from keras_deepnmt.commands.options.output_file import writable_file
+from keras_deepnmt.commands.terminal.failures import explain
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import lock_folder, read_json, write_json
+
+_logger = logging.getLogger(__name__)
+
+# Of the content of the record.
+_FORMAT = 1
+
+
+class PartFiles:
+    """Files that are written as `NAME.part` and renamed at the end.
+
+    Beside the part of the first file is its record, `NAME.part.json`: what the
+    parts are made of, how many lines of the input they have, their sizes and
+    hashes, and what the caller needs to go on. If the block is left by an
+    error, or the process is killed, the next process goes on after what `keep`
+    was called for last.
+
+    Args:
+        paths: the files, that of `--output` first.
+
+    Raises:
+        UserError: on entry, if a file cannot be written, or another process is
+            writing it.
+    """
+
+    def __init__(self, paths: Sequence[str]):
+        self._name = paths[0]
+        self._files = [writable_file(path) for path in paths]
+        if len(set(self._files)) < len(self._files):
+            raise UserError(
+                f"{paths[0]}: is named for two results. Name another file for "
+                "one of them."
+            )
+        self._parts = [
+            file.with_name(f"{file.name}.part") for file in self._files
+        ]
+        self._record_file = Path(f"{self._parts[0]}.json")
+        self._streams: list[TextIO] = []
+        self._hashes = [hashlib.sha256() for _ in self._files]
+        self._record: dict[str, Any] = {}
+        self._lock: int | None = None
+        self._has_kept_more = False
+
+    @property
+    def streams(self) -> list[TextIO]:
+        """The open parts, to which lines are added, after `begin`."""
+        return self._streams
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether an earlier process wrote all and could not rename it."""
+        return self._record.get("is_complete", False)
+
+    def __enter__(self) -> "PartFiles":
+        try:
+            self._parts[0].touch()
+            self._lock = lock_folder(self._parts[0])
+        except OSError as error:
+            raise UserError(
+                f"{self._name}: cannot be written ({error.strerror})."
+            ) from error
+        if self._lock is None:
+            raise UserError(
+                f"{self._name}: another process is writing it. Wait for it, or "
+                "name another file."
+            )
+        return self
+
+    def begin(
+        self,
+        made_of: Mapping[str, Any],
+        surroundings: Mapping[str, Any],
+        restart: bool,
+    ) -> dict[str, Any] | None:
+        """Opens the parts, after what an earlier process finished.
+
+        Args:
+            made_of: what the results depend on, by the names of options.
+            surroundings: the same for what changes at most the last digits of
+                a score.
+            restart: whether to begin again without what was finished.
+
+        Returns:
+            What the earlier process gave to `keep`; `None` at the beginning.
+
+        Raises:
+            UserError: if the parts are made of something else, were changed,
+                or are not of this package.
+        """
+        record = {
+            "format": _FORMAT,
+            "made_of": made_of,
+            "surroundings": surroundings,
+            "lines": 0,
+            "sizes": [0] * len(self._parts),
+        }
+        # As the file has it: with lists in place of tuples.
+        record = json.loads(json.dumps(record))
+        found = self._read_record()
+        if found and not restart:
+            self._compare(found, record)
+            record = found
+        self._record = record
+        if self.is_complete:
+            return None
+        if not found or restart:
+            write_json(self._record_file, record)
+        for part, size in zip(self._parts, record["sizes"], strict=True):
+            stream = open(part, "a", encoding="utf-8")
+            self._streams.append(stream)
+            stream.truncate(size)
+        return record.get("state")
+
+    def keep(self, lines: int, state: Mapping[str, Any]) -> None:
+        """Records that so many lines of the input are finished.
+
+        `state` is what `begin` returns to the process that goes on: anything
+        that JSON can hold.
+        """
+        sizes = self._flush()
+        record = {**self._record, "lines": lines, "state": dict(state)}
+        record |= {"sizes": sizes, "sha256": self._digests()}
+        write_json(self._record_file, record)
+        self._record = record
+        self._has_kept_more = True
+
+    def __exit__(self, kind, error, traceback) -> None:
+        try:
+            if kind is None:
+                self._finish()
+            else:
+                self._stop()
+        finally:
+            os.close(self._lock)
+        kept = self._describe_kept()
+        if isinstance(error, KeyboardInterrupt):
+            # SIGTERM keeps its exit code.
+            raise type(error)(f"interrupted. {kept}") from None
+        if self._has_kept_more and isinstance(error, Exception):
+            reason = explain(error)
+            if reason is not None:
+                raise UserError(f"{reason} {kept}") from error
+
+    def _describe_kept(self):
+        lines = self._record.get("lines")
+        if not lines:
+            return f"{self._name} was not written."
+        return (
+            f"{lines:,} lines are finished, in {self._name}.part; the same "
+            "command goes on after them."
+        )
+
+    def _flush(self):
+        """Writes what was added to the disk; returns the sizes of the parts."""
+        for number, stream in enumerate(self._streams):
+            stream.flush()
+            os.fsync(stream.fileno())
+            with open(self._parts[number], "rb") as part:
+                part.seek(self._record["sizes"][number])
+                while block := part.read(1 << 20):
+                    self._hashes[number].update(block)
+        return [os.fstat(s.fileno()).st_size for s in self._streams]
+
+    def _digests(self):
+        return [digest.hexdigest() for digest in self._hashes]
+
+    def _finish(self):
+        if not self.is_complete:
+            sizes = self._flush()
+            self._record |= {"sizes": sizes, "is_complete": True}
+            for stream in self._streams:
+                stream.close()
+            write_json(self._record_file, self._record)
+        for part, file in zip(self._parts, self._files, strict=True):
+            if part.exists():
+                os.replace(part, file)
+        self._record_file.unlink()
+
+    def _stop(self):
+        """Leaves the parts with what is finished, or as they were before."""
+        for number, stream in enumerate(self._streams):
+            with contextlib.suppress(OSError):  # again, of a full disk
+                stream.close()
+            os.truncate(self._parts[number], self._record["sizes"][number])
+        if self._streams and not self._record["lines"]:
+            self._record_file.unlink(missing_ok=True)
+        for part in self._parts:
+            if part.exists() and not _size(part):
+                part.unlink()
+
+    def _read_record(self):
+        """Returns the record of earlier processes, or `None`."""
+        if self._record_file.exists():
+            record = read_json(self._record_file)
+            if not isinstance(record, dict) or record.get("format") != _FORMAT:
+                raise UserError(
+                    f"{self._record_file}: not written by this version of "
+                    "deepnmt. Rename or delete it and the file beside it."
+                )
+            return record
+        for part in self._parts:
+            if _size(part):
+                raise UserError(
+                    f"{part}: exists without {self._record_file.name}, which "
+                    "would say what it is made of. Rename or delete it."
+                )
+        return None
+
+    def _compare(self, found, record):
+        """Refuses parts that are not what this command would have written."""
+        advice = "or give --restart to begin again without what is finished."
+        old, new = found["made_of"], record["made_of"]
+        changes = [
+            _describe_change(name, old.get(name), new.get(name))
+            for name in [*new, *(old.keys() - new.keys())]
+            if old.get(name) != new.get(name)
+        ]
+        if changes:
+            raise UserError(
+                f"{self._name}.part was begun with {', '.join(changes)}. Give "
+                f"the same command, {advice}"
+            )
+        if not found.get("is_complete"):
+            for number, size in enumerate(found["sizes"]):
+                if not self._begins_with(number, size, found):
+                    raise UserError(
+                        f"{self._parts[number]}: was changed after it was "
+                        f"written. Put the old file back, {advice}"
+                    )
+        old, new = found["surroundings"], record["surroundings"]
+        for name in new:
+            if old.get(name) != new[name]:
+                _logger.warning(
+                    "%s.part was begun with %s: %s, not %s. Scores may differ "
+                    "in their last digits, and so may a few translations.",
+                    *(self._name, name, old.get(name), new[name]),
+                )
+
+    def _begins_with(self, number, size, found):
+        """Whether a part begins with what was kept; hashes it."""
+        if not size:
+            return True
+        part = self._parts[number]
+        if _size(part) < size:
+            return False
+        with open(part, "rb") as stream:
+            left = size
+            while block := stream.read(min(left, 1 << 20)):
+                self._hashes[number].update(block)
+                left -= len(block)
+        return self._hashes[number].hexdigest() == found["sha256"][number]
+
+
+def _describe_change(name, old, new):
+    if isinstance(old, dict) or isinstance(new, dict):
+        return f"another {name}"
+    return f"{name} {_shown(old)}, not {_shown(new)}"
+
+
+def _shown(value):
+    if value is None:
+        return "left out"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _size(path):
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,257 @@
+"""How `deepnmt translate` goes on after the lines that it finished before."""
+
+import contextlib
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TextIO
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.options.compilation import LazilyCompiled
+from keras_deepnmt.commands.options.decoding import option_name
+from keras_deepnmt.commands.options.given_lines import GivenLines
+from keras_deepnmt.commands.options.output_file import is_device, open_output
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.part_files import PartFiles
+from keras_deepnmt.commands.terminal.input_lines import is_text_file
+from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.threads import num_cores
+from keras_deepnmt.version import __version__
+from keras_deepnmt.xla.cache import cache_dir
+
+_logger = logging.getLogger(__name__)
+
+# Paths, options that change no result, and what is compared in another form.
+# `errors` only matters for later lines than those that are finished.
+_NOT_COMPARED = (
+    *("runs", "checkpoint", "input", "output", "errors", "quiet", "restart"),
+    *("rerank", "rerank_reverse"),
+)
+# Options for files whose lines belong to those of the input.
+_FILES_OF_LINES = ("alignments", "prefixes", "constraints", "max_lengths")
+# Options for other files.
+_FILES = ("replace_unknown", "shortlist", "rerank_weights")
+
+
+def add_restart(parser: VerbParser) -> None:
+    """Adds `--restart`."""
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="Begin again, without what an interrupted command finished. "
+        "Default: the same command goes on after the lines in OUTPUT.part.",
+    )
+
+
+class Resumption:
+    """The files of a translation, and where the command begins in its input.
+
+    If the input and all results are files, the finished lines stay in
+    `OUTPUT.part` when the command is stopped, and the same command goes on
+    after them. The result is that of a command that was not stopped: lines are
+    searched in windows, each of which is finished or begun again, and what the
+    translators have counted is kept with the last one.
+
+    Args:
+        options: of the command line.
+
+    Attributes:
+        number: how many lines of the input are finished.
+
+    Raises:
+        UserError: if --restart has nothing to begin again.
+    """
+
+    def __init__(self, options: Namespace):
+        self._options = options
+        self._paths = [options.output]
+        if options.alignments is not None:
+            self._paths.append(options.alignments)
+        self._keeps = (
+            not any(
+                path in (None, "-") or is_device(path) for path in self._paths
+            )
+            and options.input not in (None, "-")
+            and is_text_file(options.input)
+        )
+        if options.restart and not self._keeps:
+            raise UserError(
+                "--restart needs an --input and an --output that are files; "
+                "otherwise nothing of an interrupted command is kept."
+            )
+        self.number = 0
+        self._parts: PartFiles | None = None
+        self._digests: dict[str, Any] = {}
+        self._translators: list[LazilyCompiled] = []
+        self._warnings: LineWarnings | None = None
+
+    @contextlib.contextmanager
+    def open_files(self) -> Iterator[list[TextIO]]:
+        """Opens the files of the results; `skip` adds them to the list.
+
+        The first is that of --output. They get their names at the end.
+        """
+        if self._keeps:
+            with PartFiles(self._paths) as self._parts:
+                yield self._parts.streams
+            return
+        try:
+            with contextlib.ExitStack() as stack:
+                yield [
+                    stack.enter_context(open_output(path))
+                    for path in self._paths
+                ]
+        except KeyboardInterrupt as stop:
+            if not str(stop) or self._options.input not in (None, "-"):
+                raise
+            raise type(stop)(
+                f"{stop} Of an input given by --input FILE, what is finished "
+                "is kept."
+            ) from None
+
+    def skip(
+        self,
+        windows: Iterator[list[str]],
+        given: GivenLines,
+        translators: Sequence[LazilyCompiled],
+        warnings: LineWarnings,
+    ) -> bool:
+        """Takes the lines that an earlier command finished from the windows.
+
+        Args:
+            windows: of the lines of the input.
+            given: the lines of the other files, which are taken too.
+            translators: those that translate and score, that of --output
+                first; they go on as those of the earlier command would have.
+            warnings: get those of the earlier command.
+
+        Returns:
+            Whether there is anything left to do.
+
+        Raises:
+            UserError: if the finished lines are those of another command.
+        """
+        import keras
+
+        self._translators, self._warnings = list(translators), warnings
+        if self._parts is None:
+            return True
+        translator = translators[0].compiled
+        state = self._parts.begin(
+            _made_of(self._options, translators),
+            {
+                "the backend and processor": cache_dir(
+                    "", keras.config.backend()
+                ).name,
+                "the number of cores": num_cores(),
+            },
+            self._options.restart,
+        )
+        if self._parts.is_complete:
+            return False
+        if state is None:
+            return True
+        while self.number < state["lines"] and (texts := next(windows, None)):
+            self.add(texts, given.take(len(texts), translator))
+            self.number += len(texts)
+        for name, digest in state["sha256"].items():
+            if self._hexdigests().get(name) != digest:
+                raise UserError(
+                    f"{name}: the first {state['lines']:,} lines are not "
+                    f"those of which {self._options.output}.part was made. Put "
+                    "the old file back, or give --restart to begin again."
+                )
+        for one, its_state in zip(
+            translators, state["translators"], strict=True
+        ):
+            one.state = its_state
+        warnings.state = state["warnings"]
+        _logger.info(
+            "Going on after the %s lines in %s.part.",
+            *(f"{self.number:,}", self._options.output),
+        )
+        return True
+
+    def add(
+        self, texts: Sequence[str], given: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Notes the lines that are read next, of the input and other files."""
+        if self._parts is None:
+            return
+        for name, lines in {"input": texts, **given}.items():
+            digest = self._digests.setdefault(option_name(name), sha256())
+            digest.update(json.dumps(lines).encode())
+
+    def keep(self, number: int) -> None:
+        """Keeps the results of the first lines, of which all are finished."""
+        if self._parts is None or number == self.number:
+            return
+        self.number = number
+        state = {
+            "lines": number,
+            "sha256": self._hexdigests(),
+            "translators": [one.state for one in self._translators],
+            "warnings": self._warnings.state,
+        }
+        self._parts.keep(number, state)
+
+    def _hexdigests(self):
+        return {
+            name: digest.hexdigest() for name, digest in self._digests.items()
+        }
+
+
+def _made_of(options, translators):
+    """What the results depend on, by the names of options."""
+    translator = translators[0].compiled
+    found = {
+        option_name(name): value
+        for name, value in vars(options).items()
+        if name not in _NOT_COMPARED
+    }
+    for name in _FILES_OF_LINES:
+        found[option_name(name)] = options[name] is not None
+    for name in _FILES:
+        if options[name]:
+            found[option_name(name)] = _file_of(options[name])
+    for name, value in asdict(translator.options).items():
+        found[option_name(name)] = value
+    found |= {
+        "--batch-size": translator.batch_size,
+        "--batch-tokens": translator.batch_tokens,
+        "--rerank": len(options.rerank or ()),
+        "--rerank-reverse": len(options.rerank_reverse or ()),
+        "RUN": _hash_of(translator),
+    }
+    for number, other in enumerate(translators[1:], start=1):
+        found[f"run {number} of those that rerank"] = _hash_of(other.compiled)
+    return {"deepnmt": __version__, **found}
+
+
+def _hash_of(translator):
+    """The hash of the weights and tokenizers, and what they are used with."""
+    import keras
+    import numpy as np
+
+    digest = sha256()
+    for variable in translator.model.weights:
+        value = keras.ops.convert_to_numpy(variable.value)
+        digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+    for tokenizer in (translator.source_tokenizer, translator.target_tokenizer):
+        digest.update(tokenizer.sha256.encode())
+    digest.update(str(translator.max_source_length).encode())
+    return {"sha256": digest.hexdigest()}
+
+
+def _file_of(value):
+    """The hash of a file; of several words, such as weights, these."""
+    words = value if isinstance(value, list) else [value]
+    if len(words) == 1 and Path(words[0]).is_file():
+        return {"sha256": file_sha256(words[0])}
+    return words

@@ -1,0 +1,404 @@
+"""A stopped translation of a file goes on where it was, with equal results.
+
+* after Ctrl-C, SIGTERM, a kill and a full disk, what is finished stays in
+  OUTPUT.part, and the same command gives what an undisturbed one gives
+* another command is refused, and says what differs
+* what is not of this command, or was changed, is neither used nor lost
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+from digit_run import environment
+from forked_processes import ForkedProcess
+
+from keras_deepnmt.commands.options import part_files
+from keras_deepnmt.commands.options.compilation import LazilyCompiled
+from keras_deepnmt.commands.options.part_files import PartFiles
+from keras_deepnmt.commands.terminal import console
+from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator.results import Hypothesis
+
+# Windows of 64 lines.
+WORDS = ["--batch-size", "1", "--no-compile", "--num-beams", "2"]
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """The files of 150 sentences: three windows."""
+    draw = random.Random(0)
+    texts = [
+        " ".join(str(draw.randrange(10)) for _ in range(draw.randint(1, 8)))
+        for _ in range(150)
+    ]
+    texts[100] = ""
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts))
+    marked = [f"<b>{text}</b>" if text else text for text in texts]
+    (tmp_path / "marked").write_text("".join(f"{text}\n" for text in marked))
+    (tmp_path / "prefixes").write_text(
+        "".join(f"{text.split()[-1] if text else ''}\n" for text in texts)
+    )
+    (tmp_path / "limits").write_text("5\n\n9\n" * 50)
+    return tmp_path
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """The texts of each search; `stop_at` is the search that is stopped."""
+    found = type("Searches", (list,), {"stop_at": None, "stop": None})()
+    search = Translator.translate_nbest
+
+    def translate(self, texts, *more, **given):
+        if found.stop_at == len(found):
+            raise found.stop
+        found.append(list(texts))
+        return search(self, texts, *more, **given)
+
+    monkeypatch.setattr(Translator, "translate_nbest", translate)
+    return found
+
+
+@pytest.fixture
+def echoes(monkeypatch):
+    """As `searches`, but the translations are the texts."""
+    found = type("Searches", (list,), {"stop_at": None, "stop": None})()
+
+    def translate(self, texts, *more, **given):
+        if found.stop_at == len(found):
+            raise found.stop
+        found.append(list(texts))
+        return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
+
+    monkeypatch.setattr(Translator, "translate_nbest", translate)
+    return found
+
+
+def names(folder):
+    return {file.name for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "more, side",
+    [
+        (["--input", "in", "--alignments", "links"], "links"),
+        (
+            ["--input", "in", "--num-hypotheses", "2", "--prefixes"]
+            + ["prefixes", "--max-lengths", "limits"],
+            None,
+        ),
+        (["--input", "marked", "--keep-markup", "--num-beams", "1"], None),
+    ],
+)
+def test_a_stopped_translation_goes_on_to_the_same_bytes(
+    deepnmt, digits, lines, searches, monkeypatch, more, side
+):
+    monkeypatch.chdir(lines)
+    before = names(lines)
+    words = ["translate", digits / "run", *WORDS, *more, "--output", "out"]
+    assert deepnmt(*words).code == 0
+    made = names(lines) - before
+    expected = {name: (lines / name).read_bytes() for name in made}
+    assert made == {"out", side} - {None}
+    for name in made:
+        (lines / name).unlink()
+    whole = list(searches)
+
+    for finished, stop in ((1, KeyboardInterrupt), (2, OSError(28, "full"))):
+        searches.clear()
+        searches.stop_at, searches.stop = 1, stop
+        done = deepnmt(*words)
+        assert done.code == (130 if stop is KeyboardInterrupt else 2)
+        number = 64 * finished
+        assert f"{number} lines are finished, in out.part" in done.err
+        assert names(lines) - before == {
+            *(f"{name}.part" for name in made),
+            "out.part.json",
+        }
+        for name in made:
+            part = (lines / f"{name}.part").read_bytes()
+            assert expected[name].startswith(part) and part.endswith(b"\n")
+    searches.clear()
+    searches.stop_at = None
+    done = deepnmt(*words)
+    assert done.code == 0
+    assert "Going on after the 128 lines in out.part." in done.err
+    assert searches == whole[-1:]
+    assert names(lines) - before == made
+    for name in made:
+        assert (lines / name).read_bytes() == expected[name]
+
+
+def test_a_first_window_that_is_not_finished_leaves_nothing(
+    deepnmt, digits, lines, echoes
+):
+    (lines / "out").write_text("old\n")
+    before = names(lines)
+    echoes.stop_at, echoes.stop = 0, KeyboardInterrupt
+    words = ["translate", digits / "run", "--input", lines / "in"]
+    done = deepnmt(*words, "--output", lines / "out")
+    assert done.code == 130
+    assert done.err.endswith(f"interrupted. {lines / 'out'} was not written.\n")
+    assert names(lines) == before
+    assert (lines / "out").read_text() == "old\n"
+
+
+@pytest.fixture
+def stopped(deepnmt, digits, lines, echoes, monkeypatch):
+    """A command that was stopped after its first window: its words."""
+    monkeypatch.chdir(lines)
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    words += ["--prefixes", "prefixes"]
+    echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
+    assert deepnmt(*words).code == 130
+    echoes.clear()
+    echoes.stop_at = None
+    return words
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        (["--num-beams", "3"], "--num-beams 2, not 3"),
+        (["--length-penalty", "0.5"], "--length-penalty 0.6, not 0.5"),
+        (["--batch-size", "2"], "--batch-size 1, not 2"),
+        (["--compile"], "--compile false, not true"),
+        (["--keep-markup"], "--keep-markup false, not true"),
+        (["--alignments", "links"], "--alignments false, not true"),
+        (["--mbr", "chrf"], "--mbr left out, not chrf"),
+    ],
+)
+def test_another_command_says_what_differs(refused, lines, stopped, more, said):
+    before = {name: (lines / name).read_bytes() for name in names(lines)}
+    line = refused(*stopped, *more)
+    assert "out.part was begun with " in line
+    assert said in line and "--restart" in line
+    assert before == {name: (lines / name).read_bytes() for name in before}
+    assert names(lines) == set(before)
+
+
+def test_another_model_is_refused(refused, digits, lines, stopped, monkeypatch):
+    load = Translator.load.__func__
+
+    def load_other(cls, run, **options):
+        translator = load(cls, run, **options)
+        weight = translator.model.weights[-1]
+        weight.assign(weight + 1e-6)
+        return translator
+
+    monkeypatch.setattr(Translator, "load", classmethod(load_other))
+    assert "begun with another RUN" in refused(*stopped)
+
+
+@pytest.mark.parametrize("name", ["in", "prefixes"])
+def test_lines_that_were_changed_are_refused(refused, lines, stopped, name):
+    texts = (lines / name).read_text().splitlines(keepends=True)
+    texts[63] = "1\n"
+    (lines / name).write_text("".join(texts))
+    option = "--input" if name == "in" else "--prefixes"
+    assert f"{option}: the first 64 lines" in refused(*stopped)
+
+
+def test_lines_that_were_not_finished_may_change(
+    deepnmt, lines, stopped, echoes
+):
+    """After an error in one of them, for example."""
+    texts = (lines / "in").read_text().splitlines(keepends=True)
+    texts[64] = "7 7 7\n"
+    (lines / "in").write_text("".join(texts))
+    assert deepnmt(*stopped).code == 0
+    assert (lines / "out").read_text() == "".join(texts)
+    assert sum(map(len, echoes)) == 86
+
+
+def test_a_line_that_is_not_utf8_keeps_the_lines_before(
+    deepnmt, digits, lines, echoes, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    texts = (lines / "in").read_bytes().splitlines(keepends=True)
+    texts[70] = b"\xff\n"
+    (lines / "in").write_bytes(b"".join(texts))
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    done = deepnmt(*words)
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert "line 71: not UTF-8" in done.err
+    assert "64 lines are finished" in done.err
+    assert (lines / "out.part").read_bytes() == b"".join(texts[:64])
+    done = deepnmt(*words, "--errors", "skip")
+    assert done.code == 0 and "line 71: not UTF-8" in done.err
+    texts[70] = b"\n"
+    assert (lines / "out").read_bytes() == b"".join(texts)
+
+
+def test_a_restart_begins_again(deepnmt, refused, lines, stopped, echoes):
+    assert deepnmt(*stopped, "--num-beams", "3", "--restart").code == 0
+    assert sum(map(len, echoes)) == 150
+    assert names(lines) == {"in", "marked", "prefixes", "limits", "out"}
+    line = refused(*stopped[:-4], "-o", "-", "--restart")
+    assert "--restart needs an --input and an --output" in line
+
+
+@pytest.mark.parametrize(
+    "change", [lambda old: old[:-9], lambda old: b"9" + old[1:]]
+)
+def test_a_part_that_was_changed_is_refused(refused, lines, stopped, change):
+    part = lines / "out.part"
+    changed = change(part.read_bytes())
+    part.write_bytes(changed)
+    assert "was changed after it was written" in refused(*stopped)
+    assert part.read_bytes() == changed
+
+
+def test_lines_after_the_last_finished_window_are_written_again(
+    deepnmt, lines, stopped
+):
+    """A killed process leaves some."""
+    with open(lines / "out.part", "a") as part:
+        part.write("half of a li")
+    assert deepnmt(*stopped).code == 0
+    assert (lines / "out").read_bytes() == (lines / "in").read_bytes()
+
+
+def test_a_file_of_somebody_else_stays(refused, digits, lines, echoes):
+    (lines / "out.part").write_text("mine\n")
+    words = ["translate", digits / "run", "-i", lines / "in", "-o"]
+    for more in ([], ["--restart"]):
+        line = refused(*words, lines / "out", *more)
+        assert "out.part: exists without out.part.json" in line
+    (lines / "out.part").unlink()
+    for content in ("{}", "not JSON"):
+        (lines / "out.part.json").write_text(content)
+        assert "out.part.json: not " in refused(*words, lines / "out")
+        assert (lines / "out.part.json").read_text() == content
+    assert not (lines / "out").exists() and not (lines / "out.part").exists()
+
+
+def test_two_commands_do_not_write_one_file(refused, digits, lines):
+    words = ["translate", digits / "run", "-i", lines / "in", "-o"]
+    with PartFiles([str(lines / "out")]) as parts:
+        parts.begin({}, {}, restart=False)
+        line = refused(*words, lines / "out")
+        assert "another process is writing it" in line
+        parts.streams[0].write("mine\n")
+    assert (lines / "out").read_text() == "mine\n"
+    line = refused(*words, lines / "out", "--alignments", lines / "out")
+    assert "named for two results" in line
+
+
+def test_files_that_were_not_renamed_are_renamed(
+    deepnmt, lines, stopped, monkeypatch
+):
+
+    def fail(part, file):
+        raise KeyboardInterrupt
+
+    failing = SimpleNamespace(**{**vars(os), "replace": fail})
+    with monkeypatch.context() as patch:
+        patch.setattr(part_files, "os", failing)
+        assert deepnmt(*stopped).code == 130
+    assert (lines / "out.part").read_bytes() == (lines / "in").read_bytes()
+    assert deepnmt(*stopped).code == 0
+    assert (lines / "out").read_bytes() == (lines / "in").read_bytes()
+    assert not {"out.part", "out.part.json"} & names(lines)
+
+
+def test_warnings_name_the_lines_of_both_commands(
+    deepnmt, digits, lines, echoes, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    texts = (lines / "in").read_bytes().splitlines(keepends=True)
+    texts[3] = texts[140] = b"\xff\n"
+    (lines / "in").write_bytes(b"".join(texts))
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    words += ["--errors", "skip"]
+    echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
+    assert "line 4: not UTF-8" in deepnmt(*words).err
+    echoes.stop_at = None
+    assert "lines 4 and 141: not UTF-8" in deepnmt(*words).err
+
+
+def test_a_translator_goes_on_as_the_one_before(digits):
+    """With the same programs, whose rounding differs."""
+    first, second = (
+        LazilyCompiled(Translator.load(digits / "run"), None) for _ in "12"
+    )
+    first.choose(["1 2 3"])
+    assert first.choose(["1 2 3"] * 200) is first.compiled
+    state = {"num_sentences": [[32, 8, 999]]}
+    first.compiled.search_state = state
+    second.state = json.loads(json.dumps(first.state))
+    assert second.compiled.search_state == state
+    for translators in (first, second):
+        chosen = translators.choose(["1 2 3"])
+        assert chosen is translators.compiled
+        assert chosen.compilation_padding == 2_048
+
+
+def test_a_log_has_a_line_a_minute(deepnmt, digits, lines, echoes, monkeypatch):
+    monkeypatch.chdir(lines)
+    now = [0.0]
+
+    def translate(self, texts, number, on_progress, **given):
+        now[0] += 40.0
+        on_progress(len(texts))
+        return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
+
+    monkeypatch.setattr(Translator, "translate_nbest", translate)
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    done = deepnmt(*words)
+    assert done.err == "deepnmt: 128 of 150 (85%) lines, 1.6/s, 0:00:14 left\n"
+    assert deepnmt(*words, "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGKILL, -9),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_process_that_ends_keeps_what_is_finished(
+    digits, lines, tmp_path, number, code
+):
+    text = (lines / "in").read_text()
+    (lines / "in").write_text(text * 20)
+    words = [
+        *("-m", "keras_deepnmt", "translate", digits / "run", "-q"),
+        *(*WORDS, "--input", "in", "--output"),
+    ]
+
+    def start(name):
+        return ForkedProcess(
+            [*words, name],
+            cwd=lines,
+            env=environment(),
+            stderr=subprocess.PIPE,
+        )
+
+    whole = start("whole")
+    assert whole.communicate()[1] == "" and whole.returncode == 0
+    process = start("out")
+    end = time.monotonic() + 200
+    part = lines / "out.part"
+    while not (part.exists() and part.read_text().count("\n") > 200):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(number)
+    error = process.communicate()[1]
+    assert process.returncode == code
+    assert not (lines / "out").exists()
+    record = json.loads((lines / "out.part.json").read_text())
+    assert record["lines"] >= 192 and record["lines"] % 64 == 0
+    if number != signal.SIGKILL:
+        assert error.count("\n") == 1
+        assert f"{record['lines']:,} lines are finished" in error
+    resumed = start("out")
+    assert resumed.communicate()[1] == "" and resumed.returncode == 0
+    assert (lines / "out").read_bytes() == (lines / "whole").read_bytes()
