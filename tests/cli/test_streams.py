@@ -31,7 +31,7 @@ from keras_deepnmt.xla import tuned
 GREEDY = ["--num-beams", "1"]
 
 
-def echo(self, texts, *more):
+def echo(self, texts, *more, **given):
     """In the place of a search, whose result does not matter."""
     return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
 
@@ -91,7 +91,7 @@ def test_the_first_translations_of_a_pipe_come_after_one_batch(
 ):
     sizes = []
 
-    def translate(self, texts, *more):
+    def translate(self, texts, *more, **given):
         sizes.append(len(texts))
         return echo(self, texts)
 
@@ -158,7 +158,7 @@ def test_an_output_file_is_whole_or_as_it_was(
     refused(*words, stdin=tmp_path / "in")
     assert out.read_text() == "old\n"
 
-    def interrupt(self, texts, *more):
+    def interrupt(self, texts, *more, **given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Translator, "translate_nbest", interrupt)
@@ -317,7 +317,7 @@ def test_few_tokens_do_not_wait_for_a_compilation(
 ):
     used = []
 
-    def translate(self, texts, *more):
+    def translate(self, texts, *more, **given):
         used.append(self.compiled)
         return echo(self, texts)
 
@@ -335,7 +335,7 @@ def test_texts_of_long_inputs_are_padded_less(
 ):
     padding = []
 
-    def translate(self, texts, *more):
+    def translate(self, texts, *more, **given):
         padding.append(self.compilation_padding)
         return echo(self, texts)
 
