@@ -88,7 +88,11 @@ def test_large_beam_finds_what_brute_force_finds():
     [
         (greedy_search, {}),
         (sample_search, {"num_beams": 3}),
-        (beam_search, {"num_beams": 4, "num_groups": 2}),
+        # With this penalty the groups do not meet at the maximum length.
+        (
+            beam_search,
+            {"num_beams": 4, "num_groups": 2, "diversity_penalty": 9.0},
+        ),
     ],
 )
 def test_scores_of_every_search_have_it(function, options):

@@ -22,6 +22,7 @@ from keras_deepnmt.models import ObjectiveTerm
 from keras_deepnmt.models.training_step import objective_term
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs import batch_size as batch_search
+from keras_deepnmt.runs import build
 from keras_deepnmt.runs.batch_size import (
     available_memory,
     fewest_parts,
@@ -194,11 +195,13 @@ def test_a_run_keeps_what_was_found(
 
     monkeypatch.setattr(batch_search, "run_trial", trial)
     compiled = []
-    real = batch_search.with_parts
-    monkeypatch.setattr(
-        "keras_deepnmt.runs.start.with_parts",
-        lambda recipe, parts: compiled.append(parts) or real(recipe, parts),
-    )
+    compile_model = build.compile_model
+
+    def compile_noted(recipe, model, **options):
+        compiled.append(recipe.training.gradient_accumulation_steps)
+        return compile_model(recipe, model, **options)
+
+    monkeypatch.setattr(build, "compile_model", compile_noted)
     train_in({**AUTO, "training.steps": 3})
     recipe = RunFolder(tmp_path / "run").recipe()
     assert recipe.training.batch_tokens == "auto"
