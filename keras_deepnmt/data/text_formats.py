@@ -32,7 +32,9 @@ _SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "a DOC or XLS file",
     b"\x89HDF": "an HDF5 file",
 }
-# More zeros in a file are no text in UTF-8.
+# More zeros in a file, and more of its bytes, are no text in UTF-8. A corpus may
+# have a few.
+_FEW_ZEROS = 4
 _MOST_ZEROS = 0.01
 _MARKS = {
     codecs.BOM_UTF8: "UTF-8",
@@ -103,12 +105,12 @@ def _binary_kind(head: bytes) -> str | None:
         return "a tar archive"
     if any(map(head.startswith, _MARKS)):
         return None
-    zeros = head.count(0) / max(len(head), 1)
+    zeros = head.count(0)
     if zeros or not _is_utf8(head):
         for signature, kind in _SIGNATURES.items():
             if head.startswith(signature):
                 return kind
-    if zeros > _MOST_ZEROS:
+    if zeros > max(_FEW_ZEROS, _MOST_ZEROS * len(head)):
         return "in a format that is not known"
     return None
 

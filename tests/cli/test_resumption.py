@@ -27,6 +27,7 @@ from keras_deepnmt.translator.results import Hypothesis
 
 # Windows of 64 lines.
 WORDS = ["--batch-size", "1", "--no-compile", "--num-beams", "2"]
+GREEDY = ["--num-beams", "1"]
 
 
 @pytest.fixture
@@ -86,13 +87,18 @@ def names(folder):
 @pytest.mark.parametrize(
     "more, side",
     [
-        (["--input", "in", "--alignments", "links"], "links"),
-        (
+        (["--input", "in", "--alignments", "links", *GREEDY], "links"),
+        pytest.param(
             ["--input", "in", "--num-hypotheses", "2", "--prefixes"]
             + ["prefixes", "--max-lengths", "limits"],
             None,
+            marks=pytest.mark.thorough,
         ),
-        (["--input", "marked", "--keep-markup", "--num-beams", "1"], None),
+        pytest.param(
+            ["--input", "marked", "--keep-markup", *GREEDY],
+            None,
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_a_stopped_translation_goes_on_to_the_same_bytes(
@@ -356,22 +362,24 @@ def test_a_log_has_a_line_a_minute(deepnmt, digits, lines, echoes, monkeypatch):
     assert deepnmt(*words, "--quiet").err == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "code"),
     [
         (signal.SIGKILL, -9),
-        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.thorough),
-        pytest.param(signal.SIGINT, 130, marks=pytest.mark.thorough),
+        (signal.SIGTERM, 143),
+        # As SIGTERM, but for the code.
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
     ],
 )
 def test_a_process_that_ends_keeps_what_is_finished(
     digits, lines, tmp_path, number, code
 ):
     text = (lines / "in").read_text()
-    (lines / "in").write_text(text * 20)
+    (lines / "in").write_text(text * 5)
     words = [
         *("-m", "keras_deepnmt", "translate", digits / "run", "-q"),
-        *(*WORDS, "--input", "in", "--output"),
+        *(*WORDS, *GREEDY, "--input", "in", "--output"),
     ]
 
     def start(name):
