@@ -32,8 +32,7 @@ _SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "a DOC or XLS file",
     b"\x89HDF": "an HDF5 file",
 }
-# More zeros in a file, and more of its bytes, are no text in UTF-8. A corpus may
-# have a few.
+# A file with more zeros, and a larger share of them, is no text in UTF-8.
 _FEW_ZEROS = 4
 _MOST_ZEROS = 0.01
 _MARKS = {

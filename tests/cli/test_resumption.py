@@ -84,21 +84,17 @@ def names(folder):
     return {file.name for file in folder.iterdir()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "more, side",
     [
         (["--input", "in", "--alignments", "links", *GREEDY], "links"),
-        pytest.param(
+        (
             ["--input", "in", "--num-hypotheses", "2", "--prefixes"]
             + ["prefixes", "--max-lengths", "limits"],
             None,
-            marks=pytest.mark.thorough,
         ),
-        pytest.param(
-            ["--input", "marked", "--keep-markup", *GREEDY],
-            None,
-            marks=pytest.mark.thorough,
-        ),
+        (["--input", "marked", "--keep-markup", *GREEDY], None),
     ],
 )
 def test_a_stopped_translation_goes_on_to_the_same_bytes(
