@@ -162,8 +162,10 @@ def make_metrics(
     """
     from sacrebleu.metrics import BLEU, TER
 
-    from keras_deepnmt.evaluation.float_chrf import FloatChrf
-    from keras_deepnmt.evaluation.tokenized_ter import TokenizedTer
+    from keras_deepnmt.evaluation.adapted_metrics import (
+        FloatChrf,
+        TokenizedTer,
+    )
 
     if not metrics or not set(metrics) <= set(METRICS):
         raise UserError(
