@@ -26,6 +26,13 @@ LONG_FILES = (
     "tests/rules/test_docstrings.py",
 )
 
+# Where `register_loss` and the like keep what they are given.
+REGISTRIES = (
+    ("keras_deepnmt.losses", "_LOSSES"),
+    ("keras_deepnmt.models.training_step.objective_term", "_TERMS"),
+    ("keras_deepnmt.zoo.registry", "_PRESETS"),
+)
+
 # Commands under test must not use the cache of whoever runs the tests.
 os.environ["DEEPNMT_CACHE"] = "off"
 
@@ -66,6 +73,26 @@ def frozen_garbage():
     if "keras" in sys.modules:
         sys.modules["keras"].utils.clear_session(free_memory=False)
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def own_names():
+    """Unregisters the losses, terms and presets that a test registers.
+
+    Those of the package stay, since a module registers them once.
+    """
+    before = {place: set(_registry(*place)) for place in REGISTRIES}
+    yield
+    for place, names in before.items():
+        registry = _registry(*place)
+        for name in set(registry) - names:
+            if not registry[name].__module__.startswith("keras_deepnmt."):
+                del registry[name]
+
+
+def _registry(module, name):
+    """A registry's dict; an empty one if its module is not imported."""
+    return getattr(sys.modules.get(module), name, {})
 
 
 def pytest_addoption(parser):
