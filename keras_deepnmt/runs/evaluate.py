@@ -88,9 +88,9 @@ def evaluate(
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
         metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `gleu` (of
-            corrections), `comet` and `comet-qe`.
-        comet_models: the models of the last two, by the name of the score; the
-            row has the hashes of their files.
+            corrections), `comet`, `comet-qe` and your own metrics.
+        comet_models: the models of COMET, by the name of the score; the row
+            has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.
         output_file: file to write the translations to. Defaults to none.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
@@ -153,6 +153,7 @@ def evaluate(
         )
     # Mistakes are reported before the translation, which may take long.
     models = comet_models or {}
+    loaded.use_code()  # may have the metrics
     check_metrics(
         scoring["metrics"], scoring["tokenize"], models, references, more
     )
