@@ -11,7 +11,7 @@ import keras
 from keras_deepnmt.data.tags import tags_of_corpora
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.files import WEIGHTS_FILE, file_sha256, working_folder
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_model, make_optimizer
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -245,19 +245,16 @@ def average_checkpoints(
 ) -> tuple[keras.Model, list[int]]:
     """Builds the model whose weights are the mean of several checkpoints.
 
-    The mean is written to a temporary file in `folder`, to which no other
-    process may write. `chosen` is `last=N` or `best=N`, see
-    `CheckpointStore.average`.
+    The mean is written to a temporary file in `folder`. `chosen` is `last=N` or
+    `best=N`, see `CheckpointStore.average`.
 
     Returns:
         The model and the steps averaged.
     """
-    file = folder / ".average.weights.h5"
-    try:
+    with working_folder(folder / "average.weights.h5") as place:
+        file = place / "average.weights.h5"
         steps = run.checkpoints().average(file, **chosen)
         model = load_weights(recipe, sizes, file)
-    finally:
-        file.unlink(missing_ok=True)
     return model, steps
 
 
