@@ -96,7 +96,8 @@ class CheckpointStore:
     def steps(self) -> list[int]:
         """Lists the steps that have a complete checkpoint, oldest first.
 
-        The content of the files is not checked.
+        The content of the files is not checked. Folders with other names, such
+        as `step-00001500.bak`, are named in a warning.
         """
         return _sealed_steps(self.directory, "step")
 
@@ -358,12 +359,18 @@ class CheckpointStore:
 
         Raises:
             UserError: if there are too few checkpoints, or one is damaged.
+            ValueError: if a step is given twice.
         """
         if best is not None:
             chosen = {b.step: b.path for b in self.bests()[:best]}
             self._check_number(len(chosen), best, " of best validations")
         elif steps is not None:
             chosen = {step: self.path(step) for step in steps}
+            if len(chosen) < len(steps):
+                raise ValueError(
+                    "`steps` must be different checkpoints. "
+                    f"Received: steps={steps}"
+                )
         else:
             present = self.steps()
             self._check_number(len(present), last or 1)
@@ -420,8 +427,22 @@ def _best_first(bests):
 
 
 def _sealed_steps(directory, kind):
-    seals = directory.glob(f"{kind}-*/{SEAL_FILE}")
-    return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
+    """The steps of folders with the exact names that `CheckpointStore` gives.
+
+    A copy such as `step-00001000.bak` is no checkpoint.
+    """
+    steps = []
+    for seal in directory.glob(f"{kind}-*/{SEAL_FILE}"):
+        name, number = seal.parent.name, seal.parent.name[len(kind) + 1 :]
+        if number.isdecimal() and name == f"{kind}-{int(number):08d}":
+            steps.append(int(number))
+        else:
+            warnings.warn(
+                f"{seal.parent}: is not used, since its name is not that of a "
+                f"checkpoint, such as {kind}-00001000.",
+                stacklevel=3,
+            )
+    return sorted(steps)
 
 
 def _delete(folder):

@@ -295,6 +295,31 @@ def test_refuses_to_average_more_than_there_is(saved, tmp_path):
         store.average(tmp_path / "mean.weights.h5", last=7)
 
 
+@pytest.mark.parametrize("name", ["0003.bak", "0003-old", "3", "00000004"])
+def test_a_copy_under_another_name_is_named_and_not_used(saved, tmp_path, name):
+    model, store = saved
+    copy = tmp_path / f"step-0000{name}"
+    shutil.copytree(store.path(3), copy)
+    with pytest.warns(UserWarning, match=f"{copy}: is not used"):
+        assert store.steps() == [1, 2, 3]
+    with pytest.warns(UserWarning, match="is not used"):
+        assert store.average(tmp_path / "mean.weights.h5", last=2) == [2, 3]
+    with (
+        pytest.warns(UserWarning, match="is not used"),
+        pytest.raises(UserError, match="has 3 checkpoints, but 4 are to"),
+    ):
+        store.average(tmp_path / "mean.weights.h5", last=4)
+    shutil.copytree(store.path(3), tmp_path / "best-copy")
+    with pytest.warns(UserWarning, match="best-copy: is not used"):
+        assert store.best() is None
+    assert copy.is_dir()
+
+
+def test_an_average_of_the_same_checkpoint_twice_is_refused(saved, tmp_path):
+    with pytest.raises(ValueError, match="different checkpoints.*2, 2"):
+        saved[1].average(tmp_path / "mean.weights.h5", steps=[2, 2])
+
+
 def test_weights_of_another_model_are_refused_in_one_line(saved):
     _, store = saved
     other = keras.Sequential([keras.layers.Input((5,)), keras.layers.Dense(2)])
