@@ -3,7 +3,6 @@
 import errno
 import math
 import os
-import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,7 +103,7 @@ class CheckpointStore:
         """Lists the steps that have a complete checkpoint, oldest first.
 
         The content of the files is not checked. Folders with other names, such
-        as `step-00001500.bak`, are none of them.
+        as `step-00001500.bak`, are named in a warning.
         """
         return [
             step
@@ -351,12 +350,18 @@ class CheckpointStore:
 
         Raises:
             UserError: if there are too few checkpoints, or one is damaged.
+            ValueError: if a step is given twice.
         """
         if best is not None:
             chosen = {b.step: b.path for b in self.bests()[:best]}
             self._check_number(len(chosen), best, " of best validations")
         elif steps is not None:
             chosen = {step: self.path(step) for step in steps}
+            if len(chosen) < len(steps):
+                raise ValueError(
+                    "`steps` must be different checkpoints. "
+                    f"Received: steps={steps}"
+                )
         else:
             present = _named_folders(self.directory, "step")
             self._check_number(len(present), last or 1)
@@ -413,16 +418,23 @@ def _best_first(bests):
 
 
 def _named_folders(directory, kind):
-    """Lists the steps and folders named as checkpoints are, oldest first."""
-    if not directory.is_dir():
-        return []
-    names = re.compile(rf"{kind}-([0-9]{{8,}})")
-    steps = [
-        int(match[1])
-        for match in map(names.fullmatch, os.listdir(directory))
-        if match and match[0] == f"{kind}-{int(match[1]):08d}"
-    ]
-    return [(step, directory / f"{kind}-{step:08d}") for step in sorted(steps)]
+    """Lists the steps and folders named as checkpoints are, oldest first.
+
+    A copy of one under another name, such as `step-00001000.bak`, is named in a
+    warning. Other folders are the user's own.
+    """
+    found = []
+    for name in os.listdir(directory) if directory.is_dir() else ():
+        number = name.removeprefix(f"{kind}-")
+        if number.isdecimal() and name == f"{kind}-{int(number):08d}":
+            found.append((int(number), directory / name))
+        elif name != number and (directory / name / SEAL_FILE).is_file():
+            warnings.warn(
+                f"{directory / name}: is not used, since its name is not that "
+                f"of a checkpoint, such as {kind}-00001000.",
+                stacklevel=3,
+            )
+    return sorted(found)
 
 
 def _read_best(step, folder):

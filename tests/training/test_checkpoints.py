@@ -229,21 +229,18 @@ def test_a_damaged_best_one_is_left_out_with_a_warning(saved):
         assert store.best().step == 2
 
 
-def test_folders_of_the_user_are_neither_checkpoints_nor_deleted(saved):
+@pytest.mark.filterwarnings("ignore:.*is not used, since its name")
+def test_folders_of_the_user_are_not_deleted(saved):
     model, store = saved
-    store.keep = None
-    own = {"step-1-notes", "step-00000003.bak", "step-3", "best-00000003-old"}
-    own |= {".step-00000009.partial", "best-notes"}
+    own = {"step-1-notes", "step-00000003.bak", "best-00000003-old"}
+    own |= {".step-00000009.partial", "best-notes", "step-notes"}
     for name in own:
         shutil.copytree(store.path(3), store.directory / name)
     (store.directory / "step-1-notes" / "checkpoint.json").unlink()
     store.delete_unfinished()
     store.save(model, 4)
-    assert store.steps() == [1, 2, 3, 4]
-    assert store.latest() == 4 and store.bests() == []
+    assert store.steps() == [2, 3, 4] and store.bests() == []
     assert own < {path.name for path in store.directory.iterdir()}
-    with pytest.raises(UserError, match="has 4 checkpoints"):
-        store.average(store.directory / "mean.weights.h5", last=5)
 
 
 def test_what_a_killed_process_left_is_deleted(saved):
@@ -324,6 +321,31 @@ def test_refuses_to_average_more_than_there_is(saved, tmp_path):
     _, store = saved
     with pytest.raises(UserError, match="has 3 checkpoints, but 7 are to"):
         store.average(tmp_path / "mean.weights.h5", last=7)
+
+
+@pytest.mark.parametrize("name", ["0003.bak", "0003-old", "3", "00000004"])
+def test_a_copy_under_another_name_is_named_and_not_used(saved, tmp_path, name):
+    model, store = saved
+    copy = tmp_path / f"step-0000{name}"
+    shutil.copytree(store.path(3), copy)
+    with pytest.warns(UserWarning, match=f"{copy}: is not used"):
+        assert store.steps() == [1, 2, 3]
+    with pytest.warns(UserWarning, match="is not used"):
+        assert store.average(tmp_path / "mean.weights.h5", last=2) == [2, 3]
+    with (
+        pytest.warns(UserWarning, match="is not used"),
+        pytest.raises(UserError, match="has 3 checkpoints, but 4 are to"),
+    ):
+        store.average(tmp_path / "mean.weights.h5", last=4)
+    shutil.copytree(store.path(3), tmp_path / "best-copy")
+    with pytest.warns(UserWarning, match="best-copy: is not used"):
+        assert store.best() is None
+    assert copy.is_dir()
+
+
+def test_an_average_of_the_same_checkpoint_twice_is_refused(saved, tmp_path):
+    with pytest.raises(ValueError, match="different checkpoints.*2, 2"):
+        saved[1].average(tmp_path / "mean.weights.h5", steps=[2, 2])
 
 
 def test_weights_of_another_model_are_refused_in_one_line(saved):
