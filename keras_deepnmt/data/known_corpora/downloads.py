@@ -16,7 +16,7 @@ import rich.progress
 from keras_deepnmt.data.known_corpora.archives import verify_archive
 from keras_deepnmt.data.known_corpora.sources import Archive
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import file_lock, write_text
+from keras_deepnmt.files import file_lock, open_unlinked, write_text
 from keras_deepnmt.limits import limits
 
 _log = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ def _fetch(address, part, name, progress):
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
         limits().check_download(total or 0, address)
-        with open(part, "ab" if start else "wb") as file:
+        with open_unlinked(part, "ab" if start else "wb") as file:
             for chunk in _chunks(response, name, start, total, progress):
                 limits().check_download(file.tell() + len(chunk), address)
                 file.write(chunk)
