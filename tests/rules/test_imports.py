@@ -31,7 +31,7 @@ LEVELS = [
     {"models"},
     {"layers", "losses", "validation"},
     {"xla", "own_code"},
-    {"masks", "files", "docstrings", "threads"},
+    {"masks", "files", "processes", "docstrings", "threads"},
     {"errors", "signals", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.

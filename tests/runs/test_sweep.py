@@ -3,8 +3,6 @@
 import re
 import shutil
 import subprocess
-import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -67,13 +65,13 @@ def started(monkeypatch):
     commands = []
 
     def start(words, *, start_new_session, env, **streams):
-        assert words[:3] == [sys.executable, "-m", "keras_deepnmt"]
+        assert words[:2] == ["-m", "keras_deepnmt"]
         assert start_new_session
-        commands.append(words[3])
-        return ForkedProcess(words[1:], env=environment(**env), **streams)
+        commands.append(words[2])
+        env, streams["stdin"] = environment(**env), subprocess.DEVNULL
+        return ForkedProcess(words, env=env, **streams)
 
-    made = types.SimpleNamespace(Popen=start, DEVNULL=subprocess.DEVNULL)
-    monkeypatch.setattr(sweep_module, "subprocess", made)
+    monkeypatch.setattr(sweep_module, "start_python", start)
     return commands
 
 
