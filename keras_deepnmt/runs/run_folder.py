@@ -36,6 +36,7 @@ from keras_deepnmt.translator.loading import (
     is_preset_folder,
     read_summary,
 )
+from keras_deepnmt.weights_files import check_room
 from keras_deepnmt.zoo.registry import check_preset_version
 
 _CHECKPOINTS_DIR = "checkpoints"
@@ -427,8 +428,12 @@ class RunFolder:
 
         Returns:
             SHA-256 of its weights file.
+
+        Raises:
+            UserError: if the disk is full.
         """
         with StagedFolder(self.model_dir, replace=True) as folder:
+            check_room(folder, model.variables)
             model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)
 

@@ -15,6 +15,7 @@ from keras_deepnmt.files import (
     read_json,
 )
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
+from keras_deepnmt.weights_files import load_weights
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -109,7 +110,9 @@ class Run:
             with warnings.catch_warnings():
                 # Keras only warns when a layer keeps its initial weights.
                 warnings.simplefilter("error", UserWarning)
-                model.load_weights(weights_file)
+                load_weights(model, weights_file)
+        except UserError:
+            raise
         except (ValueError, OSError, KeyError, UserWarning) as error:
             raise UserError(
                 f"{weights_file}: does not fit the model that {self.file} "
