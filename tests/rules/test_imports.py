@@ -32,6 +32,7 @@ LEVELS = [
     {"layers", "losses", "validation"},
     {"xla", "own_code", "weights_files"},
     {"masks", "files", "processes", "docstrings", "threads"},
+    {"errors", "signals", "suggestions", "terminal_text", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
