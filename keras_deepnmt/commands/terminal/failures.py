@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 
+from keras_deepnmt.commands.terminal.standard_streams import drop_output
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.own_code.loading import describe_own_error, error_place
 
@@ -107,9 +108,7 @@ def silence_stdout() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        null_device = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null_device, sys.stdout.fileno())
-        os.close(null_device)
+        drop_output(sys.stdout.fileno())
 
 
 @contextlib.contextmanager
