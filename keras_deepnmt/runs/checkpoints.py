@@ -11,7 +11,12 @@ import keras
 from keras_deepnmt.data.tags import tags_of_corpora
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import DISK_FULL, WEIGHTS_FILE, file_sha256
+from keras_deepnmt.files import (
+    DISK_FULL,
+    WEIGHTS_FILE,
+    file_sha256,
+    working_folder,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_model, make_optimizer
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -246,9 +251,8 @@ def average_checkpoints(
 ) -> tuple[keras.Model, list[int]]:
     """Builds the model whose weights are the mean of several checkpoints.
 
-    The mean is written to a temporary file in `folder`, to which no other
-    process may write. `chosen` is `last=N` or `best=N`, see
-    `CheckpointStore.average`.
+    The mean is written to a temporary file in `folder`. `chosen` is `last=N` or
+    `best=N`, see `CheckpointStore.average`.
 
     Returns:
         The model and the steps averaged.
@@ -256,10 +260,11 @@ def average_checkpoints(
     Raises:
         UserError: as `CheckpointStore.average`, and if the disk is full.
     """
-    file = folder / ".average.weights.h5"
     try:
-        steps = run.checkpoints().average(file, **chosen)
-        model = build_with_weights(recipe, sizes, file)
+        with working_folder(folder / "average.weights.h5") as place:
+            file = place / "average.weights.h5"
+            steps = run.checkpoints().average(file, **chosen)
+            model = build_with_weights(recipe, sizes, file)
     except OSError as error:
         if error.errno not in DISK_FULL:
             raise
@@ -268,8 +273,6 @@ def average_checkpoints(
             f"written ({error.strerror}); the checkpoints are kept. Free some "
             "space and run the same command again."
         ) from error
-    finally:
-        file.unlink(missing_ok=True)
     return model, steps
 
 

@@ -390,7 +390,9 @@ def test_a_second_run_finds_everything_prepared(tmp_path, options):
 
 def test_a_folder_set_aside_by_a_killed_process_is_put_back(tmp_path, options):
     first = prepare(options, tmp_path / "out")
-    os.rename(tmp_path / "out", tmp_path / "out.replaced-1")
+    working = tmp_path / ".out.0123456789abcdef.partial"
+    working.mkdir()
+    os.rename(tmp_path / "out", working / "out.replaced")
     assert prepare(options, tmp_path / "out") == first
     assert names_beside(tmp_path / "out") == {"out"}
 
@@ -547,11 +549,11 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(
 ):
     output = tmp_path / "out"
     with start(large, output) as process:
-        wait_for(process, tmp_path, f"out.partial-*/{moment}")
+        wait_for(process, tmp_path, f".out.*.partial/out/{moment}")
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not output.exists()
-    assert not list(tmp_path.glob("out.partial-*/manifest.json"))
+    assert not list(tmp_path.glob(".out.*.partial/out/manifest.json"))
     prepare(large, output)
     assert names_beside(output) == {"out"}
     assert len(PairStore(output, "train")) == 40_000
@@ -562,7 +564,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(
 )
 def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
     with start(large, tmp_path / "out") as process:
-        wait_for(process, tmp_path, f"out.partial-*/{moment}")
+        wait_for(process, tmp_path, f".out.*.partial/out/{moment}")
         process.send_signal(signal.SIGINT)
         errors = process.communicate()[1]
     assert process.returncode == -signal.SIGINT
@@ -573,7 +575,7 @@ def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
 def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
     output = tmp_path / "out"
     with start(large, output) as process:
-        wait_for(process, tmp_path, "out.partial-*/spool/train.source")
+        wait_for(process, tmp_path, ".out.*.partial/out/spool/train.source")
         with pytest.raises(UserError, match="another process is writing it"):
             prepare(large, output)
         process.communicate()

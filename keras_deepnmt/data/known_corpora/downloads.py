@@ -15,7 +15,7 @@ import rich.progress
 
 from keras_deepnmt.data.known_corpora.sources import Archive
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import file_lock, write_text
+from keras_deepnmt.files import file_lock, open_unlinked, write_text
 
 _log = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 20
@@ -151,7 +151,7 @@ def _fetch(address, part, name, progress):
             start = 0  # the server sends the whole file again
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
-        with open(part, "ab" if start else "wb") as file:
+        with open_unlinked(part, "ab" if start else "wb") as file:
             for chunk in _chunks(response, name, start, total, progress):
                 file.write(chunk)
             received = file.tell()
