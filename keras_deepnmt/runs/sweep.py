@@ -346,8 +346,11 @@ class _Sweep:
                 )
                 if failure is not None:
                     return SweepResult(run, folder.directory, {}, failure)
-                row = read_scores(folder.directory / "scores.json")[-1]
-                scores["test"] = _values(row["scores"])
+                rows = read_scores(folder.scores_file)
+                if not rows or rows[-1].get("weights_sha256") != weights:
+                    failure = f"{folder.scores_file}: cannot be written"
+                    return SweepResult(run, folder.directory, {}, failure)
+                scores["test"] = _values(rows[-1]["scores"])
                 self._record(run, weights, scores)
         return SweepResult(run, folder.directory, scores)
 

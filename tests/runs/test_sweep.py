@@ -13,6 +13,7 @@ from forked_processes import ForkedProcess
 from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.runs import sweep as sweep_module
+from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import add_scores
 from keras_deepnmt.runs.sweep import sweep, sweep_runs
 
@@ -134,6 +135,8 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     shutil.copytree(finished_run, folder / "dropout=0.3,seed=7")
     options = {"grid": {DROPOUT: [0.3]}, "prepared_dir": prepared_dir}
     row = {"test_set": "test", "decoding": {}, "evaluation": {}}
+    summary = RunFolder(finished_run).read_summary()
+    row["weights_sha256"] = summary["weights_sha256"]
     row["scores"] = {"bleu": {"value": 12.5}}
     reached = []
 
@@ -168,6 +171,13 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     monkeypatch.setattr(sweep_module._Sweep, "_process", interrupted)
     with pytest.raises(KeyboardInterrupt, match="keeps what is finished"):
         sweep(recipe_file, folder, seeds=[2, 3], **options)
+    # A row of other weights is not that of the run.
+    (folder / "sweep.json").unlink()
+    monkeypatch.setattr(sweep_module._Sweep, "_process", process)
+    (folder / "dropout=0.3,seed=7" / "scores.json").unlink()
+    row["weights_sha256"] = "other"
+    (bad,) = sweep(recipe_file, folder, seeds=[7], **options)
+    assert "scores.json: cannot be written" in bad.failure
     # With another recipe a finished run is not one of this sweep.
     with pytest.raises(UserError, match="hidden_dim"):
         sweep(
