@@ -31,6 +31,7 @@ from keras_deepnmt.commands.terminal.standard_streams import (
 from keras_deepnmt.errors import TERMINATED, Terminated
 from keras_deepnmt.signals import raised_on
 from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.version import __version__
 
 INTERRUPTED = 130
@@ -163,7 +164,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
         return BROKEN_PIPE
     except Terminated as stop:
         message = str(stop) or f"interrupted. {interrupt_advice}"
-        print(f"deepnmt {verb}: {message}", file=sys.stderr, flush=True)
+        print_line(f"deepnmt {verb}: {message}")
         return getattr(options, "exit_code_on_stop", TERMINATED)
     except KeyboardInterrupt as interrupt:
         # Code that saved something on Ctrl-C describes it in the message.

@@ -35,6 +35,7 @@ from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.terminal_text import table_text
 
 if TYPE_CHECKING:
     from keras_deepnmt.runs.test_translations import TestTranslations
@@ -441,7 +442,7 @@ def _score_corrections(options):
     tables = score_tables.corrections(systems, gold, options.details)
     if options.errant:
         tables.append(score_tables.errant(systems, gold, options.spacy_model))
-    _print_tables(tables)
+    print(table_text(tables))
 
 
 @contextlib.contextmanager
@@ -528,7 +529,7 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
         tables += score_tables.details(text)
     if options.ladder:
         tables += score_tables.ladder(text, options.language)
-    _print_tables(tables)
+    print(table_text(tables))
     if options.differences is not None:
         with open_output(options.differences) as file:
             for row in score_tables.differences(text):
@@ -560,7 +561,3 @@ def _say_what_tests_cover(text, console):
     if pairs_to_test(list(text.systems), text.recipes):
         more = "" if has_seeds(text.recipes) else f" {MORE_SEEDS}"
         console.print(NOT_COVERED + (more if text.recipes else ""))
-
-
-def _print_tables(tables):
-    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))

@@ -35,8 +35,8 @@ def why_unwritable(file: Path) -> str | None:
     """Returns why `add_scores` would fail, `None` if it would not.
 
     Example:
-    >>> why_unwritable(Path("no_folder/scores.json"))
-    'No such file or directory'
+    >>> why_unwritable(Path("."))
+    'it is a folder'
     """
     if file.is_dir():
         return "it is a folder"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from keras_deepnmt.commands.terminal.standard_streams import drop_output
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.own_code.loading import describe_own_error, error_place
+from keras_deepnmt.terminal_text import print_line
 
 _MAX_CHARACTERS = 600
 USER_ERROR = 2
@@ -95,7 +96,7 @@ def print_error(verb: str | None, message: str, code: int = USER_ERROR) -> int:
     """
     name = f"deepnmt {verb}" if verb else "deepnmt"
     kind = "internal error" if code == INTERNAL_ERROR else "error"
-    print(f"{name}: {kind}: {message}", file=sys.stderr, flush=True)
+    print_line(f"{name}: {kind}: {message}")
     return code
 
 
