@@ -31,7 +31,7 @@ LEVELS = [
     {"models"},
     {"layers", "losses", "validation"},
     {"xla", "own_code", "weights_files"},
-    {"masks", "files", "processes", "docstrings", "threads"},
+    {"masks", "files", "processes", "docstrings", "threads", "limits"},
     {"errors", "signals", "suggestions", "terminal_text", "version"},
 ]
 # The command line is one program; its parts import each other.
