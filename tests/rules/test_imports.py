@@ -31,7 +31,15 @@ LEVELS = [
     {"models"},
     {"layers", "losses", "validation"},
     {"xla", "own_code", "weights_files"},
-    {"masks", "files", "processes", "docstrings", "threads", "limits"},
+    {
+        "masks",
+        "files",
+        "processes",
+        "docstrings",
+        "threads",
+        "limits",
+        "private_folders",
+    },
     {"errors", "signals", "suggestions", "terminal_text", "version"},
 ]
 # The command line is one program; its parts import each other.
