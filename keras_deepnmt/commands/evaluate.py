@@ -499,14 +499,12 @@ def _translate(options) -> "TestTranslations":
             comet_models=_comet_models(options),
             checkpoint=options.checkpoint,
             on_translated=write,
-            running={
-                "num_resamples": options.resamples,
-                "compiled": options.compile is not False,
-                **asked,
-                "on_loaded": lines.check,
-                "on_truncated": warn,
-                "on_progress": advance,
-            },
+            num_resamples=options.resamples,
+            compiled=options.compile is not False,
+            **asked,
+            on_loaded=lines.check,
+            on_truncated=warn,
+            on_progress=advance,
         )
 
 

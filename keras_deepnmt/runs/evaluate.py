@@ -38,6 +38,11 @@ from keras_deepnmt.translator import Translator
 _log = logging.getLogger(__name__)
 # Sentences that a row keeps, for the model card.
 _NUM_EXAMPLES = 5
+# Those of the arguments of `evaluate` that need no check before.
+RUN_OPTIONS = (
+    *("num_resamples", "compiled", "prefixes", "constraints", "max_lengths"),
+    *("on_loaded", "on_progress", "on_truncated"),
+)
 
 
 def evaluate(

@@ -26,7 +26,7 @@ from keras_deepnmt.evaluation.translation_scores import (
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
 from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.recipes.schema import EvaluationRecipe
-from keras_deepnmt.runs.evaluate import Evaluation, open_data
+from keras_deepnmt.runs.evaluate import RUN_OPTIONS, Evaluation, open_data
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.seed_groups import SeedGroup, group_by_recipe
 
@@ -117,7 +117,6 @@ def translate_runs(
     run_dirs: Sequence[str],
     prepared_dir: str | None = None,
     on_translated: Callable[[list[str]], None] | None = None,
-    running: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TestTranslations:
     """Translates a test set with several runs; see `runs.evaluate`.
@@ -130,8 +129,7 @@ def translate_runs(
         prepared_dir: the prepared folder, if it was moved after training.
         on_translated: function that gets the translations of each run before
             they are scored.
-        running: arguments of `Evaluation.run`.
-        **options: arguments of `Evaluation`.
+        **options: arguments of `runs.evaluate`.
 
     Returns:
         Texts, translations and scores.
@@ -141,6 +139,7 @@ def translate_runs(
             test sets.
     """
     # All mistakes are found before the first translation, which may take long.
+    running = {k: options.pop(k) for k in RUN_OPTIONS if k in options}
     first, scoring, evaluations = RunFolder(run_dirs[0]), {}, {}
     recipe, recipes = first.recipe(), group_by_recipe(run_dirs)
     for name in run_dirs:
@@ -162,7 +161,7 @@ def translate_runs(
 
     for name, evaluation in evaluations.items():
         row = evaluation.run(
-            **(running or {}),
+            **running,
             on_translated=partial(keep, name),
             on_scored=partial(sentence_scores.__setitem__, name),
             on_unrecorded=partial(unrecorded.__setitem__, name),
