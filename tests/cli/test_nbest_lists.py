@@ -219,7 +219,7 @@ def test_nothing_is_printed_before_a_file_was_checked(
     done = deepnmt(*score, "--source", source, "--target", longer)
     assert (done.code, done.out) == (2, "") and "same number" in done.err
     # Nothing to score is no mistake.
-    done = deepnmt(*words, write_file("empty", ""))
+    done = deepnmt(*words, "-")
     assert (done.code, done.out) == (0, "line\tposition\ttoken\tlog_prob\n")
 
 
