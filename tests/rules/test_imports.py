@@ -31,8 +31,16 @@ LEVELS = [
     {"models"},
     {"layers", "losses", "validation"},
     {"xla", "own_code", "weights_files"},
-    {"masks", "files", "docstrings", "threads", "limits"},
-    {"errors", "signals", "suggestions", "version"},
+    {
+        "masks",
+        "files",
+        "processes",
+        "docstrings",
+        "threads",
+        "limits",
+        "private_folders",
+    },
+    {"errors", "signals", "suggestions", "terminal_text", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
