@@ -72,5 +72,6 @@ def average(
             # The run's scores belong to other weights.
             "valid": {},
         }
+        summary["files"] = output.list_files()
         write_json(output.run_file, summary)
     return summary

@@ -65,6 +65,7 @@ def finish(
     summary["weights_sha256"] = folder.write_model(model)
     folder.copy_tokenizers(data.directory)
     folder.copy_shortlist(data.directory)
+    summary["files"] = folder.list_files()
     folder.write_summary(summary)
     return summary
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
@@ -17,6 +18,7 @@ from keras_deepnmt.files import (
     write_json,
     write_text,
 )
+from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.own_code.recorded import recorded_entries
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.runs.checkpoints import open_run
@@ -116,6 +118,11 @@ def save_run_to_preset(
             "weights_sha256": weights_sha256,
             "code": kept,
             "scores": rows,
+            # Not the model card, which is written next and may be changed.
+            "files": file_table(
+                folder,
+                [p.name for p in folder.iterdir() if p.name != CODE_DIR],
+            ),
         }
         write_json(folder / PRESET_FILE, summary)
         card = model_card(

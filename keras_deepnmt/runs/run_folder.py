@@ -12,6 +12,7 @@ from typing import Any
 from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
     StagedFolder,
@@ -422,6 +423,15 @@ class RunFolder:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(rows)
+
+    def list_files(self) -> dict[str, dict[str, int | str]]:
+        """Returns the table of the files that the finished model consists of.
+
+        Those that further commands change are not in it, nor is the user's own
+        code, whose hashes are in `run.json` as `code`.
+        """
+        parts = (MODEL_DIR, TOKENIZER_DIR, SHORTLIST_FILE)
+        return file_table(self.directory, parts)
 
     def write_model(self, model) -> str:
         """Saves the final model as a Keras preset, in place of an earlier one.

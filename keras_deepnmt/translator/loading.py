@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.file_tables import check_files
 from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
@@ -41,7 +42,13 @@ _REQUIRED = {
     "tokenizer": dict,
     "weights_sha256": str,
 }
-_OPTIONAL = {"decoding": dict, "evaluation": dict, "tags": list, "code": list}
+_OPTIONAL = {
+    "decoding": dict,
+    "evaluation": dict,
+    "tags": list,
+    "code": list,
+    "files": dict,
+}
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ class Run:
         weights_file = self.weights_file
         received = _readable_sha256(weights_file)
         _check_hash(weights_file, received, self.weights_sha256, self.file)
+        _check_files(self.directory, self.summary, of_model=True)
         model = self.build_model()
         try:
             with warnings.catch_warnings():
@@ -174,8 +182,8 @@ def read_run(run_dir: str | Path) -> Run:
         The content of the folder; `Run.load_model` reads the weights.
 
     Raises:
-        UserError: if a file is missing or broken, or a tokenizer is not the
-            one that the run was trained with.
+        UserError: if a file is missing, broken or not the one that the run was
+            finished with.
 
     Example:
     >>> read_run("runs/demo").preset
@@ -187,6 +195,7 @@ def read_run(run_dir: str | Path) -> Run:
         side: _read_tokenizer(directory, side, summary)
         for side in ("source", "target")
     }
+    _check_files(directory, summary, of_model=False)
     return Run(
         directory,
         summary["preset"],
@@ -306,6 +315,25 @@ def _read_tokenizer(directory, side, summary):
             f"{tokenizer.vocabulary_size} pieces instead of {size}"
         )
     return tokenizer
+
+
+def _check_files(directory, summary, of_model):
+    """Compares the folder with its table of files, if there is one.
+
+    `of_model` chooses those of `model/`, of which the weights also have a hash
+    of their own.
+    """
+    table = {
+        name: row
+        for name, row in summary.get("files", {}).items()
+        if of_model == name.startswith((f"{MODEL_DIR}/", WEIGHTS_FILE))
+    }
+    check_files(
+        directory,
+        table,
+        _summary_file(directory).name,
+        "Copy the folder again from where you got it.",
+    )
 
 
 def _readable_sha256(file):

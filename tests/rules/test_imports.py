@@ -30,7 +30,7 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla", "own_code", "weights_files"},
+    {"xla", "own_code", "weights_files", "file_tables"},
     {"masks", "files", "docstrings", "threads", "limits"},
     {"errors", "signals", "suggestions", "version"},
 ]
