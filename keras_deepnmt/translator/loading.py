@@ -14,6 +14,7 @@ from keras_deepnmt.files import (
     WEIGHTS_FILE,
     file_sha256,
     read_json,
+    recover_folder,
 )
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
 from keras_deepnmt.weights_files import load_weights
@@ -110,8 +111,7 @@ class Run:
                 or does not fit the model.
         """
         weights_file = self.weights_file
-        received = _readable_sha256(weights_file)
-        _check_hash(weights_file, received, self.weights_sha256, self.file)
+        _check_hash(weights_file, self.weights_sha256, self.file)
         _check_files(self.directory, self.summary, of_model=True)
         model = self.build_model()
         try:
@@ -283,6 +283,7 @@ def check_run_folder(directory: Path) -> None:
     """
     if not directory.is_dir():
         raise UserError(f"{directory}: no such run folder.")
+    recover_folder(directory / MODEL_DIR)
     if (directory / RUN_FILE).is_file() or is_preset_folder(directory):
         return
     kind = None
@@ -303,10 +304,9 @@ def _read_tokenizer(directory, side, summary):
     from keras_deepnmt.data.tokenizers import Tokenizer
 
     file = directory / TOKENIZER_DIR / f"{side}.model"
-    tokenizer = Tokenizer(file)
     description = _summary_file(directory)
-    expected = summary["tokenizer"].get(side)
-    _check_hash(file, tokenizer.sha256, expected, description)
+    _check_hash(file, summary["tokenizer"].get(side), description)
+    tokenizer = Tokenizer(file)
     size = summary[f"{side}_vocabulary_size"]
     if tokenizer.vocabulary_size != size:
         raise UserError(
@@ -328,21 +328,8 @@ def _check_files(directory, summary, of_model):
         for name, row in summary.get("files", {}).items()
         if of_model == name.startswith((f"{MODEL_DIR}/", WEIGHTS_FILE))
     }
-    check_files(
-        directory,
-        table,
-        _summary_file(directory).name,
-        "Copy the folder again from where you got it.",
-    )
-
-
-def _readable_sha256(file):
-    try:
-        return file_sha256(file)
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror})."
-        ) from error
+    description = _summary_file(directory).name
+    check_files(directory, table, description, _remedy(description))
 
 
 def _summary_file(directory):
@@ -350,10 +337,27 @@ def _summary_file(directory):
     return directory / name
 
 
-def _check_hash(file, received, expected, description):
+def _check_hash(file, expected, description):
+    """Refuses a file that is not the one of the run, with the remedy."""
+    remedy = _remedy(description.name)
+    try:
+        received = file_sha256(file)
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}). {remedy}"
+        ) from error
     if received != expected:
         raise UserError(
             f"{file}: not the file that this run was finished with; its "
             f"SHA-256 must be that in {description.name}. Received: {received} "
-            f"instead of {expected}"
+            f"instead of {expected}. {remedy}"
         )
+
+
+def _remedy(description):
+    if description != RUN_FILE:
+        return "Copy the folder again."
+    return (
+        "Copy the folder again or, if it was trained here, run the same "
+        "`deepnmt train` again, which makes the final model anew."
+    )

@@ -35,6 +35,7 @@ from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
@@ -388,12 +389,18 @@ def test_a_second_run_finds_everything_prepared(tmp_path, options):
     }
 
 
-def test_a_folder_set_aside_by_a_killed_process_is_put_back(tmp_path, options):
+@pytest.mark.parametrize("reader", ["prepare", "train"])
+def test_a_folder_set_aside_by_a_killed_process_is_put_back(
+    tmp_path, options, reader
+):
     first = prepare(options, tmp_path / "out")
     working = tmp_path / ".out.0123456789abcdef.partial"
     working.mkdir()
     os.rename(tmp_path / "out", working / "out.replaced")
-    assert prepare(options, tmp_path / "out") == first
+    if reader == "prepare":
+        assert prepare(options, tmp_path / "out") == first
+    else:
+        assert PreparedData(tmp_path / "out").manifest == first
     assert names_beside(tmp_path / "out") == {"out"}
 
 
@@ -503,6 +510,7 @@ def test_contradicting_options_are_refused(options, change, message):
 SCRIPT = """
 import sys
 from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.preparation.options import PrepareOptions
 
