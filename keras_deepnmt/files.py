@@ -169,24 +169,6 @@ def write_text(path: str | Path, content: str) -> None:
     write_bytes(path, content.encode("utf-8"))
 
 
-def read_json(path: str | Path) -> Any:
-    """Reads a JSON file that this package wrote.
-
-    Raises a `UserError` if it is damaged.
-
-    Example:
-    >>> size = Path("damaged.json").write_text("{")
-    >>> read_json("damaged.json")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: damaged.json: not valid JSON (Expecting...
-    """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({error}).") from error
-
-
 def write_json(path: str | Path, content: Any) -> None:
     """Writes a JSON file atomically, see `atomic_file`."""
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

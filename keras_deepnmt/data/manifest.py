@@ -1,6 +1,5 @@
 """Reads, writes and describes the manifest of a prepared folder."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import recover_folder, write_json
+from keras_deepnmt.json_files import read_json
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
@@ -49,14 +49,16 @@ def read_manifest(directory: str | Path) -> dict:
     # `prepare --overwrite` may have been killed while it replaced the folder.
     recover_folder(directory)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = read_json(path)
     except FileNotFoundError as error:
         raise UserError(
             f"{directory}: not a prepared corpus (it has no {MANIFEST_FILE})."
             " Run `deepnmt prepare` first."
         ) from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error}).") from error
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror})."
+        ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UserError(
             f"{path}: the format must be {FORMAT}. Received: "

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files
@@ -13,9 +15,9 @@ from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
     file_sha256,
-    read_json,
     recover_folder,
 )
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
 from keras_deepnmt.weights_files import load_weights
 
@@ -34,22 +36,32 @@ DECODING_OPTIONS = (
 )
 
 
-# The types of the values of `run.json`, as far as they are read.
-_REQUIRED = {
-    "preset": str,
-    "overrides": dict,
-    "source_vocabulary_size": int,
-    "target_vocabulary_size": int,
-    "tokenizer": dict,
-    "weights_sha256": str,
-}
-_OPTIONAL = {
-    "decoding": dict,
-    "evaluation": dict,
-    "tags": list,
-    "code": list,
-    "files": dict,
-}
+class _Summary(BaseModel, extra="allow"):
+    """The values of `run.json` that are read, and their types."""
+
+    preset: str
+    overrides: dict[str, Any]
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    tokenizer: dict[str, str]
+    weights_sha256: str
+    name: str = ""
+    preset_version: int | None = None
+    steps: int = 0
+    seed: int | None = None
+    parameters: int = 0
+    tags: list[str | None] = []
+    code: list[dict[str, str]] = []
+    decoding: dict[str, Any] = {}
+    evaluation: dict[str, Any] = {}
+    files: dict[str, dict[str, int | str]] = {}
+    averaged_steps: list[int] = []
+    best: dict[str, Any] | None = None
+    training: dict[str, int | float | None] = {}
+    valid: dict[str, dict[str, Any]] = {}
+    versions: dict[str, str | None] = {}
+    scores: list[dict[str, Any]] = []
+    commit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +164,7 @@ class Run:
         self.use_code()
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
+            read_json(self.directory / "config.json", dict)
             with refused_values(f"{self.directory / 'config.json'}"):
                 return Seq2Seq.from_preset(
                     str(self.directory), load_weights=False
@@ -259,19 +272,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             f"{file}: missing, so this is not a finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
-    summary = read_json(file)
-    if not isinstance(summary, dict):
-        summary = {}
-    missing = sorted(_REQUIRED.keys() - summary.keys())
-    if missing:
-        raise UserError(f"{file}: lacks {', '.join(missing)}.")
-    for name, kind in (_REQUIRED | _OPTIONAL).items():
-        if not isinstance(summary.get(name, kind()), kind):
-            raise UserError(
-                f"{file}: `{name}` must be of type {kind.__name__}. "
-                f"Received: {summary[name]!r}"
-            )
-    return summary
+    return read_json(file, _Summary)
 
 
 def check_run_folder(directory: Path) -> None:

@@ -31,7 +31,7 @@ LEVELS = [
     {"models"},
     {"layers", "losses", "validation"},
     {"xla", "own_code", "weights_files", "file_tables"},
-    {"masks", "files", "docstrings", "threads", "limits"},
+    {"masks", "files", "json_files", "docstrings", "threads", "limits"},
     {"errors", "signals", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
