@@ -158,6 +158,34 @@ def open_unlinked(path: str | Path, mode: str, **options: Any) -> IO:
         ) from error
 
 
+def refuse_links(folder: str | Path, parts: Iterable[str]) -> None:
+    """Refuses symbolic links in the parts of a folder that are to be copied.
+
+    The copy, which may be published, would have what they lead to. `folder`
+    itself, which the user has named, may be a link.
+
+    Raises:
+        UserError: that names the first link.
+
+    Example:
+    >>> os.symlink("/etc/hostname", "notes.txt")
+    >>> refuse_links(".", ["notes.txt"])
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: notes.txt: is a link to /etc/hostname, ...
+    """
+    for part in parts:
+        path = Path(folder, part)
+        inside = path.rglob("*") if not path.is_symlink() else ()
+        for found in (path, *inside):
+            if found.is_symlink():
+                raise UserError(
+                    f"{found}: is a link to {os.readlink(found)}, whose "
+                    "content would be copied. Put the file itself in its "
+                    "place, or delete the link."
+                )
+
+
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Writes a file atomically, see `atomic_file`."""
     with atomic_file(path) as temporary:

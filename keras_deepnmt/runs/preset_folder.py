@@ -68,7 +68,8 @@ def save_run_to_preset(
 
     Raises:
         UserError: if the run is not finished or damaged, the folder exists,
-            the disk is full, or the saved model is not that of the run.
+            a file to copy is a link, the disk is full, or the saved model is
+            not that of the run.
 
     Example:
     >>> save_run_to_preset("runs/demo", "presets/demo")
@@ -83,6 +84,7 @@ def save_run_to_preset(
             f"{run.directory}: is a preset folder already. Copy it, or give "
             "the run folder."
         )
+    run.refuse_links()
     recipe = run.recipe()
     loaded = open_run(run_dir, checkpoint)
     translator = Translator.load(loaded, **search_options)

@@ -19,9 +19,11 @@ from keras_deepnmt.files import (
     atomic_file,
     file_sha256,
     lock_folder,
+    refuse_links,
     write_bytes,
     write_json,
 )
+from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
     load_recipe,
@@ -447,6 +449,16 @@ class RunFolder:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(rows)
+
+    def refuse_links(self) -> None:
+        """Refuses links in the parts that go into copies of a run.
+
+        Raises:
+            UserError: that names the first link.
+        """
+        parts = (self.tokenizer_dir, self.shortlist_file, self.recipe_file)
+        parts += (self.directory / CODE_DIR, self.scores_file)
+        refuse_links(self.directory, [part.name for part in parts])
 
     def list_files(self) -> dict[str, dict[str, int | str]]:
         """Returns the table of the files that the finished model consists of.

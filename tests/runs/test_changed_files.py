@@ -2,6 +2,7 @@
 
 * one that is cut, changed or missing is named in one line before it is used
 * the model card, the recipe and the log may change
+* what a link in a run folder leads to gets into no copy of it
 * folders of earlier versions, which list no files, are read
 """
 
@@ -12,6 +13,8 @@ import pytest
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import PRESET_FILE, write_json
+from keras_deepnmt.runs.average import average
+from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.translator.loading import RUN_FILE, read_run
 
 SUMMARIES = {"finished_run": RUN_FILE, "preset_dir": PRESET_FILE}
@@ -79,3 +82,23 @@ def test_a_folder_of_an_earlier_version_is_read(folder):
     del summary["files"]
     write_json(file, summary)
     load_unchanged(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenizer", "tokenizer/notes.txt", "recipe.yaml", "shortlist.npz"]
+)
+@pytest.mark.parametrize("copied_by", [average, save_run_to_preset])
+def test_what_a_link_leads_to_is_not_copied(
+    finished_run, tmp_path, name, copied_by
+):
+    run_dir = shutil.copytree(finished_run, tmp_path / "run")
+    link, outside = run_dir / name, tmp_path / "outside"
+    if link.exists():
+        link.rename(outside)
+    else:
+        outside.write_text("of another folder")
+    link.symlink_to(outside)
+    options = {"last": 2} if copied_by is average else {}
+    with pytest.raises(UserError, match=f"{link}: is a link to {outside}"):
+        copied_by(run_dir, tmp_path / "copy", **options)
+    assert not (tmp_path / "copy").exists()
