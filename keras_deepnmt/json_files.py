@@ -76,13 +76,13 @@ _TOO_DEEP = object()
 
 def _is_too_deep(content):
     """Whether there are more levels; without recursion."""
-    level = [content]
+    level = [[content]]
     for _ in range(_MOST_LEVELS + 1):
         level = [
             item
             for value in level
-            if isinstance(value, dict | list)
             for item in (value.values() if isinstance(value, dict) else value)
+            if isinstance(item, dict | list)
         ]
         if not level:
             return False
