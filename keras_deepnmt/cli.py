@@ -12,6 +12,7 @@ import absl.logging
 
 from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.options.completion import completion_script
+from keras_deepnmt.commands.options.limits import given_limits
 from keras_deepnmt.commands.options.own_code import given_code
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import short_log_messages
@@ -142,7 +143,11 @@ def _run_verb(verb: str, words: list[str]) -> int:
         command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
         interrupt_advice = command.CONTINUE
         options = make_parser(verb).parse_args(words)
-        with short_log_messages(options.quiet), given_code(options):
+        with (
+            short_log_messages(options.quiet),
+            given_code(options),
+            given_limits(options),
+        ):
             code = command.run(options)
         sys.stdout.flush()
         return code or 0

@@ -6,6 +6,7 @@ import yaml
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.options.limits import add_limits
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
@@ -84,6 +85,7 @@ def add_options(parser: VerbParser) -> None:
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",
     )
+    add_limits(parser)
     add_overrides(parser)
     add_import(parser)
 

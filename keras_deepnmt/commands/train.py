@@ -5,6 +5,7 @@ import signal
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
+from keras_deepnmt.commands.options.limits import add_limits
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
@@ -115,6 +116,7 @@ def _add_folders(parser):
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",
     )
+    add_limits(parser)
 
 
 def run(options: Namespace) -> None:

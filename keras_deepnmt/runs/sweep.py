@@ -254,7 +254,7 @@ class _Sweep:
         folder.check_startable(settled, has_prepared=True)
         self._recipes[run.name] = settled
         changes = find_changes(folder.started(), settled, ignore_data=True)
-        return folder.is_finished() and not changes
+        return folder.is_finished() and folder.has_whole_model() and not changes
 
     def check_models(self, runs):
         """Refuses models that cannot be built, one for each combination.

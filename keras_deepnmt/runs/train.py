@@ -121,6 +121,12 @@ def train(
     has_prepared = prepared_dir is not None
     with user_cache_asked_for(training.jit_compile):
         finished = not restart and folder.is_finished()
+        if finished and not folder.has_whole_model():
+            say(
+                f"{folder.directory}: the final model is damaged, or was not "
+                "written to its end, and is made anew."
+            )
+            finished = False
         if finished:
             finished = not find_changes(folder.started(), settled, has_prepared)
         if not finished:
