@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pydantic
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
@@ -17,6 +18,7 @@ from keras_deepnmt.data.factored_case import FactoredCase
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.text_steps import DropNull, TextStep
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 SPECIAL_IDS = {
@@ -25,6 +27,15 @@ SPECIAL_IDS = {
     "bos_id": BEGIN_ID,
     "eos_id": END_ID,
 }
+
+
+class _Entries(pydantic.BaseModel, extra="allow"):
+    """What the field of this package may hold."""
+
+    steps: list[str] = []
+    vocabulary_size: int | None = pydantic.Field(None, gt=len(SPECIAL_IDS))
+
+
 TEXT_STEPS = {step.name: step for step in (DropNull, FactoredCase)}
 # SentencePiece leaves the numbers from 200 on to others.
 _FIELD = 1_000
@@ -109,7 +120,8 @@ def with_normalization(proto: bytes, normalization: Normalization) -> bytes:
     model = model_pb2.ModelProto.FromString(proto)
     model.normalizer_spec.CopyFrom(normalization.spec)
     names = [step.name for step in normalization.steps]
-    return _with_entries(model, _own_entries(model) | {"steps": names})
+    entries = _own_entries(model).model_copy(update={"steps": names})
+    return _with_entries(model, entries)
 
 
 def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
@@ -160,31 +172,36 @@ def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
         piece = name.replace("_id", "_piece")
         setattr(new.trainer_spec, piece, pieces[value])
     new.trainer_spec.vocab_size = len(ordered)
-    entries = _own_entries(model) | {"vocabulary_size": len(pieces)}
-    return _with_entries(new, entries)
+    size = {"vocabulary_size": len(pieces)}
+    return _with_entries(new, _own_entries(model).model_copy(update=size))
 
 
 def size_of_model(proto: bytes) -> int:
     """Returns how many of the pieces of a model are its vocabulary."""
     model = model_pb2.ModelProto.FromString(proto)
-    return _own_entries(model).get("vocabulary_size", len(model.pieces))
+    size = _own_entries(model).vocabulary_size
+    return len(model.pieces) if size is None else min(size, len(model.pieces))
 
 
 def _with_entries(model, entries):
     model.DiscardUnknownFields()
-    content = json.dumps(entries).encode()
+    content = json.dumps(entries.model_dump(exclude_defaults=True)).encode()
     field = _varint(_FIELD << 3 | 2) + _varint(len(content)) + content
     return model.SerializeToString(deterministic=True) + field
 
 
-def _own_entries(model):
+def _own_entries(model, origin="the tokenizer"):
     """Returns what the field of this package holds."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
-    entries = {}
+    entries = _Entries()
     for field in UnknownFieldSet(model):
         if field.field_number == _FIELD:
-            entries = json.loads(field.data)
+            place = f"{origin}: damaged"
+            if not isinstance(field.data, bytes):
+                raise UserError(f"{place}: the field of its steps is no text.")
+            found = parse_json(field.data, place, _Entries)
+            entries = _Entries(**found)
     return entries
 
 
@@ -194,7 +211,7 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
     Raises a `UserError` that names `origin` if this version lacks a step.
     """
     model = model_pb2.ModelProto.FromString(proto)
-    names = _own_entries(model).get("steps", [])
+    names = _own_entries(model, origin).steps
     missing = [name for name in names if name not in TEXT_STEPS]
     if missing:
         raise UserError(

@@ -10,6 +10,7 @@ import numpy as np
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.imported_model import PRESET, ImportedModel
 from keras_deepnmt.exchange.marian_hf import FORMAT, is_marian, load_marian
+from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
@@ -22,6 +23,7 @@ from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.translator.loading import TOKENIZER_DIR
 from keras_deepnmt.translator.translator import Translator
 from keras_deepnmt.version import __version__
+from keras_deepnmt.weights_files import check_room
 from keras_deepnmt.zoo.registry import PRESET_VERSION
 
 
@@ -79,6 +81,7 @@ def import_model(
     imported = _find_format(path, format).load(path)
     model = imported.build()
     with StagedFolder(directory) as folder:
+        check_room(folder, model.variables)
         model.save_to_preset(str(folder))
         tokenizers = folder / TOKENIZER_DIR
         tokenizers.mkdir()
@@ -136,13 +139,14 @@ def _summary(imported, model, folder):
         "tags": [],
         "decoding": dict(imported.decoding),
         "evaluation": {},
-        "steps": None,  # of updates, and other facts of its training
+        "steps": 0,  # updates by this package
         "averaged_steps": [],
         "training": {},
         "seed": None,
         "parameters": model.count_params(),
         "imported": {"format": imported.format, "version": __version__},
         "scores": [],
+        "files": file_table(folder),
     }
 
 

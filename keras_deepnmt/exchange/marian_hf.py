@@ -17,7 +17,7 @@ from keras_deepnmt.data.model_files import with_vocabulary
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.tensor_files import read_tensors
-from keras_deepnmt.files import read_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 FORMAT = "marian-hf"
@@ -122,9 +122,7 @@ def load_marian(path: str | Path) -> ImportedModel:
 
 def _read_config(folder):
     file = folder / "config.json"
-    config = read_json(file)
-    if not isinstance(config, dict):
-        raise UserError(f"{file}: must be an object.")
+    config = _read_object(file)
     for key, kind in _DTYPES.items():
         value = config.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):
@@ -157,6 +155,15 @@ def _read_config(folder):
             f"{config['activation_function']}"
         )
     return config
+
+
+def _read_object(file) -> dict[str, Any]:
+    try:
+        return read_json(file, dict[str, Any])
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror})."
+        ) from error
 
 
 def _arguments(config, source_size, target_size, shared) -> dict[str, Any]:
@@ -194,8 +201,8 @@ class _Vocabulary:
 
     def __init__(self, folder, name, config):
         self.file = folder / name
-        table = read_json(self.file)
-        ids = list(table.values()) if isinstance(table, dict) else []
+        table = _read_object(self.file)
+        ids = list(table.values())
         if not ids or sorted(map(str, ids)) != sorted(
             map(str, range(len(ids)))
         ):
@@ -443,8 +450,7 @@ def _decoding(folder, config, target) -> dict[str, Any]:
     file = folder / "generation_config.json"
     given = dict(config)
     if file.is_file():
-        own = read_json(file)
-        given |= own if isinstance(own, dict) else {}
+        given |= _read_object(file)
     never = {target.padding}
     for words in given.get("bad_words_ids") or []:
         if not isinstance(words, list) or len(words) != 1:

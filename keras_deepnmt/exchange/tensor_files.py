@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import read_json
+from keras_deepnmt.json_files import read_json
 
 _SAFETENSORS = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
@@ -48,8 +49,7 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
 
 
 def _files_of_index(file):
-    content = read_json(file)
-    names = content.get("weight_map") if isinstance(content, dict) else None
+    names = read_json(file, dict[str, Any]).get("weight_map")
     if not isinstance(names, Mapping) or not all(
         isinstance(name, str) and Path(name).name == name
         for name in names.values()

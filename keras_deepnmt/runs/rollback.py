@@ -1,13 +1,15 @@
 """Rolls a run that diverged back to its last good checkpoint."""
 
 import math
+import warnings
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import read_json, write_json
+from keras_deepnmt.files import write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes.training_schema import DivergenceRecipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training.checkpoints import CheckpointStore
@@ -137,7 +139,10 @@ def _restore_before(model, store, first_bad_step):
         if step < first_bad_step:
             try:
                 store.restore(model, step)
-            except UserError:  # damaged
+            except UserError as error:  # damaged
+                warnings.warn(
+                    f"{error} Taking the checkpoint before it.", stacklevel=2
+                )
                 continue
             if all(
                 np.isfinite(keras.ops.convert_to_numpy(weight)).all()

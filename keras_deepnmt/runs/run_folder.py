@@ -12,15 +12,18 @@ from typing import Any
 from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
     StagedFolder,
     atomic_file,
     file_sha256,
     lock_folder,
+    refuse_links,
     write_bytes,
     write_json,
 )
+from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
     load_recipe,
@@ -36,6 +39,7 @@ from keras_deepnmt.translator.loading import (
     is_preset_folder,
     read_summary,
 )
+from keras_deepnmt.weights_files import check_room
 from keras_deepnmt.zoo.registry import check_preset_version
 
 _CHECKPOINTS_DIR = "checkpoints"
@@ -122,6 +126,21 @@ class RunFolder:
             return False
         started = self.started()
         return started is None or _MARK not in started.resolved
+
+    def has_whole_model(self) -> bool:
+        """Whether the model and the tokenizers are those of `run.json`.
+
+        They are not after a damage, or if a process was killed while it
+        replaced them; training then makes them anew from its checkpoints.
+        """
+        try:
+            summary = self.read_summary()
+            hashes = {self.model_dir / WEIGHTS_FILE: summary["weights_sha256"]}
+            for side, sha256 in summary["tokenizer"].items():
+                hashes[self.tokenizer_dir / f"{side}.model"] = sha256
+            return all(file_sha256(file) == hashes[file] for file in hashes)
+        except (OSError, UserError):
+            return False
 
     def check_startable(
         self,
@@ -257,7 +276,7 @@ class RunFolder:
         A new run gets its `recipe.yaml`, and the tokenizers and shortlists of
         the prepared folder. In a run that is resumed changed values are
         written. With `restart` everything that belongs to the old training is
-        deleted. A finished model stays until `write_summary` ends the new
+        deleted. A finished model stays until `write_result` ends the new
         training.
         """
         old = None if restart else self.started()
@@ -295,8 +314,17 @@ class RunFolder:
         if old != recipe or old.resolved != resolved:
             save_recipe(recipe, self.recipe_file, resolved)
 
-    def write_summary(self, summary: dict[str, Any]) -> None:
-        """Writes `run.json`, which makes the run a finished one."""
+    def write_result(
+        self, model: Any, summary: dict[str, Any], prepared_dir: Path
+    ) -> None:
+        """Writes the final model and its tokenizers, and last `run.json`.
+
+        It makes the run a finished one, and gets the hashes of the files.
+        """
+        summary["weights_sha256"] = self.write_model(model)
+        self.copy_tokenizers(prepared_dir)
+        self.copy_shortlist(prepared_dir)
+        summary["files"] = self.list_files()
         write_json(self.run_file, summary)
         recipe = self.recipe()
         if _MARK in recipe.resolved:
@@ -422,13 +450,36 @@ class RunFolder:
             writer.writeheader()
             writer.writerows(rows)
 
+    def refuse_links(self) -> None:
+        """Refuses links in the parts that go into copies of a run.
+
+        Raises:
+            UserError: that names the first link.
+        """
+        parts = (self.tokenizer_dir, self.shortlist_file, self.recipe_file)
+        parts += (self.directory / CODE_DIR, self.scores_file)
+        refuse_links(self.directory, [part.name for part in parts])
+
+    def list_files(self) -> dict[str, dict[str, int | str]]:
+        """Returns the table of the files that the finished model consists of.
+
+        Those that further commands change are not in it, nor is the user's own
+        code, whose hashes are in `run.json` as `code`.
+        """
+        parts = (MODEL_DIR, TOKENIZER_DIR, SHORTLIST_FILE)
+        return file_table(self.directory, parts)
+
     def write_model(self, model) -> str:
         """Saves the final model as a Keras preset, in place of an earlier one.
 
         Returns:
             SHA-256 of its weights file.
+
+        Raises:
+            UserError: if the disk is full.
         """
         with StagedFolder(self.model_dir, replace=True) as folder:
+            check_room(folder, model.variables)
             model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)
 

@@ -1,11 +1,7 @@
 """The files of one checkpoint: written, read and checked for damage."""
 
-import errno
 import json
-import math
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,16 +9,23 @@ from typing import Any
 
 import keras
 import numpy as np
+from pydantic import BaseModel
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.models.training_step.training_state import seed_variables
+from keras_deepnmt.weights_files import check_room, load_weights
 
 STATE_FILE = "state.npz"
 # Written last: a folder without it is not a checkpoint.
 SEAL_FILE = "checkpoint.json"
-# Upper bound of the bytes that HDF5 and the archive add to each array.
-_BYTES_PER_ARRAY = 4096
+
+
+class _Seal(BaseModel, extra="allow"):
+    """The values of `checkpoint.json` that are read, and their types."""
+
+    sha256: dict[str, str]
 
 
 def write_checkpoint(
@@ -36,7 +39,10 @@ def write_checkpoint(
     `details` are further entries of that file. Raises an `OSError`, or a
     `RuntimeError` of HDF5, if the disk is full or cannot be written.
     """
-    _check_room(model, folder)
+    variables = list(model.variables)
+    if getattr(model, "optimizer", None) is not None:
+        variables += model.optimizer.variables
+    check_room(folder, variables)
     model.save_weights(folder / WEIGHTS_FILE)
     np.savez(folder / STATE_FILE, *_unsaved_state(model))
     hashes = {
@@ -58,7 +64,9 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
         with warnings.catch_warnings():
             # Keras only warns if it does not load the optimizer.
             warnings.filterwarnings("error", "Skipping variable loading")
-            model.load_weights(folder / WEIGHTS_FILE)
+            load_weights(model, folder / WEIGHTS_FILE)
+    except UserError:
+        raise
     except (ValueError, KeyError, UserWarning) as error:
         raise UserError(
             f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
@@ -85,36 +93,16 @@ def checkpoint_fault(folder: Path) -> str | None:
     Returns `None` if every file has its recorded SHA-256.
     """
     try:
-        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+        seal = read_json(folder / SEAL_FILE, _Seal)
         for name, expected in seal["sha256"].items():
             if file_sha256(folder / name) != expected:
                 return (
                     f"{folder / name}: damaged (its SHA-256 is not the "
                     "recorded one)."
                 )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, UserError) as error:
         return f"{folder}: damaged or missing ({error})."
     return None
-
-
-def _check_room(model, folder):
-    """Raises the system's own error if a checkpoint does not fit on the disk.
-
-    HDF5 aborts the process if a write fails midway, so the space is reserved
-    first: this detects a full disk, a quota and a limit on file sizes.
-    """
-    variables = list(model.variables)
-    if getattr(model, "optimizer", None) is not None:
-        variables += model.optimizer.variables
-    needed = sum(
-        math.prod(variable.shape) * 4 + _BYTES_PER_ARRAY
-        for variable in variables
-    )
-    if shutil.disk_usage(folder).free < needed:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-    if hasattr(os, "posix_fallocate"):
-        with tempfile.TemporaryFile(dir=folder) as room:
-            os.posix_fallocate(room.fileno(), 0, needed)
 
 
 def _unsaved_state(model):
