@@ -176,10 +176,13 @@ def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
     return _with_entries(new, _own_entries(model).model_copy(update=size))
 
 
-def size_of_model(proto: bytes) -> int:
-    """Returns how many of the pieces of a model are its vocabulary."""
+def size_of_model(proto: bytes, origin: str | Path = "the tokenizer") -> int:
+    """Returns how many of the pieces of a model are its vocabulary.
+
+    Raises a `UserError` that names `origin` if its field is damaged.
+    """
     model = model_pb2.ModelProto.FromString(proto)
-    size = _own_entries(model).vocabulary_size
+    size = _own_entries(model, origin).vocabulary_size
     return len(model.pieces) if size is None else min(size, len(model.pieces))
 
 

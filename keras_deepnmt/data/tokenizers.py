@@ -83,7 +83,9 @@ class Tokenizer:
         self._processor = sentencepiece.SentencePieceProcessor(
             model_proto=self.proto
         )
-        self.vocabulary_size = size_of_model(self.proto)
+        self.vocabulary_size = size_of_model(self.proto, self.model_file)
+        pieces = self._processor.get_piece_size()
+        self._has_more_pieces = pieces > self.vocabulary_size
         model = model_pb2.ModelProto.FromString(self.proto)
         self.marks_word_ends = model.trainer_spec.treat_whitespace_as_suffix
         self.steps = steps_of_model(self.proto, self.model_file)
@@ -123,7 +125,7 @@ class Tokenizer:
         texts = [self.normalization.before(text) for text in texts]
         rows = _together_or_singly(self._processor.encode, texts)
         rows = [np.array(row, "int32") for row in rows]
-        if self.vocabulary_size < self._processor.get_piece_size():
+        if self._has_more_pieces:
             for row in rows:
                 row[row >= self.vocabulary_size] = UNKNOWN_ID
         return rows
