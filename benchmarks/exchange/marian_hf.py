@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measures each case and appends its row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True)
-    parser.add_argument("--updates", type=int, default=200)
+    parser.add_argument("--updates", type=int, default=300)
     parser.add_argument("--cases", type=int, default=len(CASES))
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
@@ -82,9 +82,11 @@ def compare(folder: Path, case: dict, options) -> dict:
     )
     rows = translator.source_tokenizer.encode(lines)
     found = [[*(source[i] for i in row), 0] for row in rows]
-    equal_ids = sum(
-        one == other for one, other in zip(found, theirs["ids"], strict=True)
-    )
+    equal_ids = 0
+    for line, one, other in zip(lines, found, theirs["ids"], strict=True):
+        equal_ids += one == other
+        if one != other:
+            print(f"{line!r}: {one} here, {other} there", file=sys.stderr)
     translations = translator.translate(theirs["sentences"])
     return {
         **provenance("tensorflow", "keras", "sentencepiece"),

@@ -72,6 +72,8 @@ def main(folder: Path, case: dict, steps: int) -> None:
     model.eval()
     model.generation_config = GenerationConfig(
         num_beams=4,
+        # Until no hypothesis can win at any length, as here.
+        early_stopping="never",
         max_length=LONGEST,
         bad_words_ids=[[size - 1]],
         pad_token_id=size - 1,
