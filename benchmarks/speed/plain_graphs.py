@@ -5,9 +5,9 @@
 
 A translator of RUN searches batches of several shapes, made of the lines of
 TEXT, with XLA and without. Without it, TensorFlow runs a plain graph, and JAX
-one operation after another. A row has the seconds of the first search of a shape,
-which compiles or traces, and the milliseconds of later ones, the median over
-rounds in which both sides alternate. Rows are appended to
+one operation after another. A row has the seconds of the first search of a
+shape, which compiles or traces, and the milliseconds of later ones, the median
+over rounds in which both sides alternate. Rows are appended to
 `results/plain_graphs.csv`.
 """
 
