@@ -117,7 +117,7 @@ class StagedSearch:
         self._plain = compile_for(model, _search_all, False, "search")
         self._is_compiled, self._has_plain = compiled, has_plain
         self.num_sentences = collections.Counter()
-        self.few_shapes = FewShapes(has_plain)
+        self.few_shapes = FewShapes()
 
     @property
     def num_compilations(self):
@@ -155,7 +155,8 @@ class StagedSearch:
         """
         given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
         if plan is None:
-            plan = self.count(source_ids, search_name(options, max_length))
+            name = search_name(options, max_length)
+            plan = self.count(source_ids, options, name)
         max_length = self._most_steps(max_length)
         if not plan.is_compiled:
             return self._search_plain(source_ids, given, options, max_length)
@@ -280,7 +281,7 @@ class StagedSearch:
         )
         return self._first, arrays, {**keywords, "lengths": lengths}
 
-    def count(self, source_ids, name):
+    def count(self, source_ids, options, name):
         """Counts a batch; returns how it is searched.
 
         Its stages have all rows, or a quarter of them, once many sentences of
@@ -290,6 +291,7 @@ class StagedSearch:
 
         Args:
             source_ids: int array `(B, S)`.
+            options: `SearchOptions`.
             name: what `search_name` returns for the batch.
 
         Returns:
@@ -298,7 +300,9 @@ class StagedSearch:
         rows, shape = len(source_ids), source_ids.shape
         if not self._is_compiled:
             return SearchPlan(not self._has_plain, [], True)
-        if not self.few_shapes.use(shape, name):
+        # A plain graph draws other random numbers.
+        has_plain = self._has_plain and not options.sampling
+        if not self.few_shapes.use(shape, name, has_plain):
             return SearchPlan(False, [], False)
         fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
         if self.num_sentences[shape] < tuned.MANY_SENTENCES:
@@ -306,7 +310,7 @@ class StagedSearch:
             self.num_sentences[shape] += int(source_ids.any(axis=1).sum())
         elif fewer < rows and self.few_shapes.use(shape, f"many: {name}"):
             return SearchPlan(True, [rows, fewer], True)
-        is_full = self._has_plain and self.few_shapes.is_full
+        is_full = has_plain and self.few_shapes.is_full
         return SearchPlan(True, [], not is_full)
 
 

@@ -86,7 +86,7 @@ class BatchDecoder:
             model, score_targets, purpose="scoring"
         )
         self._score_plain = compile_for(model, score_targets, False)
-        self._scored_shapes = FewShapes(has_plain_graphs(model))
+        self._scored_shapes = FewShapes()
         is_on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
         self.batches_at_once = (
             min(tuned.BATCHES_AT_ONCE, num_cores())
@@ -267,7 +267,9 @@ class BatchDecoder:
         max_length = longest_output(source_ids.shape[1], options)
         max_length = max(max_length, _room_for(given))
         if plan is None:
-            plan = self._search.count(source_ids, _name(options, given))
+            plan = self._search.count(
+                source_ids, options, _name(options, given)
+            )
         self._shapes.wait_for(source_ids.shape)
         return self._search(
             source_ids,
@@ -333,7 +335,8 @@ class BatchDecoder:
         name = _name(options, given)
         if self._is_compiled:
             shape = self._search.few_shapes.choose(shape, name)
-        return shape, self._search.count(padded_batch(rows, *shape), name)
+        source_ids = padded_batch(rows, *shape)
+        return shape, self._search.count(source_ids, options, name)
 
     def _begin(
         self,
@@ -399,7 +402,8 @@ class BatchDecoder:
         function = self._score_plain
         if self._is_compiled:
             shape = self._scored_shapes.choose(shape, "scoring")
-            if self._scored_shapes.use(shape, "scoring"):
+            has_plain = has_plain_graphs(self.model)
+            if self._scored_shapes.use(shape, "scoring", has_plain):
                 function = self._score_targets
         size, source_length, length = shape
 

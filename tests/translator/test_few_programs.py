@@ -4,6 +4,7 @@
 * what it finds does not depend on the bound, nor does a score
 * a batch that has no program of its own is padded to the nearest larger shape
 * a translator that goes on as another one uses the same programs
+* what is drawn at random stays the same
 """
 
 import json
@@ -118,19 +119,31 @@ def test_a_translator_that_goes_on_uses_the_same_programs(make, few):
     assert second.search_state == first.search_state
 
 
+def test_draws_are_those_of_a_compiled_search(make, few):
+    """A plain graph draws other random numbers."""
+    translator, words = make(True), TEXT.split()
+    translator.options = translator.options.updated(
+        sampling=True, num_beams=1, sampling_seed=3
+    )
+    longest = [" ".join(words * 5)]
+    before = translator.translate(longest)
+    for length in (40, 14, 6, 1):
+        translator.translate([" ".join((words * 5)[:length])])
+    assert len(translator.search_state["shapes"]) == 4 > MOST
+    assert translator.translate(longest) == before
+
+
 def test_a_later_shape_is_padded_to_the_nearest_larger_one(few):
-    for has_plain in (True, False):
-        shapes = FewShapes(has_plain)
-        for shape in ((4, 64), (16, 32), (1, 8)):
-            assert shapes.choose(shape, "beam") == shape
-            assert shapes.use(shape, "beam")
-        assert shapes.is_full
-        assert shapes.choose((4, 32), "beam") == (4, 64)
-        assert shapes.choose((4, 64), "beam") == (4, 64)
-        # That is 8 times as large.
-        far = (1, 32) if has_plain else (4, 64)
-        assert shapes.choose((1, 32), "beam") == far
-        # No other has room, or is for the same programs.
-        for shape, name in (((64, 8), "beam"), ((1, 8), "greedy")):
-            assert shapes.choose(shape, name) == shape
-            assert shapes.use(shape, name) != has_plain
+    shapes = FewShapes()
+    for shape in ((4, 64), (16, 32), (1, 8)):
+        assert shapes.choose(shape, "beam") == shape
+        assert shapes.use(shape, "beam")
+    assert shapes.is_full
+    assert shapes.choose((4, 32), "beam") == (4, 64)
+    assert shapes.choose((4, 64), "beam") == (4, 64)
+    assert shapes.use((4, 64), "beam")
+    # A shape that is 8 times as large; none with room; none for that search.
+    for shape, name in (((1, 32), "beam"), ((64, 8), "beam"), ((1, 8), "a")):
+        assert shapes.choose(shape, name) == shape
+        assert not shapes.use(shape, name)
+    assert shapes.use((1, 32), "beam", has_plain=False)
