@@ -17,6 +17,12 @@ a process of its own:
 A row has the resident memory of the process after the first 500 calls, and the
 least and the most after each hundred calls from then on, in MiB, and what they
 differ from it by. Rows are appended to `results/repeated_calls.csv`.
+
+The C library of Linux, glibc, keeps freed memory in up to 8 heaps per core, one
+for each of some threads. The environment variable MALLOC_ARENA_MAX sets how
+many, and stands in the row:
+
+    MALLOC_ARENA_MAX=1 python benchmarks/memory/repeated_calls.py --sides export
 """
 
 import argparse
@@ -196,6 +202,7 @@ def measure(side, folder, options):
         "percent_least": round(100 * (min(later) / first - 1), 2),
         "percent_most": round(100 * (max(later) / first - 1), 2),
         "calls_per_second": round(options.calls / seconds, 2),
+        "malloc_arena_max": os.environ.get("MALLOC_ARENA_MAX", ""),
     }
 
 

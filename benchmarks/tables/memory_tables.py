@@ -40,7 +40,7 @@ def _repeated_calls_table():
         read_rows(RESULTS / "repeated_calls.csv"),
         {
             "side": lambda row: row["side"],
-            "commit": lambda row: row["commit"],
+            "`MALLOC_ARENA_MAX`": lambda row: row["malloc_arena_max"],
             "calls": lambda row: f"{int(row['calls']):,}",
             "sentences": lambda row: f"{int(row['sentences']):,}",
             "after 100 calls (MiB)": lambda row: decimals(
