@@ -26,6 +26,7 @@ many, and stands in the row:
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -183,26 +184,43 @@ def measure(side, folder, options):
     mib, sentences, start = [], 0, time.perf_counter()
     with WorkerProcess(__file__, "--answer") as worker:
         worker("start", side, folder)
-        for calls in range(EVERY, options.calls + 1, EVERY):
-            memory, number = worker("call", EVERY)
-            mib.append(memory)
-            sentences += number
-            print(f"{side}: {calls:,} calls, {memory:,.1f} MiB", flush=True)
+        # After Ctrl-C there is a row of the calls so far.
+        with contextlib.suppress(KeyboardInterrupt):
+            while len(mib) < options.calls // EVERY:
+                memory, number = worker("call", EVERY)
+                mib.append(memory)
+                sentences += number
+                print(
+                    f"{side}: {EVERY * len(mib):,} calls, {memory:,.1f} MiB",
+                    flush=True,
+                )
     seconds = time.perf_counter() - start
-    first, *later = mib[options.warm_up // EVERY - 1 :]
     return {
         "side": side,
-        "calls": options.calls,
+        "calls": EVERY * len(mib),
         "warm_up": options.warm_up,
         "sentences": sentences,
+        **memory_columns(mib, options.warm_up),
+        "calls_per_second": round(EVERY * len(mib) / seconds, 2),
+        "malloc_arena_max": os.environ.get("MALLOC_ARENA_MAX", ""),
+    }
+
+
+def memory_columns(mib, warm_up):
+    """Returns the columns of the memory after each hundred calls.
+
+    Example:
+    >>> memory_columns([90.0, 200.0, 199.0, 202.0], 200)["percent_most"]
+    1.0
+    """
+    first, *later = mib[warm_up // EVERY - 1 :]
+    return {
         "mib_after_first_100": round(mib[0], 1),
         "mib_after_warm_up": round(first, 1),
         "mib_least": round(min(later), 1),
         "mib_most": round(max(later), 1),
         "percent_least": round(100 * (min(later) / first - 1), 2),
         "percent_most": round(100 * (max(later) / first - 1), 2),
-        "calls_per_second": round(options.calls / seconds, 2),
-        "malloc_arena_max": os.environ.get("MALLOC_ARENA_MAX", ""),
     }
 
 
