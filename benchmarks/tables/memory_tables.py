@@ -57,6 +57,8 @@ def _repeated_calls_table():
                 for end in ("least", "most")
             ),
         },
+        "Other work ran on the machine. Rows of fewer than 10,000 calls were "
+        "broken off.",
     )
 
 

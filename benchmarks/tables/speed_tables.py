@@ -234,7 +234,7 @@ def _plain_graphs():
             ),
         },
         "On TensorFlow a plain graph, traced once for all shapes, on JAX one "
-        "operation after another.",
+        "operation after another. Other work ran on the machine.",
     )
 
 
