@@ -67,8 +67,11 @@ archives that are named below. A download that broke off is continued.
 
 What is downloaded is verified: by its published hash, or where none is
 published by the hash of the first download, which is recorded as
-`ARCHIVE.sha256` in the cache and told in a warning. The run folder records the
-SHA-256 of each text in any case.
+`ARCHIVE.sha256` in the cache and told in a warning. Such an archive is read
+to its end first, so that its own checksums are compared. The run folder
+records the SHA-256 of each text in any case. A download has at most 20 GB
+(`--max-download-gb`), and a compressed file, yours too, unpacks to at most
+200 GB (`--max-unpacked-gb`) and 100 times its size (`--max-expansion`).
 
 """
 

@@ -4,11 +4,14 @@ import errno
 import hashlib
 import json
 import os
+import re
+import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from keras_deepnmt.errors import UserError
 
@@ -23,6 +26,10 @@ WEIGHTS_FILE = "model.weights.h5"
 PRESET_FILE = "translator.json"
 # Numbers of the errors for a full disk, a quota and a limit on file sizes.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Of the name of a working folder. Nobody has such a name by accident, and
+# nobody can put a link in its place beforehand.
+_RANDOM_BYTES = 8
+_WORKING_NAME = re.compile(r"\.(.+)\.[0-9a-f]{16}\.partial", re.DOTALL)
 
 
 def file_sha256(path: str | Path) -> str:
@@ -56,11 +63,44 @@ def lines_sha256(lines: Iterable[str]) -> str:
 
 
 @contextmanager
+def working_folder(path: str | Path) -> Iterator[Path]:
+    """Yields a new folder beside `path`, in which it can be written first.
+
+    Its name is `.NAME.RANDOM.partial`, with 16 random hexadecimal digits; only
+    the user can open it, and it is locked while its process lives. It is
+    removed at the end, and so are those that dead processes left in the same
+    place: see `remove_leftovers`.
+
+    Example:
+    >>> with working_folder("hello.txt") as folder:
+    ...     folder.parent == Path(".")
+    True
+    """
+    path = Path(path)
+    try:
+        remove_leftovers(path.parent)
+        working, lock = _make_working_folder(path)
+    except OSError as error:
+        # The name that the user knows.
+        error.filename = str(path)
+        raise
+    try:
+        yield working
+    finally:
+        try:
+            _remove_working_folder(working)
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+@contextmanager
 def atomic_file(path: str | Path) -> Iterator[Path]:
     """Yields a temporary path, and renames that file to `path` at the end.
 
-    The temporary file is in the same folder. It is flushed to the disk before
-    the renaming, and removed if the block raises: `path` then stays as it was.
+    The temporary file has the same name, in a `working_folder`. It is flushed
+    to the disk before the renaming, and gets the mode of the file that it
+    replaces. If the block raises, it is removed: `path` then stays as it was.
 
     Example:
     >>> with atomic_file("hello.txt") as temporary:
@@ -69,14 +109,53 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     'hello'
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    with working_folder(path) as folder:
+        temporary = folder / path.name
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
+        keep_modes(path, temporary)
         os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def keep_modes(old: Path, new: Path) -> None:
+    """Gives a new file or folder, and all in it, the modes of an old one."""
+    for place in (new, *new.rglob("*")):
+        before = old / place.relative_to(new)
+        if before.exists():
+            place.chmod(stat.S_IMODE(before.stat().st_mode))
+
+
+def open_unlinked(path: str | Path, mode: str, **options: Any) -> IO:
+    """Opens a file as `open` does, but follows no link.
+
+    For a file whose name others know before it is made: they could plant a
+    link to another file of the user.
+
+    Raises:
+        UserError: if `path` is a link.
+
+    Example:
+    >>> os.symlink("another.txt", "part")
+    >>> open_unlinked("part", "a")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: part: is a link, which is not followed...
+    """
+
+    def opened(name, flags):
+        # 0 on Windows, which has no such flag.
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+    try:
+        return open(path, mode, opener=opened, **options)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise UserError(
+            f"{path}: is a link, which is not followed here. Rename or delete "
+            "it."
+        ) from error
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -131,15 +210,17 @@ def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
     if fcntl is None:
         return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(folder, os.O_RDONLY)
+    is_locked = False
     try:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        if _is_at(descriptor, folder):
-            return descriptor
+        is_locked = _is_at(descriptor, folder)
     except BlockingIOError:
         pass
-    os.close(descriptor)
-    return None
+    finally:
+        if not is_locked:
+            os.close(descriptor)
+    return descriptor if is_locked else None
 
 
 @contextmanager
@@ -180,14 +261,15 @@ def recover_folder(folder: str | Path) -> None:
     """Puts a folder back that a killed process was about to replace.
 
     `StagedFolder` sets the old folder aside before it renames the new one. If
-    it was killed in between, the old one is the only complete copy; it gets its
-    name back, unless something has that name by now.
+    it was killed in between, the old one gets its name back, unless something
+    has that name by now.
 
     Raises:
-        UserError: if another process is replacing the folder.
+        UserError: if another process is replacing the folder, or the folder
+            cannot be renamed.
 
     Example:
-    >>> os.mkdir("prepared.replaced-17")
+    >>> os.makedirs(".prepared.0123456789abcdef.partial/prepared.replaced")
     >>> recover_folder("prepared")
     >>> Path("prepared").is_dir()
     True
@@ -195,27 +277,72 @@ def recover_folder(folder: str | Path) -> None:
     folder = Path(os.path.abspath(folder))
     if not _is_missing_or_empty(folder):
         return
-    set_aside = _siblings(folder, "replaced")
-    if not set_aside:
+    working = _working_folders(folder.parent, folder.name)
+    if not any(os.path.lexists(_set_aside(one)) for one in working):
         return
-    for partial in _siblings(folder, "partial"):
-        os.close(_lock_leftover(folder, partial))
-    newest = max(set_aside, key=lambda path: path.stat().st_mtime_ns)
-    os.rename(newest, folder)
+    # The newest last: each one takes the place of the one before.
+    for one in working:
+        lock = _lock_leftover(folder, one)
+        try:
+            _remove_working_folder(one)
+        except OSError as error:
+            raise UserError(
+                f"{folder}: a command that was killed while it replaced this "
+                f"folder left it as {_set_aside(one)}, which could not be "
+                f"renamed ({error.strerror}). Rename it to {folder}."
+            ) from error
+        finally:
+            os.close(lock)
+
+
+def delete_folder(folder: str | Path) -> None:
+    """Deletes a folder, which disappears at once with all that it holds.
+
+    What a killed process has not deleted is removed by the next one.
+
+    Example:
+    >>> os.mkdir("old")
+    >>> delete_folder("old")
+    >>> Path("old").exists()
+    False
+    """
+    folder = Path(folder)
+    with working_folder(folder) as working:
+        os.rename(folder, working / folder.name)
+
+
+def remove_leftovers(folder: str | Path) -> None:
+    """Removes the working folders in a folder whose processes are dead.
+
+    Nothing else is touched: they are known by their names, see
+    `working_folder`, and by their locks. A folder that was set aside in one of
+    them, and is the only copy, gets its name back.
+    """
+    if fcntl is None:  # Which processes live is not known.
+        return
+    for working in _working_folders(Path(folder)):
+        # Of another user, or just removed.
+        with suppress(OSError):
+            lock = lock_folder(working)
+            if lock is not None:
+                try:
+                    _remove_working_folder(working)
+                finally:
+                    os.close(lock)
 
 
 class StagedFolder:
-    """Collects files in `NAME.partial-PID` and renames that folder at the end.
+    """Collects files in a temporary folder and renames that folder at the end.
 
-    The temporary folder is locked while its process lives. Folders that a
-    killed process left behind are removed by the next one, or put back if they
-    are the only copy. While a process is writing an output, a second one is
-    refused.
+    The temporary folder is in a `working_folder`. Those that a killed process
+    left behind are removed by the next one, or put back if they hold the only
+    copy. While a process is writing an output, a second one is refused.
 
     Args:
         output_dir: The final folder. It may exist if it is empty, or if
             `replace` is true.
-        replace: Whether an existing folder is replaced, at the very end.
+        replace: Whether an existing folder is replaced, at the very end. The
+            new one gets its mode, and the files those of the old files.
 
     Raises:
         UserError: on entry, if another process is writing this folder, or it
@@ -231,29 +358,28 @@ class StagedFolder:
     def __init__(self, output_dir: str | Path, replace: bool = False):
         self.output_dir = Path(os.path.abspath(output_dir))
         self.replace = replace
-        self.folder = self._sibling("partial")
-        self._lock = None
+        self._working = ExitStack()
 
     def __enter__(self) -> Path:
         try:
             self.output_dir.parent.mkdir(parents=True, exist_ok=True)
-            self._clear_leftovers()
-            self.folder.mkdir()
+            self._check_output()
+            working = working_folder(self.output_dir)
+            self._place = self._working.enter_context(working)
+            self._folder = self._place / self.output_dir.name
+            self._folder.mkdir()
         except OSError as error:
+            self._working.close()
             raise UserError(
                 f"{self.output_dir}: cannot be written here ({error.strerror}: "
                 f"{error.filename})."
             ) from error
-        self._lock = lock_folder(self.folder)
-        return self.folder
+        return self._folder
 
     def __exit__(self, error_type, error, traceback):
-        try:
+        with self._working:
             if error_type is None:
                 self._publish()
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            os.close(self._lock)
         if isinstance(error, OSError) and error.errno in DISK_FULL:
             raise UserError(
                 f"{self.output_dir}: could not be written "
@@ -262,59 +388,88 @@ class StagedFolder:
             ) from error
 
     def _publish(self):
-        replaced = None
         if self.replace and self.output_dir.exists():
-            replaced = self._sibling("replaced")
-            os.rename(self.output_dir, replaced)
-        try:
-            os.rename(self.folder, self.output_dir)
-        except BaseException:
-            if replaced is not None:
-                os.rename(replaced, self.output_dir)
-            raise
-        if replaced is not None:
-            shutil.rmtree(replaced, ignore_errors=True)
+            keep_modes(self.output_dir, self._folder)
+            # If the next line fails, the working folder's end puts it back.
+            os.rename(self.output_dir, _set_aside(self._place))
+        os.rename(self._folder, self.output_dir)
 
-    def _clear_leftovers(self):
-        """Removes folders of killed processes, and puts an only copy back."""
+    def _check_output(self):
+        """Refuses an output that another process writes, or that is there."""
         recover_folder(self.output_dir)
-        for partial in _siblings(self.output_dir, "partial"):
-            lock = _lock_leftover(self.output_dir, partial)
-            shutil.rmtree(partial)
-            os.close(lock)
-        if not _is_missing_or_empty(self.output_dir):
-            if not self.replace:
-                raise UserError(
-                    f"{self.output_dir}: exists already. Choose another folder."
-                )
-            for replaced in _siblings(self.output_dir, "replaced"):
-                shutil.rmtree(replaced, ignore_errors=True)
-
-    def _sibling(self, kind) -> Path:
-        return self.output_dir.with_name(
-            f"{self.output_dir.name}.{kind}-{os.getpid()}"
-        )
+        for working in _working_folders(
+            self.output_dir.parent, self.output_dir.name
+        ):
+            os.close(_lock_leftover(self.output_dir, working))
+        if not self.replace and not _is_missing_or_empty(self.output_dir):
+            raise UserError(
+                f"{self.output_dir}: exists already. Choose another folder."
+            )
 
 
-def _siblings(folder, kind):
-    """The folders of all processes for one output, such as `NAME.partial-7`."""
-    prefix = f"{folder.name}.{kind}-"
-    if not folder.parent.is_dir():
-        return []
-    return [
-        path
-        for path in folder.parent.iterdir()
-        if path.name.startswith(prefix)
-        and path.name.removeprefix(prefix).isdigit()
-    ]
+def _make_working_folder(path):
+    """Makes a working folder; returns it and its lock.
+
+    The lock is `None` where the file system has no locks. Other processes
+    cannot lock the folder there either, and so leave it alone.
+    """
+    while True:
+        random = secrets.token_hex(_RANDOM_BYTES)
+        working = path.with_name(f".{path.name}.{random}.partial")
+        os.mkdir(working, 0o700)
+        try:
+            lock = lock_folder(working)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return working, None
+        # Without a lock, another process has just removed it as a leftover.
+        if lock is not None:
+            return working, lock
 
 
-def _lock_leftover(output_dir, partial):
-    """Locks a temporary folder; refuses one whose process still lives."""
-    lock = lock_folder(partial)
+def _working_folders(folder, name=None):
+    """The working folders in a folder, of one name or of all; newest last."""
+    found = []
+    # The folder may be missing, or unreadable; others remove its entries.
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            match = _WORKING_NAME.fullmatch(entry.name)
+            if not match or name not in (None, match[1]):
+                continue
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    time = entry.stat(follow_symlinks=False).st_mtime_ns
+                    found.append((time, entry.path))
+    return [Path(path) for _, path in sorted(found)]
+
+
+def _output_of(working):
+    """The path for which a working folder was made."""
+    return working.with_name(_WORKING_NAME.fullmatch(working.name)[1])
+
+
+def _set_aside(working):
+    """Where `StagedFolder` puts the folder that it replaces."""
+    return working / f"{_output_of(working).name}.replaced"
+
+
+def _remove_working_folder(working):
+    """Removes a working folder, but puts an only copy in it back."""
+    output, replaced = _output_of(working), _set_aside(working)
+    if os.path.lexists(replaced) and _is_missing_or_empty(output):
+        os.rename(replaced, output)
+    shutil.rmtree(working, ignore_errors=True)
+
+
+def _lock_leftover(output_dir, working):
+    """Locks a working folder; refuses one whose process still lives."""
+    lock = None
+    with suppress(OSError):  # a file system without locks
+        lock = lock_folder(working)
     if lock is None:
         raise UserError(
-            f"{output_dir}: another process is writing it (in {partial.name}). "
+            f"{output_dir}: another process is writing it (in {working.name}). "
             "Wait for it, or choose another folder."
         )
     return lock

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 import signal
 import sys
 from collections import Counter
@@ -58,6 +59,15 @@ def corpora_dir():
     if not folder.is_dir():
         pytest.skip(f"No real corpora at {folder}; set DEEPNMT_DATA.")
     return folder
+
+
+@pytest.fixture
+def small_disk():
+    """Files can have at most 3,000 bytes, an error like that of a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(scope="module", autouse=True)

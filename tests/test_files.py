@@ -1,6 +1,8 @@
 """What must be true of hashing, locking and writing files.
 
 * a file is replaced as a whole, or stays as it was and nothing else is left
+* it keeps its mode, and nobody else sees or plants anything meanwhile
+* only what this package named, and dead processes left, is deleted
 * a lock keeps other processes out, and ends with its process
 * a lock of a file waits for the process that has it, and leaves nothing
 * a staged folder appears when it is complete; leftovers of dead processes are
@@ -13,6 +15,7 @@ import hashlib
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -24,11 +27,14 @@ from keras_deepnmt.files import (
     StagedFolder,
     atomic_file,
     bytes_sha256,
+    delete_folder,
     file_lock,
     file_sha256,
     lines_sha256,
     lock_folder,
     recover_folder,
+    remove_leftovers,
+    working_folder,
     write_json,
     write_text,
 )
@@ -42,6 +48,91 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
         assert file.read_text() == "old"
     assert file.read_text() == "new"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def leftover(path, content=""):
+    """What a process leaves that is killed while it writes `path`."""
+    working = path.with_name(f".{path.name}.0123456789abcdef.partial")
+    working.mkdir()
+    (working / path.name).write_text(content)
+    return working
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_file_keeps_the_mode_that_its_owner_gave_it(tmp_path):
+    file = tmp_path / "file"
+    write_text(file, "old")
+    expected = tmp_path / "expected"
+    expected.write_text("as every new file")
+    assert mode_of(file) == mode_of(expected)
+    for mode in (0o600, 0o664):
+        file.chmod(mode)
+        write_text(file, "new")
+        assert mode_of(file) == mode
+
+
+def test_nobody_else_can_open_a_file_while_it_is_written(tmp_path):
+    with atomic_file(tmp_path / "file") as temporary:
+        assert mode_of(temporary.parent) == 0o700
+        # With the ending by which NumPy and Keras know their formats.
+        assert temporary.name == "file"
+        temporary.touch()
+
+
+def test_a_link_planted_under_a_temporary_name_is_not_followed(
+    tmp_path, monkeypatch
+):
+    own = tmp_path / "own"
+    own.write_text("mine")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
+    with working_folder(tmp_path / "file") as folder:
+        name = folder.name
+    (tmp_path / name).symlink_to(own)
+    with pytest.raises(FileExistsError):
+        write_text(tmp_path / "file", "other")
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to(tmp_path, target_is_directory=True)
+    remove_leftovers(tmp_path)
+    assert own.read_text() == "mine"
+
+
+def test_only_what_dead_processes_left_is_removed(tmp_path):
+    users = {
+        "file.partial-20261127": "a folder of the user",
+        ".file.partial": "another one",
+        ".file.17.partial": "another one",
+        "file.replaced-2": "another one",
+    }
+    for name, content in users.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes").write_text(content)
+    dead = leftover(tmp_path / "file", "half")
+    other = leftover(tmp_path / "other", "half")
+    with working_folder(tmp_path / "file") as living:
+        write_text(tmp_path / "file", "new")
+        assert living.is_dir() and not dead.exists() and not other.exists()
+        assert not (tmp_path / "other").exists()
+        with StagedFolder(tmp_path / "out"):
+            pass
+    assert set(os.listdir(tmp_path)) == {*users, "file", "out"}
+    for name, content in users.items():
+        assert (tmp_path / name / "notes").read_text() == content
+
+
+def test_a_folder_is_deleted_at_once_or_later(tmp_path, monkeypatch):
+    folder = tmp_path / "old"
+    for _ in range(2):
+        folder.mkdir()
+        (folder / "file").write_text("text")
+        with monkeypatch.context() as patch:
+            patch.setattr("shutil.rmtree", lambda path, **_: None)
+            delete_folder(folder)
+        assert not folder.exists()
+    remove_leftovers(tmp_path)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_failure_leaves_the_file_as_it_was(tmp_path):
@@ -147,9 +238,8 @@ def test_a_staged_folder_appears_when_it_is_complete(tmp_path):
 
 
 def test_only_leftovers_of_dead_processes_are_removed(tmp_path):
-    leftover = tmp_path / "out.partial-1"
-    leftover.mkdir()
-    process, locked = lock_elsewhere(leftover)
+    left = leftover(tmp_path / "out")
+    process, locked = lock_elsewhere(left)
     assert locked
     with (
         pytest.raises(UserError, match="another process is writing"),
@@ -159,7 +249,7 @@ def test_only_leftovers_of_dead_processes_are_removed(tmp_path):
     process.kill()
     process.communicate()
     with StagedFolder(tmp_path / "out"):
-        assert not leftover.exists()
+        assert not left.exists()
 
 
 REPLACE = """
@@ -202,29 +292,37 @@ def test_a_kill_while_a_folder_is_replaced_costs_nothing(output, renames):
     assert os.listdir(output.parent) == ["out"]
 
 
-def test_the_same_process_number_again_changes_nothing(output):
-    aside = output.with_name(f"out.replaced-{os.getpid()}")
-    os.rename(output, aside)
-    output.mkdir()  # empty: the only copy is the one set aside
+def set_aside(output):
+    """Leaves a folder as a process that is killed between two renames does."""
+    working = leftover(output)
+    (working / output.name).unlink()
+    os.rename(output, working / "out.replaced")
+    return working
+
+
+def test_the_only_copy_replaces_an_empty_folder(output):
+    set_aside(output)
+    output.mkdir()
     with (
         pytest.raises(KeyboardInterrupt),
         StagedFolder(output, replace=True),
     ):
         raise KeyboardInterrupt
     assert (output / "file").read_text() == "old"
-    aside.mkdir()
-    (aside / "file").write_text("older")
-    with StagedFolder(output, replace=True) as folder:
-        (folder / "file").write_text("new")
-    assert (output / "file").read_text() == "new"
     assert os.listdir(output.parent) == ["out"]
 
 
+def test_a_folder_that_was_made_since_is_not_lost_either(output):
+    set_aside(output)
+    output.mkdir()
+    (output / "file").write_text("newer")
+    recover_folder(output)
+    remove_leftovers(output.parent)
+    assert (output / "file").read_text() == "newer"
+
+
 def test_a_folder_that_is_just_being_replaced_is_not_put_back(output):
-    partial = output.with_name("out.partial-1")
-    os.rename(output, output.with_name("out.replaced-1"))
-    partial.mkdir()
-    process, locked = lock_elsewhere(partial)
+    process, locked = lock_elsewhere(set_aside(output))
     assert locked
     with pytest.raises(UserError, match="another process is writing"):
         recover_folder(output)
@@ -232,19 +330,47 @@ def test_a_folder_that_is_just_being_replaced_is_not_put_back(output):
     assert not output.exists()
 
 
-def test_a_rename_that_fails_puts_the_old_folder_back(output, monkeypatch):
+def test_a_folder_that_cannot_be_put_back_is_named(output, monkeypatch):
+    working = set_aside(output)
+
+    def refuse(*paths):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.rename", refuse)
+    with pytest.raises(UserError) as info:
+        recover_folder(output)
+    assert f"{working / 'out.replaced'}, which could" in str(info.value)
+    assert str(info.value).endswith(f"Rename it to {output}.")
+    assert (working / "out.replaced" / "file").read_text() == "old"
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_rename_that_fails_puts_the_old_folder_back(
+    output, monkeypatch, error
+):
     rename = os.rename
 
     def fail(source, target):
-        if "partial" in str(source):
-            raise OSError("no")
+        if str(target) == str(output) and "replaced" not in str(source):
+            raise error("no")
         rename(source, target)
 
     monkeypatch.setattr("os.rename", fail)
-    with pytest.raises(OSError, match="no"), StagedFolder(output, replace=True):
+    with pytest.raises(error, match="no"), StagedFolder(output, replace=True):
         pass
     assert (output / "file").read_text() == "old"
     assert os.listdir(output.parent) == ["out"]
+
+
+def test_a_folder_keeps_its_modes_when_it_is_replaced(output):
+    output.chmod(0o700)
+    (output / "file").chmod(0o600)
+    with StagedFolder(output, replace=True) as folder:
+        (folder / "file").write_text("new")
+        (folder / "other").write_text("new")
+    assert mode_of(output) == 0o700
+    assert mode_of(output / "file") == 0o600
+    assert (output / "other").exists()
 
 
 def test_a_folder_with_content_is_not_written_over(output):

@@ -13,6 +13,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
     as_options,
     given_options,
 )
+from keras_deepnmt.commands.options.limits import add_limits
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
@@ -141,6 +142,7 @@ def _add_folders(parser):
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",
     )
+    add_limits(parser)
 
 
 def run(options: Namespace) -> None:

@@ -14,6 +14,7 @@ from pydantic import field_validator
 from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
 from keras_deepnmt.data.tags import check_tag
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.limits import limits
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.validation import Positive, checked_dataclass
 
@@ -97,7 +98,8 @@ class LineReader:
     recognized by the first two bytes. During iteration, `sha256` and `lines`
     cover what has been read so far. A pipe, such as `<(zcat a.gz)` in a shell,
     is first copied to a temporary file, see `PipeCopy`. A missing, empty or
-    unreadable file raises a `UserError`.
+    unreadable file raises a `UserError`, and so does one that unpacks to more
+    than `Limits` allow.
 
     Example:
     >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
@@ -164,6 +166,9 @@ class LineReader:
         try:
             with self._opened() as (raw, file):
                 while chunk := file.read(_CHUNK_BYTES):
+                    if self._gzipped:
+                        size = file.tell()
+                        limits().check_unpacked(size, raw.tell(), self.path)
                     self._hash.update(chunk)
                     self.position = raw.tell()
                     yield (

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import file_sha256, write_json
+from keras_deepnmt.files import file_sha256, recover_folder, write_json
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
@@ -45,6 +45,8 @@ def read_manifest(directory: str | Path) -> dict:
     a key is missing.
     """
     path = Path(directory) / MANIFEST_FILE
+    # `prepare --overwrite` may have been killed while it replaced the folder.
+    recover_folder(directory)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

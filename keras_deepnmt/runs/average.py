@@ -9,6 +9,7 @@ from keras_deepnmt.files import StagedFolder, write_json
 from keras_deepnmt.runs.checkpoints import average_checkpoints
 from keras_deepnmt.runs.run_code import copy_code
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.weights_files import check_room
 
 
 def average(
@@ -36,7 +37,7 @@ def average(
     Raises:
         ValueError: unless one of `last` and `best` is given.
         UserError: if the run is not finished or trains further, has fewer
-            checkpoints, or the output exists.
+            checkpoints, or the output exists, or the disk is full.
 
     Example:
     >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
@@ -58,6 +59,7 @@ def average(
             model, steps = average_checkpoints(
                 run.recipe(), run, summary, folder, **{kind: number}
             )
+        check_room(folder, model.variables)
         output = RunFolder(folder)
         shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
         output.copy_shortlist(run.directory)

@@ -11,7 +11,12 @@ import keras
 from keras_deepnmt.data.tags import tags_of_corpora
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.files import (
+    DISK_FULL,
+    WEIGHTS_FILE,
+    file_sha256,
+    working_folder,
+)
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import build_model, make_optimizer
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -23,6 +28,7 @@ from keras_deepnmt.translator.loading import (
     check_run_folder,
     read_run,
 )
+from keras_deepnmt.weights_files import load_weights
 
 _logger = logging.getLogger(__name__)
 
@@ -201,7 +207,7 @@ def _read_tokenizer(folder, recipe, side):
     return tokenizer
 
 
-def load_weights(
+def build_with_weights(
     recipe: Recipe, sizes: Mapping[str, Any], file: Path
 ) -> keras.Model:
     """Builds the model of a recipe, not compiled, with the weights of a file.
@@ -209,7 +215,7 @@ def load_weights(
     `sizes` is that of `build_model`.
     """
     model = build_model(recipe, sizes)
-    model.load_weights(file)
+    load_weights(model, file)
     return model
 
 
@@ -225,7 +231,7 @@ def load_checkpoint(
     """
     if fault := checkpoint_fault(folder):
         raise UserError(fault)
-    model = load_weights(recipe, sizes, folder / WEIGHTS_FILE)
+    model = build_with_weights(recipe, sizes, folder / WEIGHTS_FILE)
     training = recipe.training
     if training.optimizer.average_momentum is not None:
         load_averages(
@@ -245,19 +251,28 @@ def average_checkpoints(
 ) -> tuple[keras.Model, list[int]]:
     """Builds the model whose weights are the mean of several checkpoints.
 
-    The mean is written to a temporary file in `folder`, to which no other
-    process may write. `chosen` is `last=N` or `best=N`, see
-    `CheckpointStore.average`.
+    The mean is written to a temporary file in `folder`. `chosen` is `last=N` or
+    `best=N`, see `CheckpointStore.average`.
 
     Returns:
         The model and the steps averaged.
+
+    Raises:
+        UserError: as `CheckpointStore.average`, and if the disk is full.
     """
-    file = folder / ".average.weights.h5"
     try:
-        steps = run.checkpoints().average(file, **chosen)
-        model = load_weights(recipe, sizes, file)
-    finally:
-        file.unlink(missing_ok=True)
+        with working_folder(folder / "average.weights.h5") as place:
+            file = place / "average.weights.h5"
+            steps = run.checkpoints().average(file, **chosen)
+            model = build_with_weights(recipe, sizes, file)
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        raise UserError(
+            f"{run.directory}: the average of the checkpoints could not be "
+            f"written ({error.strerror}); the checkpoints are kept. Free some "
+            "space and run the same command again."
+        ) from error
     return model, steps
 
 

@@ -62,10 +62,7 @@ def finish(
         "commit": provenance.commit(),
     }
     # All at once, since an earlier model of this run is used until then.
-    summary["weights_sha256"] = folder.write_model(model)
-    folder.copy_tokenizers(data.directory)
-    folder.copy_shortlist(data.directory)
-    folder.write_summary(summary)
+    folder.write_result(model, summary, data.directory)
     return summary
 
 

@@ -15,7 +15,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.recipes.schema import ModelRecipe, Recipe
 from keras_deepnmt.runs.build import build_model
-from keras_deepnmt.runs.checkpoints import load_model, load_weights
+from keras_deepnmt.runs.checkpoints import build_with_weights, load_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training.transfer import (
     SharedWeights,
@@ -363,7 +363,7 @@ def copy_initial_weights(
     other = (
         load_model(folder)
         if is_preset_folder(folder)
-        else load_weights(RunFolder(folder).recipe(), sizes, file)
+        else build_with_weights(RunFolder(folder).recipe(), sizes, file)
     )
     if parts is None:
         report = copy_shared_weights(other, model)

@@ -27,6 +27,7 @@ from keras_deepnmt.runs.scores_file import read_scores
 from keras_deepnmt.serving.golden import default_sources
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.loading import is_preset_folder
+from keras_deepnmt.weights_files import check_room
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3
@@ -91,6 +92,7 @@ def save_run_to_preset(
             "commit": recipe.resolved.get("commit"),
         }
     with StagedFolder(directory) as folder:
+        check_room(folder, translator.model.variables)
         translator.model.save_to_preset(str(folder))
         shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
         RunFolder(folder).copy_shortlist(run.directory)

@@ -1,6 +1,7 @@
 """Rolls a run that diverged back to its last good checkpoint."""
 
 import math
+import warnings
 from pathlib import Path
 
 import keras
@@ -137,7 +138,10 @@ def _restore_before(model, store, first_bad_step):
         if step < first_bad_step:
             try:
                 store.restore(model, step)
-            except UserError:  # damaged
+            except UserError as error:  # damaged
+                warnings.warn(
+                    f"{error} Taking the checkpoint before it.", stacklevel=2
+                )
                 continue
             if all(
                 np.isfinite(keras.ops.convert_to_numpy(weight)).all()

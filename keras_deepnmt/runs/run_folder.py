@@ -36,6 +36,7 @@ from keras_deepnmt.translator.loading import (
     is_preset_folder,
     read_summary,
 )
+from keras_deepnmt.weights_files import check_room
 from keras_deepnmt.zoo.registry import check_preset_version
 
 _CHECKPOINTS_DIR = "checkpoints"
@@ -122,6 +123,21 @@ class RunFolder:
             return False
         started = self.started()
         return started is None or _MARK not in started.resolved
+
+    def has_whole_model(self) -> bool:
+        """Whether the model and the tokenizers are those of `run.json`.
+
+        They are not after a damage, or if a process was killed while it
+        replaced them; training then makes them anew from its checkpoints.
+        """
+        try:
+            summary = self.read_summary()
+            hashes = {self.model_dir / WEIGHTS_FILE: summary["weights_sha256"]}
+            for side, sha256 in summary["tokenizer"].items():
+                hashes[self.tokenizer_dir / f"{side}.model"] = sha256
+            return all(file_sha256(file) == hashes[file] for file in hashes)
+        except (OSError, UserError):
+            return False
 
     def check_startable(
         self,
@@ -257,7 +273,7 @@ class RunFolder:
         A new run gets its `recipe.yaml`, and the tokenizers and shortlists of
         the prepared folder. In a run that is resumed changed values are
         written. With `restart` everything that belongs to the old training is
-        deleted. A finished model stays until `write_summary` ends the new
+        deleted. A finished model stays until `write_result` ends the new
         training.
         """
         old = None if restart else self.started()
@@ -295,8 +311,16 @@ class RunFolder:
         if old != recipe or old.resolved != resolved:
             save_recipe(recipe, self.recipe_file, resolved)
 
-    def write_summary(self, summary: dict[str, Any]) -> None:
-        """Writes `run.json`, which makes the run a finished one."""
+    def write_result(
+        self, model: Any, summary: dict[str, Any], prepared_dir: Path
+    ) -> None:
+        """Writes the final model and its tokenizers, and last `run.json`.
+
+        It makes the run a finished one, and gets the SHA-256 of the weights.
+        """
+        summary["weights_sha256"] = self.write_model(model)
+        self.copy_tokenizers(prepared_dir)
+        self.copy_shortlist(prepared_dir)
         write_json(self.run_file, summary)
         recipe = self.recipe()
         if _MARK in recipe.resolved:
@@ -427,8 +451,12 @@ class RunFolder:
 
         Returns:
             SHA-256 of its weights file.
+
+        Raises:
+            UserError: if the disk is full.
         """
         with StagedFolder(self.model_dir, replace=True) as folder:
+            check_room(folder, model.variables)
             model.save_to_preset(str(folder))
         return file_sha256(self.model_dir / WEIGHTS_FILE)
 

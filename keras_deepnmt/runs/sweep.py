@@ -4,8 +4,6 @@ import itertools
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,6 +26,7 @@ from keras_deepnmt.files import (
     write_json,
 )
 from keras_deepnmt.own_code.loading import given_entries
+from keras_deepnmt.processes import start_python
 from keras_deepnmt.recipes.loading import load_recipe, recipe_content
 from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -254,7 +253,7 @@ class _Sweep:
         folder.check_startable(settled, has_prepared=True)
         self._recipes[run.name] = settled
         changes = find_changes(folder.started(), settled, ignore_data=True)
-        return folder.is_finished() and not changes
+        return folder.is_finished() and folder.has_whole_model() and not changes
 
     def check_models(self, runs):
         """Refuses models that cannot be built, one for each combination.
@@ -347,8 +346,11 @@ class _Sweep:
                 )
                 if failure is not None:
                     return SweepResult(run, folder.directory, {}, failure)
-                row = read_scores(folder.directory / "scores.json")[-1]
-                scores["test"] = _values(row["scores"])
+                rows = read_scores(folder.scores_file)
+                if not rows or rows[-1].get("weights_sha256") != weights:
+                    failure = f"{folder.scores_file}: cannot be written"
+                    return SweepResult(run, folder.directory, {}, failure)
+                scores["test"] = _values(rows[-1]["scores"])
                 self._record(run, weights, scores)
         return SweepResult(run, folder.directory, scores)
 
@@ -372,9 +374,8 @@ class _Sweep:
                 if self._stopped:
                     return "stopped"
                 # In a session of its own: Ctrl-C must reach it once, by us.
-                process = subprocess.Popen(
-                    [sys.executable, "-m", "keras_deepnmt", *map(str, words)],
-                    stdin=subprocess.DEVNULL,
+                process = start_python(
+                    ["-m", "keras_deepnmt", *words],
                     stdout=output,
                     stderr=output,
                     env=environment,

@@ -1,7 +1,6 @@
 """Trains a recipe into a run folder."""
 
 import functools
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from keras_deepnmt.runs.start import (
     resolve_run,
     settle_recipe,
 )
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.xla.cache import (
     describe_unused_cache,
@@ -121,6 +121,12 @@ def train(
     has_prepared = prepared_dir is not None
     with user_cache_asked_for(training.jit_compile):
         finished = not restart and folder.is_finished()
+        if finished and not folder.has_whole_model():
+            say(
+                f"{folder.directory}: the final model is damaged, or was not "
+                "written to its end, and is made anew."
+            )
+            finished = False
         if finished:
             finished = not find_changes(folder.started(), settled, has_prepared)
         if not finished:
@@ -245,4 +251,4 @@ def _describe_result(folder, summary):
 
 def _print(quiet, text):
     if not quiet:
-        print(text, file=sys.stderr, flush=True)
+        print_line(text)

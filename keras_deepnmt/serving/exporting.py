@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import DISK_FULL, StagedFolder
+from keras_deepnmt.files import DISK_FULL, StagedFolder, file_sha256
 from keras_deepnmt.serving.allowed_ops import check_ops
 from keras_deepnmt.serving.golden import (
     EXPORT_FILE,
@@ -202,6 +202,12 @@ def _write_description(graph, translator, folder):
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,
         "target_tokenizer_sha256": translator.target_tokenizer.sha256,
+        # TensorFlow's own errors about a damaged file do not name it.
+        "sha256": {
+            file.relative_to(folder).as_posix(): file_sha256(file)
+            for file in sorted(folder.rglob("*"))
+            if file.is_file()
+        },
         "versions": {
             "keras_deepnmt": __version__,
             "keras": keras.__version__,

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.files import file_sha256, read_json
+from keras_deepnmt.processes import run_python
 from keras_deepnmt.serving.golden import EXPORT_FILE, read_golden
 from keras_deepnmt.translator.requests import as_sentences
 
@@ -103,7 +103,8 @@ def translate_in_fresh_process(
 def find_version(directory: str | Path) -> Path:
     """Returns `directory` if it is a version, or the newest version in it.
 
-    Raises a `UserError` if there is no complete export.
+    Raises a `UserError` if there is no complete export, or if a file of it is
+    damaged.
     """
     directory = Path(directory)
     if (directory / "saved_model.pb").is_file():
@@ -120,7 +121,28 @@ def find_version(directory: str | Path) -> Path:
             raise UserError(
                 f"{version_dir}: {name} is missing; the export is not complete."
             )
+    _check_files(version_dir)
     return version_dir
+
+
+def _check_files(version_dir):
+    """Refuses files of the SavedModel that are not those of the export."""
+    description = version_dir / EXPORT_FILE
+    content = read_json(description)
+    with refused_values(f"{description}: damaged"):
+        # Exports of earlier versions have no hashes.
+        hashes = dict(content.get("sha256", {}))
+    for name, expected in hashes.items():
+        try:
+            received = file_sha256(version_dir / name)
+        except OSError as error:
+            received = error.strerror
+        if received != expected:
+            raise UserError(
+                f"{version_dir / name}: damaged; its SHA-256 must be that in "
+                f"{description}. Received: {received} instead of {expected}. "
+                "Copy the export again, or export the model again."
+            )
 
 
 def numbered_versions(directory: str | Path) -> list[int]:
@@ -136,14 +158,9 @@ def numbered_versions(directory: str | Path) -> list[int]:
 
 
 def _run_standalone(action, version_dir, text=""):
-    # -P: nothing is imported from the script's folder.
-    process = subprocess.run(
-        [sys.executable, "-P", str(SCRIPT), action, str(version_dir)],
-        input=text,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
+    process = run_python(
+        [SCRIPT, action, version_dir],
+        text,
         env={
             **os.environ,
             "TF_CPP_MIN_LOG_LEVEL": "3",

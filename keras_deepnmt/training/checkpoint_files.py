@@ -1,11 +1,7 @@
 """The files of one checkpoint: written, read and checked for damage."""
 
-import errno
 import json
-import math
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,12 +13,11 @@ import numpy as np
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
 from keras_deepnmt.models.training_step.training_state import seed_variables
+from keras_deepnmt.weights_files import check_room, load_weights
 
 STATE_FILE = "state.npz"
 # Written last: a folder without it is not a checkpoint.
 SEAL_FILE = "checkpoint.json"
-# Upper bound of the bytes that HDF5 and the archive add to each array.
-_BYTES_PER_ARRAY = 4096
 
 
 def write_checkpoint(
@@ -36,7 +31,10 @@ def write_checkpoint(
     `details` are further entries of that file. Raises an `OSError`, or a
     `RuntimeError` of HDF5, if the disk is full or cannot be written.
     """
-    _check_room(model, folder)
+    variables = list(model.variables)
+    if getattr(model, "optimizer", None) is not None:
+        variables += model.optimizer.variables
+    check_room(folder, variables)
     model.save_weights(folder / WEIGHTS_FILE)
     np.savez(folder / STATE_FILE, *_unsaved_state(model))
     hashes = {
@@ -58,7 +56,9 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
         with warnings.catch_warnings():
             # Keras only warns if it does not load the optimizer.
             warnings.filterwarnings("error", "Skipping variable loading")
-            model.load_weights(folder / WEIGHTS_FILE)
+            load_weights(model, folder / WEIGHTS_FILE)
+    except UserError:
+        raise
     except (ValueError, KeyError, UserWarning) as error:
         raise UserError(
             f"{folder / WEIGHTS_FILE}: belongs to another model or optimizer "
@@ -95,26 +95,6 @@ def checkpoint_fault(folder: Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{folder}: damaged or missing ({error})."
     return None
-
-
-def _check_room(model, folder):
-    """Raises the system's own error if a checkpoint does not fit on the disk.
-
-    HDF5 aborts the process if a write fails midway, so the space is reserved
-    first: this detects a full disk, a quota and a limit on file sizes.
-    """
-    variables = list(model.variables)
-    if getattr(model, "optimizer", None) is not None:
-        variables += model.optimizer.variables
-    needed = sum(
-        math.prod(variable.shape) * 4 + _BYTES_PER_ARRAY
-        for variable in variables
-    )
-    if shutil.disk_usage(folder).free < needed:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-    if hasattr(os, "posix_fallocate"):
-        with tempfile.TemporaryFile(dir=folder) as room:
-            os.posix_fallocate(room.fileno(), 0, needed)
 
 
 def _unsaved_state(model):

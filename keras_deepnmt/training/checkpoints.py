@@ -3,7 +3,6 @@
 import errno
 import math
 import os
-import shutil
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +11,15 @@ from typing import Any
 
 import keras
 
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import WEIGHTS_FILE, read_json, write_json
+from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.files import (
+    WEIGHTS_FILE,
+    StagedFolder,
+    delete_folder,
+    read_json,
+    remove_leftovers,
+    write_json,
+)
 from keras_deepnmt.training.checkpoint_files import (
     SEAL_FILE,
     checkpoint_fault,
@@ -96,9 +102,14 @@ class CheckpointStore:
     def steps(self) -> list[int]:
         """Lists the steps that have a complete checkpoint, oldest first.
 
-        The content of the files is not checked.
+        The content of the files is not checked. Folders with other names, such
+        as `step-00001500.bak`, are named in a warning.
         """
-        return _sealed_steps(self.directory, "step")
+        return [
+            step
+            for step, folder in _named_folders(self.directory, "step")
+            if os.path.isfile(folder / SEAL_FILE)
+        ]
 
     def path(self, step: int) -> Path:
         """Returns the folder of one checkpoint, which need not exist."""
@@ -177,17 +188,15 @@ class CheckpointStore:
     def bests(self) -> list[BestCheckpoint]:
         """Returns the checkpoints of the best validations, best first.
 
-        There may be more than `keep_best`. Their files are not checked.
+        There may be more than `keep_best`. One whose `checkpoint.json` is
+        damaged is left out with a warning; other files are not checked.
         """
         found = []
-        for step in _sealed_steps(self.directory, "best"):
-            folder = self.directory / f"best-{step:08d}"
-            seal = read_json(folder / SEAL_FILE)
-            found.append(
-                BestCheckpoint(
-                    step, seal["metric"], seal["value"], folder, seal["mode"]
-                )
-            )
+        for step, folder in _named_folders(self.directory, "best"):
+            try:
+                found.append(_read_best(step, folder))
+            except (OSError, UserError) as error:
+                warnings.warn(f"{error} It is left out.", stacklevel=2)
         return _best_first(found)
 
     def compare_by(self, metric: str, values: Mapping[int, float]) -> None:
@@ -204,34 +213,26 @@ class CheckpointStore:
             if best.metric == metric:
                 continue
             if math.isnan(value):
-                _delete(best.path)
+                delete_folder(best.path)
                 continue
-            seal = read_json(best.path / SEAL_FILE)
+            seal = _read_seal(best.path)
             new = {"metric": metric, "value": value, "mode": mode_of(metric)}
             write_json(best.path / SEAL_FILE, {**seal, **new})
 
     def delete_unfinished(self) -> None:
-        """Deletes folders that a killed process left half written or deleted.
-
-        Only for the process that writes the checkpoints.
-        """
-        for kind in ("step", "best"):
-            for partial in self.directory.glob(f".{kind}-[0-9]*.partial"):
-                shutil.rmtree(partial)
-            for folder in self.directory.glob(f"{kind}-[0-9]*"):
-                if not (folder / SEAL_FILE).is_file():
-                    shutil.rmtree(folder)
+        """Deletes what killed processes left half written or half deleted."""
+        remove_leftovers(self.directory)
 
     def delete_best_after(self, step: int) -> None:
         """Deletes the best ones after `step`: they will be validated again."""
         for best in self.bests():
             if best.step > step:
-                _delete(best.path)
+                delete_folder(best.path)
 
     def _is_extra(self, step: int) -> bool:
         try:
-            return read_json(self.path(step) / SEAL_FILE).get("extra", False)
-        except UserError:  # damaged
+            return _read_seal(self.path(step)).get("extra", False)
+        except (OSError, UserError):  # damaged
             return False
 
     def _delete_surpassed(self) -> None:
@@ -246,7 +247,7 @@ class CheckpointStore:
             needed.update(until[: self.keep_best])
         for best in bests:
             if best not in needed:
-                _delete(best.path)
+                delete_folder(best.path)
 
     def _write(
         self,
@@ -256,32 +257,23 @@ class CheckpointStore:
         details: Mapping[str, Any] | None = None,
     ) -> None:
         """Writes a folder completely, or raises and keeps the earlier ones."""
-        partial = self.directory / f".{final.name}.partial"
-        try:
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            write_checkpoint(partial, model, step, details)
-            if final.exists():
-                _delete(final)
-            os.replace(partial, final)
-        except (OSError, RuntimeError) as error:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise self._write_error(step, error) from error
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+        with StagedFolder(final, replace=True) as folder:
+            try:
+                write_checkpoint(folder, model, step, details)
+            except (OSError, RuntimeError) as error:
+                raise self._write_error(step, error) from error
         if fault := checkpoint_fault(final):
             # All earlier checkpoints are kept.
             raise UserError(f"{fault} Check the disk, and train again.")
 
     def delete(self, step: int) -> None:
         """Deletes one checkpoint."""
-        _delete(self.path(step))
+        delete_folder(self.path(step))
 
     def latest(self) -> int | None:
         """Returns the step of the newest undamaged checkpoint.
 
-        A damaged one is skipped with a warning.
+        A damaged or unreadable one is skipped with a warning.
 
         Returns:
             The step, or `None` if there are no checkpoints.
@@ -290,8 +282,8 @@ class CheckpointStore:
             UserError: if all checkpoints are damaged.
         """
         faults = []
-        for step in reversed(self.steps()):
-            fault = checkpoint_fault(self.path(step))
+        for step, folder in reversed(_named_folders(self.directory, "step")):
+            fault = checkpoint_fault(folder)
             if fault is not None:
                 faults.append(fault)
                 continue
@@ -358,23 +350,29 @@ class CheckpointStore:
 
         Raises:
             UserError: if there are too few checkpoints, or one is damaged.
+            ValueError: if a step is given twice.
         """
         if best is not None:
             chosen = {b.step: b.path for b in self.bests()[:best]}
             self._check_number(len(chosen), best, " of best validations")
         elif steps is not None:
             chosen = {step: self.path(step) for step in steps}
+            if len(chosen) < len(steps):
+                raise ValueError(
+                    "`steps` must be different checkpoints. "
+                    f"Received: steps={steps}"
+                )
         else:
-            present = self.steps()
+            present = _named_folders(self.directory, "step")
             self._check_number(len(present), last or 1)
-            chosen = {step: self.path(step) for step in present[-(last or 0) :]}
+            chosen = dict(present[-(last or 0) :])
         if steps is None:
             chosen = dict(sorted(chosen.items()))
         for folder in chosen.values():
             if fault := checkpoint_fault(folder):
                 raise UserError(
                     f"{fault} Delete {folder}, so that another checkpoint "
-                    "takes its place, and run again."
+                    "takes its place, or average fewer, and run again."
                 )
         write_mean([path / WEIGHTS_FILE for path in chosen.values()], output)
         return list(chosen)
@@ -419,12 +417,36 @@ def _best_first(bests):
     )
 
 
-def _sealed_steps(directory, kind):
-    seals = directory.glob(f"{kind}-*/{SEAL_FILE}")
-    return sorted(int(seal.parent.name.split("-")[1]) for seal in seals)
+def _named_folders(directory, kind):
+    """Lists the steps and folders named as checkpoints are, oldest first.
+
+    A copy of one under another name, such as `step-00001000.bak`, is named in a
+    warning. Other folders are the user's own.
+    """
+    found = []
+    for name in os.listdir(directory) if directory.is_dir() else ():
+        number = name.removeprefix(f"{kind}-")
+        if number.isdecimal() and name == f"{kind}-{int(number):08d}":
+            found.append((int(number), directory / name))
+        elif name != number and (directory / name / SEAL_FILE).is_file():
+            warnings.warn(
+                f"{directory / name}: is not used, since its name is not that "
+                f"of a checkpoint, such as {kind}-00001000.",
+                stacklevel=3,
+            )
+    return sorted(found)
 
 
-def _delete(folder):
-    # Without this file a partly deleted folder is not a checkpoint.
-    (folder / SEAL_FILE).unlink(missing_ok=True)
-    shutil.rmtree(folder)
+def _read_best(step, folder):
+    """Describes one of the best checkpoints by its `checkpoint.json`."""
+    seal = _read_seal(folder)
+    with refused_values(f"{folder / SEAL_FILE}: damaged"):
+        metric, value, mode = seal["metric"], seal["value"], seal["mode"]
+        return BestCheckpoint(step, str(metric), float(value), folder, mode)
+
+
+def _read_seal(folder):
+    seal = read_json(folder / SEAL_FILE)
+    if not isinstance(seal, dict):
+        raise UserError(f"{folder / SEAL_FILE}: damaged, not an object.")
+    return seal

@@ -9,7 +9,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_deepnmt.files import atomic_file
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.weights_files import opened_weights, written_weights
 
 
 class WeightAverage:
@@ -93,7 +94,7 @@ def load_averages(
         weights: the weights that it trained.
     """
     optimizer.build(weights)
-    with h5py.File(file) as saved:
+    with opened_weights(file) as saved:
         state = saved["optimizer"]
         # In mixed_float16 an optimizer that scales the loss is around it.
         state = state.get("inner_optimizer", state)
@@ -195,12 +196,13 @@ def write_mean(files: Sequence[Path], output: str | Path) -> None:
     """Writes the mean of several `.weights.h5` files of one model, atomically.
 
     Sums in float64 and leaves out the optimizer. Integer arrays are copied from
-    the last file.
+    the last file. Raises a `UserError` if a file is not as `opened_weights`
+    demands, and an `OSError` if the disk is full.
     """
-    with atomic_file(output) as temporary, contextlib.ExitStack() as stack:
-        sources = [stack.enter_context(h5py.File(file)) for file in files]
-        target = stack.enter_context(h5py.File(temporary, "w"))
-        _fill(sources, target)
+    with contextlib.ExitStack() as stack:
+        sources = [stack.enter_context(opened_weights(file)) for file in files]
+        with written_weights(output) as target:
+            _fill(sources, target)
 
 
 def _fill(sources, target):
@@ -223,8 +225,15 @@ def _fill(sources, target):
 
 def _mean(sources, name, first):
     if first.dtype.kind != "f":
-        return sources[-1][name][()]
+        first = sources[-1].get(name, first)
+        return first[()]
     total = np.zeros(first.shape, "float64")
     for source in sources:
-        total += source[name][()]
+        other = source.get(name)
+        if getattr(other, "shape", None) != first.shape:
+            raise UserError(
+                f"{source.filename}: {name} must have the shape {first.shape}, "
+                f"as in {first.file.filename}. It is another model's."
+            )
+        total += other[()]
     return (total / len(sources)).astype(first.dtype)

@@ -13,8 +13,10 @@ from keras_deepnmt.files import (
     WEIGHTS_FILE,
     file_sha256,
     read_json,
+    recover_folder,
 )
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
+from keras_deepnmt.weights_files import load_weights
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -102,14 +104,15 @@ class Run:
                 or does not fit the model.
         """
         weights_file = self.weights_file
-        received = _readable_sha256(weights_file)
-        _check_hash(weights_file, received, self.weights_sha256, self.file)
+        _check_hash(weights_file, self.weights_sha256, self.file)
         model = self.build_model()
         try:
             with warnings.catch_warnings():
                 # Keras only warns when a layer keeps its initial weights.
                 warnings.simplefilter("error", UserWarning)
-                model.load_weights(weights_file)
+                load_weights(model, weights_file)
+        except UserError:
+            raise
         except (ValueError, OSError, KeyError, UserWarning) as error:
             raise UserError(
                 f"{weights_file}: does not fit the model that {self.file} "
@@ -271,6 +274,7 @@ def check_run_folder(directory: Path) -> None:
     """
     if not directory.is_dir():
         raise UserError(f"{directory}: no such run folder.")
+    recover_folder(directory / MODEL_DIR)
     if (directory / RUN_FILE).is_file() or is_preset_folder(directory):
         return
     kind = None
@@ -291,10 +295,9 @@ def _read_tokenizer(directory, side, summary):
     from keras_deepnmt.data.tokenizers import Tokenizer
 
     file = directory / TOKENIZER_DIR / f"{side}.model"
-    tokenizer = Tokenizer(file)
     description = _summary_file(directory)
-    expected = summary["tokenizer"].get(side)
-    _check_hash(file, tokenizer.sha256, expected, description)
+    _check_hash(file, summary["tokenizer"].get(side), description)
+    tokenizer = Tokenizer(file)
     size = summary[f"{side}_vocabulary_size"]
     if tokenizer.vocabulary_size != size:
         raise UserError(
@@ -305,24 +308,28 @@ def _read_tokenizer(directory, side, summary):
     return tokenizer
 
 
-def _readable_sha256(file):
-    try:
-        return file_sha256(file)
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror})."
-        ) from error
-
-
 def _summary_file(directory):
     name = PRESET_FILE if is_preset_folder(directory) else RUN_FILE
     return directory / name
 
 
-def _check_hash(file, received, expected, description):
+def _check_hash(file, expected, description):
+    """Refuses a file that is not the one of the run, with the remedy."""
+    remedy = "Copy the folder again."
+    if description.name == RUN_FILE:
+        remedy = (
+            "Copy the folder again or, if it was trained here, run the same "
+            "`deepnmt train` again, which makes the final model anew."
+        )
+    try:
+        received = file_sha256(file)
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}). {remedy}"
+        ) from error
     if received != expected:
         raise UserError(
             f"{file}: not the file that this run was finished with; its "
             f"SHA-256 must be that in {description.name}. Received: {received} "
-            f"instead of {expected}"
+            f"instead of {expected}. {remedy}"
         )

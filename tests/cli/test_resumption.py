@@ -4,6 +4,7 @@
   OUTPUT.part, and the same command gives what an undisturbed one gives
 * another command is refused, and says what differs
 * what is not of this command, or was changed, is neither used nor lost
+* a link that others planted is not followed, and the file keeps its mode
 """
 
 import json
@@ -12,6 +13,7 @@ import random
 import signal
 import subprocess
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +24,7 @@ from keras_deepnmt.commands.options import part_files
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
 from keras_deepnmt.commands.options.part_files import PartFiles
 from keras_deepnmt.commands.terminal import console
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.results import Hypothesis
 
@@ -307,6 +310,61 @@ def test_files_that_were_not_renamed_are_renamed(
     assert deepnmt(*stopped).code == 0
     assert (lines / "out").read_bytes() == (lines / "in").read_bytes()
     assert not {"out.part", "out.part.json"} & names(lines)
+
+
+@pytest.mark.parametrize("renames", [1, 2])
+def test_a_kill_between_two_renames_loses_no_result(
+    tmp_path, monkeypatch, renames
+):
+    replace, done = os.replace, []
+
+    def die(part, file):
+        if len(done) == renames:
+            raise KeyboardInterrupt
+        done.append(file)
+        replace(part, file)
+
+    def write(paths):
+        with PartFiles(paths) as parts:
+            parts.begin({}, {}, restart=False)
+            for stream in parts.streams:
+                stream.write("mine\n")
+
+    paths = [str(tmp_path / name) for name in ("out", "links")]
+    dying = SimpleNamespace(**{**vars(os), "replace": die})
+    with monkeypatch.context() as patch:
+        patch.setattr(part_files, "os", dying)
+        # As if the process had ended before it deleted the record.
+        patch.setattr(Path, "unlink", lambda path, **_: None)
+        if renames < 2:
+            with pytest.raises(KeyboardInterrupt):
+                write(paths)
+        else:
+            write(paths)
+    write(paths)
+    assert names(tmp_path) == {"out", "links"}
+    assert (tmp_path / "out").read_text() == "mine\n"
+    assert (tmp_path / "links").read_text() == "mine\n"
+
+
+def test_a_link_in_the_place_of_the_part_is_not_followed(tmp_path):
+    (tmp_path / "own").write_text("")
+    (tmp_path / "out.part").symlink_to(tmp_path / "own")
+    with (
+        pytest.raises(UserError, match="out.part: is a link"),
+        PartFiles([str(tmp_path / "out")]),
+    ):
+        pytest.fail("It was followed.")
+    assert (tmp_path / "own").read_text() == ""
+    assert names(tmp_path) == {"own", "out.part"}
+
+
+def test_a_file_for_one_reader_stays_so_when_it_is_written_again(tmp_path):
+    (tmp_path / "out").touch(0o600)
+    with PartFiles([str(tmp_path / "out")]) as parts:
+        parts.begin({}, {}, restart=False)
+        assert (tmp_path / "out.part").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
 
 
 def test_warnings_name_the_lines_of_both_commands(

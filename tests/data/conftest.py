@@ -37,7 +37,8 @@ class Handler(BaseHTTPRequestHandler):
                 return
         server.starts.append(start)
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(page) - start))
+        if server.tells_length:
+            self.send_header("Content-Length", str(len(page) - start))
         self.end_headers()
         # A connection that breaks in the middle, until it is continued.
         breaks = "half" in name and not sent
@@ -52,11 +53,13 @@ def serve(monkeypatch):
     """Serves pages, given by name, and gives the server.
 
     It has an `address`, lists the names in `requests` and the first bytes in
-    `starts`, and ignores requests to continue unless `continues`.
+    `starts`, and ignores requests to continue unless `continues`. It says how
+    long a page is if it `tells_length`.
     """
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.requests, server.starts, server.continues = [], [], True
+        server.tells_length = True
         server.address = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()

@@ -16,6 +16,7 @@ from keras_deepnmt.data.corpora import (
     decode_line,
 )
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.limits import Limits, used_limits
 
 
 def written(path, content):
@@ -90,6 +91,23 @@ def test_damaged_gzip_data_is_reported_with_its_line(tmp_path):
     path = written(tmp_path / "t.gz", data[:middle] + b"?" + data[middle + 1 :])
     with pytest.raises(UserError, match=r"t.gz, line \d+: the gzip data is"):
         list(LineReader(path))
+
+
+def test_a_gzip_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "t.gz"
+    file.write_bytes(gzip.compress(b"a line\n" * 400_000))
+    with used_limits(Limits(max_unpacked_gb=0.002)):
+        with pytest.raises(
+            UserError, match="t.gz: must unpack to at most 0.00"
+        ):
+            list(LineReader(file))
+    monkeypatch.setattr("keras_deepnmt.limits._FREE_BYTES", 1000)
+    with pytest.raises(
+        UserError, match="100 times its size.*unpack it yoursel"
+    ):
+        list(LineReader(file))
+    with used_limits(Limits(max_expansion=2000)):
+        assert len(list(LineReader(file))) == 400_000
 
 
 def test_invalid_text_is_reported_with_file_line_and_byte(tmp_path):

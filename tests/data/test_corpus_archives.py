@@ -1,15 +1,21 @@
 """What must be true of corpora that are built from archives.
 
 * a text is made of members, in their order, each read as its format demands
-* an archive is verified; without a published hash the first one is recorded
+* an archive is verified; without a published hash the first one is read to
+  its end, and recorded
+* an archive that unpacks to too much, is encrypted, or too large to download
+  is refused in one line
 * no path in an archive is one on the disk
 * an archive that was downloaded by hand is used
 """
 
+import bz2
 import gzip
 import hashlib
 import io
 import logging
+import lzma
+import random
 import tarfile
 import zipfile
 
@@ -17,6 +23,10 @@ import pytest
 
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.known_corpora import finding
+from keras_deepnmt.data.known_corpora.archives import (
+    build_text,
+    verify_archive,
+)
 from keras_deepnmt.data.known_corpora.registry import NAMED_CORPORA
 from keras_deepnmt.data.known_corpora.sources import (
     Archive,
@@ -25,6 +35,7 @@ from keras_deepnmt.data.known_corpora.sources import (
     NamedCorpus,
 )
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.limits import Limits, used_limits
 
 TALKS = """\
 <url>http://talks/1</url>
@@ -69,9 +80,9 @@ def tar(files):
     return memory.getvalue()
 
 
-def packed_zip(files):
+def packed_zip(files, method=zipfile.ZIP_STORED):
     memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w") as archive:
+    with zipfile.ZipFile(memory, "w", method) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return memory.getvalue()
@@ -98,7 +109,7 @@ PAGES = {
 
 @pytest.fixture
 def server(serve):
-    return serve(PAGES)
+    return serve(dict(PAGES))
 
 
 def built(server, *parts, page="talks.tgz", digest=None):
@@ -162,7 +173,7 @@ def test_a_translation_memory_gives_the_pairs_with_both_sides(server, tmp_path):
     [
         (("x/link",), "talks.tgz", "talks.tgz: has no file x/link. It holds"),
         (("x/nowhere",), "talks.zip", "talks.zip: has no file x/nowhere"),
-        (("x",), "broken.tgz", "broken.tgz: x is damaged"),
+        (("x",), "broken.tgz", "broken.tgz: the file is damaged"),
         (("", "tmx", ("en", "tr")), "text.gz", "the file is damaged"),
     ],
 )
@@ -177,6 +188,90 @@ def test_no_path_of_an_archive_is_written(server, tmp_path):
     assert lines_of(file, tmp_path / "cache") == ["outside"]
     written = ["talks.tgz", "talks.tgz.sha256", "text", "text.sha256"]
     assert files_below(tmp_path) == written
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_no_flipped_bit_of_an_archive_changes_a_text(tmp_path, pack):
+    words = random.Random(7).choices(["one", "two", "three", "four"], k=400)
+    whole = pack(gzip.decompress(tar({"x": "\n".join(words)})))
+    archive = tmp_path / "words.tar"
+    archive.write_bytes(whole)
+    verify_archive(archive)
+    member = BuiltFile("text", (Member(Archive(str(archive)), "x"),))
+    for place in random.Random(3).sample(range(8 * len(whole)), 60):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        archive.write_bytes(damaged)
+        try:
+            verify_archive(archive)
+            build_text(member, {archive.name: archive}, tmp_path / "text")
+        except UserError as error:
+            assert str(error).startswith(str(archive))
+            assert "\n" not in str(error)
+        else:  # in the header: the name or the time of the packed file
+            assert (tmp_path / "text").read_text().split() == words
+
+
+def test_a_flipped_bit_in_a_zip_member_is_found(server, tmp_path):
+    page = bytearray(PAGES["talks.zip"])
+    page[page.index(b"c\r\n")] ^= 1
+    server.pages["talks.zip"] = bytes(page)
+    with pytest.raises(UserError, match="wrong checksum of x/last|Bad CRC"):
+        lines_of(built(server, ("x/last",), page="talks.zip"), tmp_path)
+    assert "text" not in files_below(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [((8, 1), "x/last is encrypted"), ((10, 99), "a method .* .number 99")],
+)
+def test_a_zip_that_cannot_be_read_is_refused_in_one_line(
+    server, tmp_path, change, message
+):
+    # In the list of members: the flags, or the method.
+    place, value = change
+    page = bytearray(PAGES["talks.zip"])
+    page[page.index(b"PK\x01\x02") + place] = value
+    server.pages["talks.zip"] = bytes(page)
+    with pytest.raises(UserError, match=message) as info:
+        lines_of(built(server, ("x/last",), page="talks.zip"), tmp_path)
+    assert "\n" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("page", "part"),
+    [("many.tgz", "x"), ("many.zip", "x"), ("many.gz", "")],
+)
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    server, tmp_path, monkeypatch, page, part
+):
+    text = "a line\n" * 30_000
+    server.pages |= {
+        "many.tgz": tar({"x": text}),
+        "many.zip": packed_zip({"x": text}, zipfile.ZIP_DEFLATED),
+        "many.gz": gzip.compress(text.encode()),
+    }
+    file = built(server, (part,), page=page)
+    with used_limits(Limits(max_unpacked_gb=0.0002)):
+        with pytest.raises(UserError, match="--max-unpacked-gb"):
+            lines_of(file, tmp_path)
+    monkeypatch.setattr("keras_deepnmt.limits._FREE_BYTES", 1000)
+    with pytest.raises(UserError, match=f"{page}: must unpack to at most 100 "):
+        lines_of(file, tmp_path)
+    with used_limits(Limits(max_expansion=2000)):
+        assert len(lines_of(file, tmp_path)) == 30_000
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_download_that_is_too_large_is_refused_and_not_kept(
+    server, tmp_path, tells
+):
+    server.tells_length = tells
+    file = built(server, ("x/last",))
+    with used_limits(Limits(max_download_gb=1e-7)):
+        with pytest.raises(UserError, match="at most 1e-07 GB.*--max-download"):
+            lines_of(file, tmp_path)
+    assert files_below(tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", ["sha256", "md5"])

@@ -35,6 +35,7 @@ from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.manifest import describe_manifest, row_weights
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 
@@ -388,10 +389,18 @@ def test_a_second_run_finds_everything_prepared(tmp_path, options):
     }
 
 
-def test_a_folder_set_aside_by_a_killed_process_is_put_back(tmp_path, options):
+@pytest.mark.parametrize("reader", ["prepare", "train"])
+def test_a_folder_set_aside_by_a_killed_process_is_put_back(
+    tmp_path, options, reader
+):
     first = prepare(options, tmp_path / "out")
-    os.rename(tmp_path / "out", tmp_path / "out.replaced-1")
-    assert prepare(options, tmp_path / "out") == first
+    working = tmp_path / ".out.0123456789abcdef.partial"
+    working.mkdir()
+    os.rename(tmp_path / "out", working / "out.replaced")
+    if reader == "prepare":
+        assert prepare(options, tmp_path / "out") == first
+    else:
+        assert PreparedData(tmp_path / "out").manifest == first
     assert names_beside(tmp_path / "out") == {"out"}
 
 
@@ -501,6 +510,7 @@ def test_contradicting_options_are_refused(options, change, message):
 SCRIPT = """
 import sys
 from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.preparation.options import PrepareOptions
 
@@ -547,11 +557,11 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(
 ):
     output = tmp_path / "out"
     with start(large, output) as process:
-        wait_for(process, tmp_path, f"out.partial-*/{moment}")
+        wait_for(process, tmp_path, f".out.*.partial/out/{moment}")
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not output.exists()
-    assert not list(tmp_path.glob("out.partial-*/manifest.json"))
+    assert not list(tmp_path.glob(".out.*.partial/out/manifest.json"))
     prepare(large, output)
     assert names_beside(output) == {"out"}
     assert len(PairStore(output, "train")) == 40_000
@@ -562,7 +572,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(
 )
 def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
     with start(large, tmp_path / "out") as process:
-        wait_for(process, tmp_path, f"out.partial-*/{moment}")
+        wait_for(process, tmp_path, f".out.*.partial/out/{moment}")
         process.send_signal(signal.SIGINT)
         errors = process.communicate()[1]
     assert process.returncode == -signal.SIGINT
@@ -573,7 +583,7 @@ def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
 def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
     output = tmp_path / "out"
     with start(large, output) as process:
-        wait_for(process, tmp_path, "out.partial-*/spool/train.source")
+        wait_for(process, tmp_path, ".out.*.partial/out/spool/train.source")
         with pytest.raises(UserError, match="another process is writing it"):
             prepare(large, output)
         process.communicate()

@@ -22,6 +22,7 @@ from keras_deepnmt.commands import VERBS
 from keras_deepnmt.commands.terminal.failures import describe_bug
 from keras_deepnmt.data import PrepareOptions
 from keras_deepnmt.decoding import SearchOptions
+from keras_deepnmt.limits import Limits
 
 
 def test_help_lists_every_verb(capsys):
@@ -148,7 +149,8 @@ def test_every_option_is_read_by_its_verb(verb):
         if name.removeprefix("no_") not in destinations - {name}
     }
     # `cli` reads these options.
-    offenders = destinations - {"help", "quiet", "import"} - read
+    read |= {"help", "quiet", "import", *Limits.__dataclass_fields__}
+    offenders = destinations - read
     refuse(sorted(offenders), f"Remove these options of deepnmt {verb}.")
 
 

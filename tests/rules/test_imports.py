@@ -30,9 +30,17 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla", "own_code"},
-    {"masks", "files", "docstrings", "threads"},
-    {"errors", "signals", "suggestions", "version"},
+    {"xla", "own_code", "weights_files"},
+    {
+        "masks",
+        "files",
+        "processes",
+        "docstrings",
+        "threads",
+        "limits",
+        "private_folders",
+    },
+    {"errors", "signals", "suggestions", "terminal_text", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}
@@ -62,6 +70,8 @@ XLA_SETTINGS = (
     "compilation_cache_dir",
     "mallopt",
 )
+# What opens a weights file without the checks of `weights_files.py`.
+UNCHECKED_WEIGHTS = ("h5py.File(", ".load_weights(")
 
 
 def level(package):
@@ -232,6 +242,22 @@ def test_only_xla_has_programs_compiled_and_kept():
         offenders,
         "Call `compile_for`, `CompiledProgram` or what `xla/` has for this, or "
         "move the code there. (Keras compiles the training step of JAX.)",
+    )
+
+
+def test_weights_are_read_by_one_module_that_checks_them():
+    offenders = []
+    for path in source_files():
+        if package_of(path) == "weights_files":
+            continue
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if any(call in line for call in UNCHECKED_WEIGHTS):
+                offenders.append(f"{relative(path)}:{number}: {line.strip()}")
+    refuse(
+        offenders,
+        "Call `opened_weights` or `load_weights` of `weights_files.py`, which "
+        "refuse files that name other files.",
     )
 
 

@@ -5,9 +5,11 @@
 * a run that is killed and resumed ends with the same weights
 * a finished run can be given another final model by `deepnmt average`; a
   damaged checkpoint is named
+* a full disk ends it in one line, and nothing is lost or left behind
 """
 
 import shutil
+import types
 from dataclasses import replace
 
 import numpy as np
@@ -137,6 +139,35 @@ def test_a_finished_run_gets_another_final_model(stopped, tmp_path, capsys):
     assert cli.main(command) == 2
     assert "needs --last or --best" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
+
+
+def test_a_full_disk_ends_an_average_in_one_line(
+    stopped, tmp_path, capsys, small_disk
+):
+    output = tmp_path / "mean"
+    command = ["average", str(stopped), "--last", "2", "--output", str(output)]
+    assert cli.main(command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "the checkpoints could not be written (File too large)" in line
+    run = RunFolder(stopped)
+    with pytest.raises(UserError, match="the checkpoints are kept"):
+        final_model(run.recipe(), run, run.read_summary())
+    assert not list(stopped.glob(".*")) and not list(tmp_path.iterdir())
+
+
+def test_an_average_without_room_is_not_begun(stopped, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: types.SimpleNamespace(free=1000)
+    )
+    message = f"{tmp_path / 'mean'}: could not be written .No space.*was kept"
+    with pytest.raises(UserError, match=message):
+        average(stopped, tmp_path / "mean", last=2)
+    run, before = RunFolder(stopped), sorted(stopped.rglob("*"))
+    model = final_model(run.recipe(), run, run.read_summary())[0]
+    with pytest.raises(UserError, match="model: could not be written .No spac"):
+        run.write_model(model)
+    assert sorted(stopped.rglob("*")) == before
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_damaged_best_checkpoint_is_named_and_the_next_one_replaces_it(

@@ -61,7 +61,7 @@ def test_killed_wherever_it_was_a_run_ends_as_if_it_had_not_been(
         if moment == "checkpoint":
             # Half-written files are ignored.
             assert store.steps() == before
-            assert list(store.directory.glob(".*.partial"))
+            assert list(store.directory.glob(".step-*.partial"))
     train(recipe_file, run_dir, prepared_dir=prepared_dir, quiet=True)
     expected, received = (checkpoint(run, 6) for run in (whole, run_dir))
     assert expected.keys() == received.keys()

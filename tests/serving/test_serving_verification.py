@@ -8,6 +8,7 @@ import tensorflow as tf
 from tiny_translator import all_pairs
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.serving.golden import (
     GOLDEN_FILE,
     read_golden,
@@ -61,7 +62,42 @@ def test_a_fresh_process_translates(version_dir):
     assert texts == [target, ""]
 
 
+@pytest.mark.parametrize(
+    "name, damage",
+    [
+        ("saved_model.pb", "flipped bit"),
+        ("variables/variables.data-00000-of-00001", "flipped bit"),
+        ("variables/variables.data-00000-of-00001", "missing"),
+        ("variables/variables.index", "a folder"),
+    ],
+)
+def test_a_damaged_file_of_an_export_is_named(copy, name, damage):
+    file = copy / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.unlink()
+    if damage == "flipped bit":
+        file.write_bytes(content)
+    elif damage == "a folder":
+        file.mkdir()
+    for read in (verify, SavedModelClient):
+        with pytest.raises(UserError, match=f"{file}: damaged"):
+            read(copy)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"sha256": 3}'])
+def test_a_damaged_description_of_an_export_is_named(copy, content):
+    (copy / "assets.extra" / "export.json").write_text(content)
+    with pytest.raises(UserError, match="export.json: "):
+        verify(copy)
+
+
 def test_a_weight_that_changed_is_found(copy, in_this_process):
+    description = copy / "assets.extra" / "export.json"
+    content = json.loads(description.read_text())
+    # As an export of an earlier version, which has no hashes of its files.
+    assert content.pop("sha256").keys() >= {"saved_model.pb"}
+    description.write_text(json.dumps(content))
     prefix = str(copy / "variables" / "variables")
     reader = tf.train.load_checkpoint(prefix)
     names = sorted(reader.get_variable_to_shape_map())

@@ -72,13 +72,14 @@ def test_training_on_from_a_checkpoint_gives_the_same_weights(saved):
 
 def test_one_that_a_bad_disk_changed_costs_no_other(saved, monkeypatch):
     model, store = saved
-    rename = os.replace
+    rename = os.rename
 
     def spoil(partial, final):
-        (partial / "state.npz").write_bytes(b"something else")
+        if (partial / "state.npz").exists():
+            (partial / "state.npz").write_bytes(b"something else")
         rename(partial, final)
 
-    monkeypatch.setattr("os.replace", spoil)
+    monkeypatch.setattr("os.rename", spoil)
     with pytest.raises(UserError, match="SHA-256"):
         store.save(model, 4)
     assert store.steps() == [1, 2, 3, 4]
@@ -206,10 +207,40 @@ def test_the_best_ones_up_to_each_checkpoint_stay_and_no_more(saved):
         assert [b.step for b in store.bests()][:2] == [step, step - 1]
 
 
-def test_a_partial_checkpoint_is_never_seen(saved):
+@pytest.mark.parametrize("damage", ["without a seal", "unreadable"])
+def test_an_older_checkpoint_is_never_taken_in_silence(saved, damage):
     _, store = saved
-    (store.path(3) / "checkpoint.json").unlink()
-    assert store.latest() == 2
+    seal = store.path(3) / "checkpoint.json"
+    seal.unlink()
+    if damage == "unreadable":
+        seal.mkdir()
+    with pytest.warns(UserWarning, match="step-00000003.*the checkpoint befo"):
+        assert store.latest() == 2
+    with pytest.raises(UserError, match="step-00000003.*Delete"):
+        store.average(store.directory / "mean.weights.h5", last=2)
+
+
+def test_a_damaged_best_one_is_left_out_with_a_warning(saved):
+    model, store = saved
+    store.save_best(model, 2, "val_bleu", 1.0)
+    store.save_best(model, 3, "val_bleu", 2.0)
+    (store.directory / "best-00000003" / "checkpoint.json").write_text("[]")
+    with pytest.warns(UserWarning, match="best-00000003.*left out"):
+        assert store.best().step == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*is not used, since its name")
+def test_folders_of_the_user_are_not_deleted(saved):
+    model, store = saved
+    own = {"step-1-notes", "step-00000003.bak", "best-00000003-old"}
+    own |= {".step-00000009.partial", "best-notes", "step-notes"}
+    for name in own:
+        shutil.copytree(store.path(3), store.directory / name)
+    (store.directory / "step-1-notes" / "checkpoint.json").unlink()
+    store.delete_unfinished()
+    store.save(model, 4)
+    assert store.steps() == [2, 3, 4] and store.bests() == []
+    assert own < {path.name for path in store.directory.iterdir()}
 
 
 def test_what_a_killed_process_left_is_deleted(saved):
@@ -217,15 +248,12 @@ def test_what_a_killed_process_left_is_deleted(saved):
     store.save_best(model, 3, "val_bleu", 1.0)
     for whole in list(store.directory.iterdir()):
         half = whole.name.replace("0000000", "0000001")
-        shutil.copytree(whole, store.directory / f".{half}.partial")
-        deleted = shutil.copytree(whole, store.directory / half)
-        (deleted / "checkpoint.json").unlink()
-    own = store.directory / "step-notes"
-    own.mkdir()
+        name = f".{half}.0123456789abcdef.partial"
+        shutil.copytree(whole, store.directory / name / half)
     store.delete_unfinished()
     left = {path.name for path in store.directory.iterdir()}
     kept = {f"step-{step:08d}" for step in (1, 2, 3)}
-    assert left == kept | {"best-00000003", "step-notes"}
+    assert left == kept | {"best-00000003"}
     CheckpointStore(store.directory / "none").delete_unfinished()
 
 
@@ -293,6 +321,31 @@ def test_refuses_to_average_more_than_there_is(saved, tmp_path):
     _, store = saved
     with pytest.raises(UserError, match="has 3 checkpoints, but 7 are to"):
         store.average(tmp_path / "mean.weights.h5", last=7)
+
+
+@pytest.mark.parametrize("name", ["0003.bak", "0003-old", "3", "00000004"])
+def test_a_copy_under_another_name_is_named_and_not_used(saved, tmp_path, name):
+    model, store = saved
+    copy = tmp_path / f"step-0000{name}"
+    shutil.copytree(store.path(3), copy)
+    with pytest.warns(UserWarning, match=f"{copy}: is not used"):
+        assert store.steps() == [1, 2, 3]
+    with pytest.warns(UserWarning, match="is not used"):
+        assert store.average(tmp_path / "mean.weights.h5", last=2) == [2, 3]
+    with (
+        pytest.warns(UserWarning, match="is not used"),
+        pytest.raises(UserError, match="has 3 checkpoints, but 4 are to"),
+    ):
+        store.average(tmp_path / "mean.weights.h5", last=4)
+    shutil.copytree(store.path(3), tmp_path / "best-copy")
+    with pytest.warns(UserWarning, match="best-copy: is not used"):
+        assert store.best() is None
+    assert copy.is_dir()
+
+
+def test_an_average_of_the_same_checkpoint_twice_is_refused(saved, tmp_path):
+    with pytest.raises(ValueError, match="different checkpoints.*2, 2"):
+        saved[1].average(tmp_path / "mean.weights.h5", steps=[2, 2])
 
 
 def test_weights_of_another_model_are_refused_in_one_line(saved):

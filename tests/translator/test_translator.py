@@ -403,7 +403,7 @@ def spoil_tokenizer(run_dir):
         (spoil_tokenizer, r"target\.model: .* SHA-256"),
         (
             lambda run_dir: (run_dir / "tokenizer/source.model").unlink(),
-            r"source\.model: no tokenizer",
+            r"source\.model: cannot be read",
         ),
         (
             lambda run_dir: (run_dir / "model/model.weights.h5").unlink(),

@@ -12,7 +12,13 @@ from typing import Any, TextIO
 from keras_deepnmt.commands.options.output_file import writable_file
 from keras_deepnmt.commands.terminal.failures import explain
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import lock_folder, read_json, write_json
+from keras_deepnmt.files import (
+    keep_modes,
+    lock_folder,
+    open_unlinked,
+    read_json,
+    write_json,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -67,7 +73,7 @@ class PartFiles:
 
     def __enter__(self) -> "PartFiles":
         try:
-            self._parts[0].touch()
+            open_unlinked(self._parts[0], "a").close()
             self._lock = lock_folder(self._parts[0])
         except OSError as error:
             raise UserError(
@@ -119,9 +125,13 @@ class PartFiles:
             return None
         if not found or restart:
             write_json(self._record_file, record)
-        for part, size in zip(self._parts, record["sizes"], strict=True):
-            stream = open(part, "a", encoding="utf-8")
+        for part, file, size in zip(
+            self._parts, self._files, record["sizes"], strict=True
+        ):
+            stream = open_unlinked(part, "a", encoding="utf-8")
             self._streams.append(stream)
+            # Nobody who may not read the file may read its part.
+            keep_modes(file, part)
             stream.truncate(size)
         return record.get("state")
 
@@ -185,9 +195,15 @@ class PartFiles:
             for stream in self._streams:
                 stream.close()
             write_json(self._record_file, self._record)
-        for part, file in zip(self._parts, self._files, strict=True):
-            if part.exists():
+        for part, file, size in zip(
+            self._parts, self._files, self._record["sizes"], strict=True
+        ):
+            # An earlier process may have renamed it, and this one may have
+            # made an empty part again, for its lock.
+            if part.exists() and _size(part) == size:
                 os.replace(part, file)
+            else:
+                part.unlink(missing_ok=True)
         self._record_file.unlink()
 
     def _stop(self):

@@ -4,11 +4,13 @@ Nothing is unpacked: members are read from the archive by the names that the
 registry gives, so a path in an archive is never one on the disk.
 """
 
+import bz2
 import contextlib
 import gzip
 import html
 import io
 import itertools
+import lzma
 import re
 import tarfile
 import zipfile
@@ -21,7 +23,33 @@ from xml.etree import ElementTree
 from keras_deepnmt.data.known_corpora.sources import BuiltFile, Member
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file
+from keras_deepnmt.limits import limits
 
+_CHUNK_BYTES = 1 << 20
+_UNPACKED_BY = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+_ZIP_METHODS = {
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+    zipfile.ZIP_BZIP2,
+    zipfile.ZIP_LZMA,
+}
+_ENCRYPTED = 1  # the bit of a member's flags
+# What reading an archive raises if it is cut or changed.
+_DAMAGES = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,  # of bz2 and gzip, without a number
+    NotImplementedError,  # for a version of the format
+    ElementTree.ParseError,
+    UnicodeDecodeError,
+)
 _SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
 # Not `str.split()`, which also takes the spaces of other scripts.
 _SPACES = re.compile(r"[ \t\r\n]+")
@@ -32,34 +60,66 @@ _DESCRIPTION = re.compile(
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
+def verify_archive(archive: Path) -> None:
+    """Reads an archive to its end, so that its checksums are compared.
+
+    A hash of the whole file makes this needless.
+
+    Raises:
+        UserError: if it is damaged, is encrypted or uses a method that is not
+            known, or unpacks to more than `Limits` allow.
+    """
+    with _damage_refused(archive, "the file"):
+        if zipfile.is_zipfile(archive):
+            _verify_zip(archive)
+            return
+        with _unpacked(archive) as (raw, content):
+            while content.read(_CHUNK_BYTES):
+                limits().check_unpacked(content.tell(), raw.tell(), archive)
+
+
+def _verify_zip(archive):
+    with zipfile.ZipFile(archive) as files:
+        members = files.infolist()
+        for info in members:
+            if info.flag_bits & _ENCRYPTED:
+                raise UserError(
+                    f"{archive}: {info.filename} is encrypted. Give an archive "
+                    "without a password."
+                )
+            if info.compress_type not in _ZIP_METHODS:
+                raise UserError(
+                    f"{archive}: {info.filename} is compressed by a method "
+                    f"that is not read (number {info.compress_type}). Pack it "
+                    "again as an ordinary zip file."
+                )
+        declared = sum(info.file_size for info in members)
+        packed = archive.stat().st_size
+        limits().check_unpacked(declared, packed, archive)
+        # No member yields more than it declares.
+        damaged = files.testzip()
+        if damaged is not None:
+            raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
+
+
 def build_text(file: BuiltFile, archives: dict[str, Path], path: Path) -> None:
     """Writes the text of a file to `path`, one sentence a line.
 
     `archives` maps the name of each archive to its path.
 
     Raises:
-        UserError: if an archive is damaged or lacks a member.
+        UserError: if an archive is damaged or lacks a member. Not every damage
+            is found: call `verify_archive` before, or compare a hash.
     """
     with atomic_file(path) as temporary, open(temporary, "wb") as text:
         for member in file.members:
             where = archives[member.archive.name]
-            try:
-                with _open_member(where, member.path) as content:
-                    for line in read_sentences(content, member):
-                        text.write(line + b"\n")
-            except (
-                tarfile.TarError,
-                zipfile.BadZipFile,
-                zlib.error,
-                EOFError,
-                gzip.BadGzipFile,
-                ElementTree.ParseError,
-                UnicodeDecodeError,
-            ) as error:
-                raise UserError(
-                    f"{where}: {member.path or 'the file'} is damaged "
-                    f"({error})."
-                ) from error
+            with (
+                _damage_refused(where, member.path or "the file"),
+                _open_member(where, member.path) as content,
+            ):
+                for line in read_sentences(content, member):
+                    text.write(line + b"\n")
 
 
 def read_sentences(content: BinaryIO, member: Member) -> Iterator[bytes]:
@@ -110,13 +170,25 @@ def _one_line(text: str) -> bytes:
 
 
 @contextlib.contextmanager
+def _damage_refused(archive: Path, part: str):
+    try:
+        yield
+    except _DAMAGES as error:
+        if getattr(error, "errno", None) is not None:  # of the system
+            raise
+        raise UserError(
+            f"{archive}: {part} is damaged ({error}). Delete it to have it "
+            "fetched again, or get another copy."
+        ) from error
+
+
+@contextlib.contextmanager
 def _open_member(archive: Path, path: str):
     """Opens a member of a tar or zip archive, or a (gzipped) file."""
     with contextlib.ExitStack() as stack:
         if not path:
-            raw = stack.enter_context(open(archive, "rb"))
-            gzipped = raw.peek(2)[:2] == b"\x1f\x8b"
-            yield gzip.GzipFile(fileobj=raw) if gzipped else raw
+            _, content = stack.enter_context(_unpacked(archive))
+            yield content
         elif zipfile.is_zipfile(archive):
             files = stack.enter_context(zipfile.ZipFile(archive))
             if path not in files.namelist():
@@ -124,8 +196,24 @@ def _open_member(archive: Path, path: str):
             yield stack.enter_context(files.open(path))
         else:
             # As a stream, since going back would unpack the archive again.
-            files = stack.enter_context(tarfile.open(archive, "r|*"))
+            _, content = stack.enter_context(_unpacked(archive))
+            files = stack.enter_context(
+                tarfile.open(fileobj=content, mode="r|")
+            )
             yield _tar_member(files, archive, path)
+
+
+@contextlib.contextmanager
+def _unpacked(archive: Path):
+    """Opens a file, compressed or not: the file itself, and its content."""
+    with open(archive, "rb") as raw:
+        head = raw.peek(8)[:8]
+        for magic, opened in _UNPACKED_BY.items():
+            if head.startswith(magic):
+                with opened(raw) as content:
+                    yield raw, content
+                return
+        yield raw, raw
 
 
 def _tar_member(files, archive, path):

@@ -13,9 +13,11 @@ from pathlib import Path
 import rich.console
 import rich.progress
 
+from keras_deepnmt.data.known_corpora.archives import verify_archive
 from keras_deepnmt.data.known_corpora.sources import Archive
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import file_lock, write_text
+from keras_deepnmt.files import file_lock, open_unlinked, write_text
+from keras_deepnmt.limits import limits
 
 _log = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 20
@@ -38,8 +40,8 @@ def download(
     are of two versions.
 
     Raises:
-        UserError: if it cannot be downloaded; `check` may raise too, and the
-            file is then deleted.
+        UserError: if it cannot be downloaded or is larger than `Limits`
+            allow; `check` may raise too, and the file is then deleted.
     """
     with file_lock(path):
         if path.exists():
@@ -49,6 +51,9 @@ def download(
             part.unlink(missing_ok=True)
         try:
             _fetch(address, part, path.name, progress)
+        except UserError:
+            part.unlink(missing_ok=True)
+            raise
         except (OSError, http.client.HTTPException, ValueError) as error:
             if part.exists() and not part.stat().st_size:
                 part.unlink()
@@ -69,11 +74,13 @@ def download_archive(
 ) -> None:
     """Downloads an archive to `path`, unless it is there, and verifies it.
 
-    Without a published hash, that of the first file that was used is written to
-    the file `record`, in the form of the command `sha256sum`.
+    Without a published hash, the first file that is used is read to its end,
+    and its hash is written to the file `record`, in the form of the command
+    `sha256sum`.
 
     Raises:
-        UserError: if it cannot be downloaded, or its hash is not the known one.
+        UserError: if it cannot be downloaded, its hash is not the known one, or
+            `verify_archive` finds a fault.
     """
     if not path.exists():
         download(
@@ -92,6 +99,7 @@ def download_archive(
             recorded, path, f"Delete it and {record} to have it fetched again."
         )
     else:
+        verify_archive(path)
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         write_text(record, f"{digest}  {path.name}\n")
@@ -151,8 +159,10 @@ def _fetch(address, part, name, progress):
             start = 0  # the server sends the whole file again
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
-        with open(part, "ab" if start else "wb") as file:
+        limits().check_download(total or 0, address)
+        with open_unlinked(part, "ab" if start else "wb") as file:
             for chunk in _chunks(response, name, start, total, progress):
+                limits().check_download(file.tell() + len(chunk), address)
                 file.write(chunk)
             received = file.tell()
     if total is not None and received != total:
