@@ -30,8 +30,8 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla", "own_code", "weights_files"},
-    {"masks", "files", "docstrings", "threads", "limits"},
+    {"xla", "own_code", "weights_files", "file_tables"},
+    {"masks", "files", "json_files", "docstrings", "threads", "limits"},
     {"errors", "signals", "suggestions", "version"},
 ]
 # The command line is one program; its parts import each other.
