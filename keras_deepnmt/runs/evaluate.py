@@ -138,14 +138,14 @@ def evaluate(
     run, loaded = RunFolder(run_dir), open_run(run_dir, checkpoint)
     summary = loaded.summary
     if checkpoint is not None:
-        summary = summary | {"checkpoint": summary["steps"]}
+        summary = summary | {"checkpoint": summary.get("steps", 0)}
     name, sources, references, more = _open_texts(
         run, source_file, target_file, more_reference_files, split, prepared_dir
     )
-    decoding = with_defaults(summary["decoding"]) | _given(
+    decoding = with_defaults(loaded.decoding) | _given(
         batch_size=batch_size, batch_tokens=batch_tokens, **search_options
     )
-    scoring = asdict(EvaluationRecipe()) | summary["evaluation"]
+    scoring = asdict(EvaluationRecipe()) | summary.get("evaluation", {})
     scoring |= _given(tokenize=tokenize, lowercase=lowercase, metrics=metrics)
     if scoring["tokenize"] is None:
         scoring["tokenize"] = default_tokenizer(
@@ -195,7 +195,7 @@ def evaluate(
         on_scored(of_sentences)
     hashes = {name: models[name].sha256 for name in of_sentences}
     row = {
-        "name": summary["name"],
+        "name": summary.get("name", ""),
         "preset": summary["preset"],
         "test_set": _test_set(name, sources, references, more),
         "scores": {metric: asdict(score) for metric, score in scores.items()},
