@@ -194,7 +194,7 @@ def fault(command, damage, root, capfd):
     capfd.readouterr()
     try:
         code = main(words)
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         code = repr(error)
     errors = capfd.readouterr().err
     out.unlink(missing_ok=True)
@@ -251,6 +251,7 @@ def test_many_damaged_files_cost_a_line_each(root, whole_weights, capfd):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_every_damaged_file_costs_a_line(root, whole_weights, capfd):
     damages = all_damages(root)
     assert len(damages) >= 500
