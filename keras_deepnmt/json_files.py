@@ -10,6 +10,16 @@ _MOST_BYTES = 100_000_000
 # Files of this package and of Keras have at most about 20 levels.
 _MOST_LEVELS = 100
 _MOST_SHOWN = 60
+# The rules of pydantic, by the names of its errors, in words of JSON.
+_KINDS = {
+    "bool_type": "true or false",
+    "dict_type": "an object with keys",
+    "float_type": "a number",
+    "int_type": "an integer",
+    "list_type": "a list",
+    "model_type": "an object with keys",
+    "string_type": "text",
+}
 
 
 def read_json(path: str | Path, form: Any = None) -> Any:
@@ -54,7 +64,7 @@ def parse_json(content: bytes | str, place: object, form: Any = None) -> Any:
     >>> parse_json('{"steps": "7"}', "run.json", dict[str, int])
     Traceback (most recent call last):
     ...
-    keras_deepnmt.errors.UserError: run.json: `steps`: Input should be a ...
+    keras_deepnmt.errors.UserError: run.json: `steps` must be an integer. ...
     """
     try:
         made = json.loads(content)
@@ -111,7 +121,7 @@ def _check_form(content, place, form):
     received = repr(mistakes[0]["input"])
     if len(received) > _MOST_SHOWN:
         received = f"{received[:_MOST_SHOWN]}..."
-    where = f"`{key}`: " if key else ""
-    raise UserError(
-        f"{place}: {where}{mistakes[0]['msg']}. Received: {received}"
-    )
+    kind = mistakes[0]["type"]
+    rule = f"must be {_KINDS[kind]}" if kind in _KINDS else mistakes[0]["msg"]
+    where = f"`{key}` " if key else ""
+    raise UserError(f"{place}: {where}{rule}. Received: {received}")

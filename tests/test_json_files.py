@@ -49,11 +49,14 @@ def test_what_is_read_is_what_was_written(read):
         (nested(101), "at most 100 levels"),
         (nested(100_000), "at most 100 levels"),
         ('{"a": ' * 101 + "1" + "}" * 101, "at most 100 levels"),
-        ("[1]", "Input should be a valid dictionary"),
+        ("[1]", "run.json: must be an object with keys. Received: [1]"),
         ("{}", "lacks steps."),
-        ('{"steps": "7"}', "`steps`: Input should be a valid integer"),
-        ('{"steps": true}', "`steps`: Input should be a valid integer"),
-        ('{"steps": 1, "hashes": {"a": 7}}', "`hashes.a`: Input should be"),
+        ('{"steps": "7"}', "`steps` must be an integer. Received: "),
+        ('{"steps": true}', "`steps` must be an integer. Received: "),
+        (
+            '{"steps": 1, "hashes": {"a": 7}}',
+            "`hashes.a` must be text. Received: 7",
+        ),
         (f'{{"steps": "{"x" * 999}"}}', f"Received: '{'x' * 59}..."),
     ],
 )

@@ -10,6 +10,10 @@ from keras_deepnmt.files import file_lock, lines_sha256, write_json
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes.schema import DecodingRecipe
 
+# Raised where the file cannot be written; the second by file systems that have
+# no locks.
+NOT_WRITTEN = (OSError, NotImplementedError)
+
 
 def add_scores(file: Path, row: dict[str, Any]) -> None:
     """Adds a row that `evaluate` returned to `scores.json`.
@@ -21,6 +25,22 @@ def add_scores(file: Path, row: dict[str, Any]) -> None:
         rows = read_scores(file)
         rows = [r for r in rows if _setting(r) != _setting(row)]
         write_json(file, {"evaluations": [*rows, row]})
+
+
+def why_unwritable(file: Path) -> str | None:
+    """Returns why `add_scores` would fail, `None` if it would not.
+
+    Example:
+    >>> why_unwritable(Path("."))
+    'it is a folder'
+    """
+    if file.is_dir():
+        return "it is a folder"
+    try:
+        with file_lock(file):
+            return None
+    except NOT_WRITTEN as error:
+        return str(getattr(error, "strerror", None) or error)
 
 
 def read_scores(file: Path) -> list[dict[str, Any]]:

@@ -429,7 +429,7 @@ def test_a_step_of_a_later_version_is_named(tmp_path):
         start = known.index(b'{"steps"')
         file = tmp_path / "odd"
         file.write_bytes(known[:start] + odd.ljust(len(known) - start))
-        with pytest.raises(UserError, match=f"{file}: damaged: .*Input should"):
+        with pytest.raises(UserError, match=f"{file}: damaged: .*must be"):
             Tokenizer(file)
 
 
