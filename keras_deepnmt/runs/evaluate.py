@@ -227,7 +227,8 @@ class Evaluation:
         self.texts = sources, references, *more
         self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
-        scoring = asdict(EvaluationRecipe()) | self._summary.get("evaluation", {})
+        scoring = asdict(EvaluationRecipe())
+        scoring |= self._summary.get("evaluation", {})
         scoring |= _given(
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )
