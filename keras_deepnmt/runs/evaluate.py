@@ -98,9 +98,9 @@ def evaluate(
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
         metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `gleu` (of
-            corrections), `comet` and `comet-qe`.
-        comet_models: the models of the last two, by the name of the score; the
-            row has the hashes of their files.
+            corrections), `comet`, `comet-qe` and your own metrics.
+        comet_models: the models of COMET, by the name of the score; the row
+            has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.
         output_file: file to write the translations to. Defaults to none.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
@@ -238,6 +238,7 @@ class Evaluation:
             )
         scoring["metrics"] = tuple(scoring["metrics"])
         self.scoring, self._models = scoring, comet_models or {}
+        self._loaded.use_code()  # may have the metrics
         check_metrics(
             *(scoring["metrics"], scoring["tokenize"], self._models),
             *(references, more),
