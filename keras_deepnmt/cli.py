@@ -25,13 +25,20 @@ from keras_deepnmt.commands.terminal.failures import (
     silence_stdout,
     wants_traceback,
 )
+from keras_deepnmt.commands.terminal.standard_streams import (
+    open_standard_streams,
+    stop_without_reader,
+)
 from keras_deepnmt.errors import TERMINATED, Terminated
 from keras_deepnmt.signals import raised_on
 from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.version import __version__
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+# Commands that print results while they work, and stop when nobody reads them.
+STREAMING = ("score", "translate")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,10 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     The exit code is 0 for success, 2 for a user error, 1 for a bug of this
     package (both are reported in one line on stderr), 130 for an interrupt
-    (Ctrl-C), 141 if the reader of stdout closed its end of the pipe, and 143 if
-    SIGTERM stopped training, unless `--exit-code-on-stop` gives another one. If
-    the environment variable `DEEPNMT_TRACEBACK` is 1, errors are raised with
-    their traceback.
+    (Ctrl-C), 141 if `translate` or `score` stopped since the reader of stdout
+    closed its end of the pipe, and 143 if SIGTERM stopped training, unless
+    `--exit-code-on-stop` gives another one. If the environment variable
+    `DEEPNMT_TRACEBACK` is 1, errors are raised with their traceback.
 
     Args:
         argv: the arguments after `deepnmt`. Defaults to those of this process.
@@ -52,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     deepnmt 0.1.0
     0
     """
+    if argv is None:
+        open_standard_streams()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
     except BrokenPipeError:  # while printing the overview
@@ -122,6 +131,8 @@ def _run(words: list[str]) -> int:
         kind = "option" if words[0].startswith("-") else "command"
         hint = did_you_mean(words[0], VERBS) or " See deepnmt --help."
         return print_error(None, f'unknown {kind} "{words[0]}".{hint}')
+    if words[0] in STREAMING:
+        stop_without_reader()
     # Libraries read these settings when they are imported, so set them first.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # For example, Grain logs a warning if JAX is not installed.
@@ -158,7 +169,7 @@ def _run_verb(verb: str, words: list[str]) -> int:
         return BROKEN_PIPE
     except Terminated as stop:
         message = str(stop) or f"interrupted. {interrupt_advice}"
-        print(f"deepnmt {verb}: {message}", file=sys.stderr, flush=True)
+        print_line(f"deepnmt {verb}: {message}")
         return getattr(options, "exit_code_on_stop", TERMINATED)
     except KeyboardInterrupt as interrupt:
         # Code that saved something on Ctrl-C describes it in the message.

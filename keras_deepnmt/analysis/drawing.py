@@ -47,6 +47,7 @@ MOST_MARKERS = 30
 # With more values than these a page does not show each under the pointer.
 MOST_SHOWN_VALUES = 1_500
 PNG_DPI = 200
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LONGEST_LEVEL_NAME = 3
 _LINE_OF_NAME = 24  # letters of a long name below a bar
 _LETTER = 0.062  # mean width of a letter, in inches
@@ -57,6 +58,8 @@ _STYLE = {
     "legend.fontsize": TYPE_SIZE,
     "axes.linewidth": 0.6,
     "lines.linewidth": 1.3,
+    # A name with a dollar sign is no formula.
+    "text.parse_math": False,
     # The same values give the same file: no random names.
     "svg.hashsalt": "keras_deepnmt",
     # Text stays text, which can be searched and copied.
@@ -110,7 +113,11 @@ def draw(figure: Figure, titled: bool = True) -> "Drawing":
         axes = drawing.add_subplot()
         drawers[type(figure)](figure, drawing, axes)
         if titled:
-            drawing.suptitle(figure.title, fontweight="bold", wrap=True)
+            # Escaped, since matplotlib 3.11 parses wrapped text in any case.
+            title = figure.title.replace("$", r"\$")
+            drawing.suptitle(
+                title, fontweight="bold", wrap=True, parse_math=True
+            )
     return drawing
 
 
@@ -223,8 +230,20 @@ def _value_areas(figure, drawing):
 def csv_text(figure: Figure) -> str:
     """Returns the values of a figure as the text of a CSV file."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(figure.table())
+    rows = (map(_no_formula, row) for row in figure.table())
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+def _no_formula(cell):
+    """A cell that a spreadsheet does not compute: ' goes before such texts."""
+    if not isinstance(cell, str) or not cell.startswith(_BEGINS_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def _image(drawing, kind, **options):

@@ -1,10 +1,12 @@
 """Figures as values with the names of their axes, before they are drawn."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+
+from keras_deepnmt.terminal_text import escape_controls
 
 Rows = list[list[Any]]
 
@@ -22,6 +24,12 @@ class Figure:
     name: str
     title: str
     caption: str
+
+    def __post_init__(self):
+        # Names of runs, and words, may come from strangers.
+        for field in fields(self):
+            value = _without_controls(getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
 
     def table(self) -> Rows:
         """Returns the values as rows, the first one with the column names."""
@@ -164,3 +172,14 @@ class Table(Figure):
 def _number(value):
     """A number as it is written: six digits, nothing for `nan`."""
     return "" if np.isnan(value) else float(f"{float(value):.6g}")
+
+
+def _without_controls(value):
+    """A value whose texts have escapes instead of control characters."""
+    if isinstance(value, str):
+        return escape_controls(value)
+    if isinstance(value, Mapping):
+        return {_without_controls(k): value[k] for k in value}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_without_controls, value))
+    return value

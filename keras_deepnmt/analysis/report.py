@@ -1,5 +1,6 @@
 """The report of one or several runs: one HTML page with all results."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from keras_deepnmt.runs.test_translations import (
 )
 from keras_deepnmt.translator import Translator
 
+_log = logging.getLogger(__name__)
 _UNITS = (
     "Minutes include compilations and validations; tokens are real target "
     "tokens."
@@ -83,6 +85,8 @@ def report(
             if option in sentences
         },
     )
+    for name, reason in text.unrecorded.items():
+        _log.warning("%s: the scores were not recorded: %s", name, reason)
     labels = _labels(run_dirs)
     text = _labelled(text, labels)
     language = RunFolder(run_dirs[0]).recipe().data.source_language

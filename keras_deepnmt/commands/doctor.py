@@ -1,7 +1,5 @@
 """`deepnmt doctor`: checks the installation and training with replicas."""
 
-import subprocess
-import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +12,7 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.processes import run_python
 
 EXAMPLE = """
 deepnmt doctor
@@ -98,11 +97,7 @@ def import_fault(module: str, remedy: str) -> str | None:
     Returns `None` if it succeeds; otherwise a sentence with the last line of
     the error and the remedy, a command that fixes it.
     """
-    result = subprocess.run(
-        [sys.executable, "-c", f"import {module}"],
-        capture_output=True,
-        text=True,
-    )
+    result = run_python(["-c", f"import {module}"])
     if result.returncode == 0:
         return None
     lines = result.stderr.strip().splitlines() or [

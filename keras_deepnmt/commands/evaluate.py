@@ -23,14 +23,19 @@ from keras_deepnmt.commands.options.given_lines import (
     GivenLines,
     add_given_lines,
 )
-from keras_deepnmt.commands.options.output_file import open_output
+from keras_deepnmt.commands.options.output_file import (
+    is_device,
+    open_output,
+    writable_file,
+)
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.terminal_text import table_text
 
 if TYPE_CHECKING:
     from keras_deepnmt.runs.test_translations import TestTranslations
@@ -46,6 +51,7 @@ deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
 deepnmt evaluate --hypotheses a.txt --source test.src --references r0 r1 \\
     --metrics gleu --errant
+deepnmt evaluate runs/mine --metrics bleu WordRecall --import my_metrics.py
 deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
     --comet-python comet/bin/python
 """
@@ -162,8 +168,9 @@ def _add_scoring_options(parser):
         type=str,
         nargs="+",
         metavar="NAME",
-        help="Scores to compute: any of bleu, chrf, ter, gleu, comet and "
-        "comet-qe. gleu is for corrections of tokenized text. "
+        help="Scores to compute: any of bleu, chrf, ter, gleu, comet, "
+        "comet-qe and your own metrics in files of --import, such as "
+        "WordRecall. gleu is for corrections of tokenized text. "
         "Default: as in the run's recipe, or the first three.",
     )
     for metric, kind in (("comet", ""), ("comet-qe", "reference-free ")):
@@ -257,10 +264,12 @@ def run(options: Namespace) -> None:
         return
     if options.hypotheses:
         import_backend()
+        from keras_deepnmt.own_code.loading import use_code
         from keras_deepnmt.runs.test_translations import (
             read_translations,
         )
 
+        use_code([])  # metrics of --import
         text = read_translations(
             options.hypotheses,
             options.references,
@@ -275,6 +284,12 @@ def run(options: Namespace) -> None:
         text = _translate(options)
     _print(text, options)
     _say_what_tests_cover(text, Console(options.quiet))
+    if text.unrecorded:
+        raise UserErrors(
+            f"{name}: the scores above were not recorded in scores.json: "
+            f"{reason}"
+            for name, reason in text.unrecorded.items()
+        )
 
 
 def _check(options):
@@ -323,6 +338,10 @@ def _check(options):
         raise UserError("--output needs exactly one run.")
     if options.differences is not None and len(names) < 2:
         raise UserError("--differences needs at least two systems.")
+    if options.differences not in (None, "-") and not is_device(
+        options.differences
+    ):
+        writable_file(options.differences)
     if options.spacy_model != _SPACY_MODEL and not options.errant:
         raise UserError("--spacy-model needs --errant.")
     if options.errant:
@@ -402,6 +421,7 @@ def _score_corrections(options):
     else:
         import_backend()
     from keras_deepnmt.evaluation import read_m2
+    from keras_deepnmt.runs.checkpoints import open_run
     from keras_deepnmt.runs.test_translations import read_corrections
 
     gold = read_m2(options.m2)
@@ -411,6 +431,8 @@ def _score_corrections(options):
         sources = [" ".join(sentence.words) for sentence in gold]
         given["compiled"] = options.compile is not False
         systems = {}
+        for run_dir in options.runs:
+            open_run(run_dir, options.checkpoint)  # refused before the first
         with (
             _writing(options.output) as write,
             progress_bar("sentences", quiet=options.quiet) as advance,
@@ -424,7 +446,7 @@ def _score_corrections(options):
     tables = score_tables.corrections(systems, gold, options.details)
     if options.errant:
         tables.append(score_tables.errant(systems, gold, options.spacy_model))
-    _print_tables(tables)
+    print(table_text(tables))
 
 
 @contextlib.contextmanager
@@ -479,12 +501,12 @@ def _translate(options) -> "TestTranslations":
             **given,
             **_given_scoring(options),
             comet_models=_comet_models(options),
-            num_resamples=options.resamples,
             checkpoint=options.checkpoint,
+            on_translated=write,
+            num_resamples=options.resamples,
             compiled=options.compile is not False,
             **asked,
             on_loaded=lines.check,
-            on_translated=write,
             on_truncated=warn,
             on_progress=advance,
         )
@@ -509,7 +531,7 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
         tables += score_tables.details(text)
     if options.ladder:
         tables += score_tables.ladder(text, options.language)
-    _print_tables(tables)
+    print(table_text(tables))
     if options.differences is not None:
         with open_output(options.differences) as file:
             for row in score_tables.differences(text):
@@ -541,7 +563,3 @@ def _say_what_tests_cover(text, console):
     if pairs_to_test(list(text.systems), text.recipes):
         more = "" if has_seeds(text.recipes) else f" {MORE_SEEDS}"
         console.print(NOT_COVERED + (more if text.recipes else ""))
-
-
-def _print_tables(tables):
-    print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))

@@ -1,6 +1,8 @@
 """`deepnmt score`: computes log-probabilities of existing translations."""
 
+import itertools
 import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,7 +24,10 @@ from keras_deepnmt.commands.options.output_file import add_output, open_output
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import progress_bar
-from keras_deepnmt.commands.terminal.input_lines import input_name
+from keras_deepnmt.commands.terminal.input_lines import (
+    input_name,
+    is_text_file,
+)
 from keras_deepnmt.commands.terminal.input_pairs import check_sides, read_pairs
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.nbest_lists import (
@@ -94,13 +99,7 @@ def run(options: Namespace) -> None:
     _check(options)
     with open_output(options.output) as output, LineWarnings() as warnings:
         translator = load_translator(options)
-        if options.nbest is None:
-            pairs = read_pairs(
-                options.source, options.target, translator.batch_size
-            )
-            windows = ((window, window) for window in pairs)
-        else:
-            windows = _windows_of_list(options, translator)
+        windows = _checked_windows(options, translator)
         if options.feature is None:
             columns = ("tokens",) if options.totals else ("position", "token")
             output.write("\t".join(["line", *columns, "log_prob"]) + "\n")
@@ -142,6 +141,28 @@ def _check(options):
         check_feature_name(options.feature)
         if options.totals:
             raise UserError("--totals prints a table: no --feature.")
+
+
+def _checked_windows(options, translator):
+    """The windows to score; a fault of the input is found before the first.
+
+    In standard input and pipes it is, if it is in the first window.
+    """
+    names = options.source, options.nbest or options.target
+    if all(name not in (None, "-") and is_text_file(name) for name in names):
+        deque(_windows(options, translator), maxlen=0)
+    windows = _windows(options, translator)
+    return itertools.chain(list(itertools.islice(windows, 1)), windows)
+
+
+def _windows(options, translator):
+    """Yields pairs to score, and what is shown beside their scores."""
+    if options.nbest is not None:
+        yield from _windows_of_list(options, translator)
+        return
+    size = translator.batch_size
+    for window in read_pairs(options.source, options.target, size):
+        yield window, window
 
 
 def _windows_of_list(options, translator):

@@ -18,6 +18,7 @@ from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import Terminated, UserError, UserErrors
 from keras_deepnmt.signals import raised_on
+from keras_deepnmt.terminal_text import table_text
 
 EXAMPLE = """
 deepnmt sweep transformer_tiny.multi30k_en_de --seeds 3
@@ -115,7 +116,7 @@ def run(options: Namespace) -> None:
     failed = [result for result in results if result.failure is not None]
     if len(failed) < len(results):
         tables = score_tables.seeds(sweep_scores(results))
-        print("\n\n".join("\n".join("\t".join(r) for r in t) for t in tables))
+        print(table_text(tables))
     if failed:
         raise UserErrors(
             f"{result.run.name} failed: {result.failure}" for result in failed

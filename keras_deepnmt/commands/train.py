@@ -15,6 +15,7 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import TERMINATED, Terminated, UserError
 from keras_deepnmt.signals import raised_on
+from keras_deepnmt.terminal_text import escape_controls
 
 EXAMPLE = """
 deepnmt train transformer_tiny.multi30k_en_de --run-dir runs/multi30k
@@ -175,4 +176,4 @@ def _dry_run(recipe, run_dir, options):
         allow_changes=options.allow_changes,
         quiet=options.quiet,
     )
-    print(result.describe())
+    print(escape_controls(result.describe()))

@@ -1,24 +1,34 @@
 """Scores sentences by COMET: a program for the Python that has its package.
 
-    python comet_program.py REQUEST.json RESULT.json
+    python comet_program.py version
+    python comet_program.py score REQUEST.json RESULT.json
 
 It is a file by itself, since `unbabel-comet` cannot be installed beside this
-package; `comet_scores.py` runs it. REQUEST has `checkpoint`, `batch_size`,
-`has_references` and `samples`; RESULT gets `scores`, one for each sample, or
-`refused`, a sentence.
+package; `comet_scores.py` runs it. `version` prints that of `unbabel-comet`.
+REQUEST has `checkpoint`, `batch_size`, `has_references` and `samples`; RESULT
+gets `scores`, one for each sample, or `refused`, a sentence.
 """
 
-import json
 import os
 import sys
 
+# Modules beside this file have names that other packages may have.
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [path for path in sys.path if path != _FOLDER]
 
-def main() -> None:
-    """Loads the model, scores the samples and writes the result."""
-    request_file, result_file = sys.argv[1:]
-    folder = os.path.dirname(os.path.abspath(__file__))
-    # Modules beside this file have names that other packages may have.
-    sys.path[:] = [path for path in sys.path if path != folder]
+import importlib.metadata  # noqa: E402
+import json  # noqa: E402
+
+
+def main(action: str, *files: str) -> None:
+    """Prints the version, or scores the samples and writes the result."""
+    if action == "version":
+        print(importlib.metadata.version("unbabel-comet"))
+    else:
+        _score(*files)
+
+
+def _score(request_file, result_file):
     # Nothing is downloaded unless the user says so.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with open(request_file, encoding="utf-8") as file:
@@ -42,4 +52,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

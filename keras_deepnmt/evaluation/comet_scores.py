@@ -1,7 +1,6 @@
 """Scores of COMET models, which run in an environment of their own."""
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -14,15 +13,15 @@ from packaging.version import Version
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.p_values import SEED
 from keras_deepnmt.evaluation.scores import Score, check_lengths
-from keras_deepnmt.files import file_sha256, read_json
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.json_files import read_json
+from keras_deepnmt.processes import run_other_python
 
 # The second one without references.
 COMET_METRICS = ("comet", "comet-qe")
+
 _PROGRAM = Path(__file__).with_name("comet_program.py")
 _OLDEST = "2.0"
-_FIND_VERSION = (
-    "import importlib.metadata as m; print(m.version('unbabel-comet'))"
-)
 # By the `class_identifier` of a model, the only metric that it can compute.
 _ONLY = {
     "regression_metric": "comet",
@@ -131,7 +130,7 @@ class CometModel:
         with tempfile.TemporaryDirectory() as folder:
             asked, answer = (Path(folder, name) for name in ("in", "out"))
             asked.write_text(json.dumps(request), encoding="utf-8")
-            done = _run([self._python, _PROGRAM, asked, answer])
+            done = _run(self._python, "score", asked, answer)
             if done.returncode or not answer.is_file():
                 raise UserError(
                     f"{self._checkpoint}: COMET failed: {_last_line(done)}"
@@ -202,7 +201,7 @@ def _check_kind(checkpoint, metric):
 
 def _version(python):
     """The version of `unbabel-comet` in the environment of a Python."""
-    done = _run([python, "-c", _FIND_VERSION])
+    done = _run(python, "version")
     version = done.stdout.strip()
     if done.returncode or Version(version) < Version(_OLDEST):
         raise UserError(
@@ -215,13 +214,11 @@ def _version(python):
     return version
 
 
-def _run(command):
+def _run(python, *words):
     try:
-        return subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace"
-        )
+        return run_other_python(python, [_PROGRAM, *words])
     except OSError as error:
-        raise UserError(f"{command[0]}: cannot be run ({error}).") from error
+        raise UserError(f"{python}: cannot be run ({error}).") from error
 
 
 def _last_line(done):

@@ -13,6 +13,11 @@ from pathlib import Path
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_text
 from keras_deepnmt.own_code.code_file import CodeFile
+from keras_deepnmt.private_folders import (
+    is_own_file,
+    make_private,
+    why_not_private,
+)
 
 _in_this_process: set[str] = set()
 
@@ -37,25 +42,34 @@ def consent(codes: Iterable[CodeFile]) -> None:
         with contextlib.suppress(OSError, RuntimeError):
             file = consent_folder() / code.sha256
             if not file.is_file():
-                file.parent.mkdir(parents=True, exist_ok=True)
+                make_private(file.parent.parent)
+                make_private(file.parent)
                 write_text(file, f"{code.path}\n")
 
 
 def check_consent(codes: Iterable[CodeFile]) -> None:
     """Refuses code that the user has never asked to run.
 
+    A consent counts if no other user can have noted it.
+
     Raises:
         UserError: if there is any; it says how to allow it.
     """
+    fault = None
+    with contextlib.suppress(OSError, RuntimeError):
+        folder = consent_folder()
+        fault = why_not_private(folder.parent) or why_not_private(folder)
     for code in codes:
         if code.sha256 in _in_this_process:
             continue
         with contextlib.suppress(OSError, RuntimeError):
-            if (consent_folder() / code.sha256).is_file():
+            file = consent_folder() / code.sha256
+            if fault is None and file.is_file() and is_own_file(file):
                 continue
         raise UserError(
             f"{code.entry}: needs your consent, since loading this model runs "
             "that code, which you have not run here before. Read it; then "
             f"give `--import {code.entry}`, or in Python "
             f"`keras_deepnmt.import_code({code.entry!r})`."
+            + (f" Earlier consents do not count: {fault}" if fault else "")
         )

@@ -3,8 +3,6 @@
 import contextlib
 import dataclasses
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,9 +11,9 @@ from typing import Any
 
 import keras
 
-import keras_deepnmt
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.processes import start_python
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.objective_options import make_loss, make_terms
@@ -117,14 +115,7 @@ def find_parts(
             file = Path(folder) / "trial.yaml"
             save_recipe(with_parts(recipe, parts), file, {})
             peak = run_trial(
-                [
-                    *(
-                        sys.executable,
-                        "-m",
-                        "keras_deepnmt.runs.batch_trial",
-                    ),
-                    *(str(file), str(prepared_dir)),
-                ],
+                ["-m", "keras_deepnmt.runs.batch_trial", file, prepared_dir],
                 limit,
             )
         what = f"{tokens:,} tokens in {parts} part{'s' * (parts > 1)}"
@@ -226,8 +217,10 @@ def _strings(value):
             yield from _strings(one)
 
 
-def run_trial(command: Sequence[str], limit: float) -> int | None:
-    """Runs a process and stops it if its resident memory exceeds `limit`.
+def run_trial(words: Sequence[Any], limit: float) -> int | None:
+    """Runs Python and stops it if its resident memory exceeds `limit`.
+
+    `words` are those of `start_python`.
 
     Returns:
         Its peak of resident memory in bytes, or `None` if it did not fit.
@@ -237,16 +230,8 @@ def run_trial(command: Sequence[str], limit: float) -> int | None:
             correct.
         RuntimeError: if it failed for any other reason.
     """
-    root = str(Path(keras_deepnmt.__file__).parents[1])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        process = start_python(words, stderr=errors)
         try:
             peak = _watch(process, limit)
         finally:

@@ -28,6 +28,7 @@ from keras_deepnmt.runs.objective_options import (
 )
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data, resolve_run, settle_recipe
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.training.strategies import Workers, make_strategy
 
 # The first update of a shape compiles the step; the others are timed.
@@ -164,7 +165,7 @@ def dry_run(
 
     def say(text):
         if not quiet:
-            print(text, file=sys.stderr, flush=True)
+            print_line(text)
 
     _check_strategy(recipe)
     existing = RunFolder(run_dir)

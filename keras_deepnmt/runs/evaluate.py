@@ -26,9 +26,11 @@ from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import (
+    NOT_WRITTEN,
     add_scores,
     given_sha256,
     read_scores,
+    why_unwritable,
     with_defaults,
 )
 from keras_deepnmt.translator import Translator
@@ -36,6 +38,11 @@ from keras_deepnmt.translator import Translator
 _log = logging.getLogger(__name__)
 # Sentences that a row keeps, for the model card.
 _NUM_EXAMPLES = 5
+# Those of the arguments of `evaluate` that need no check before.
+RUN_OPTIONS = (
+    *("num_resamples", "compiled", "prefixes", "constraints", "max_lengths"),
+    *("on_loaded", "on_progress", "on_truncated"),
+)
 
 
 def evaluate(
@@ -65,12 +72,15 @@ def evaluate(
     on_truncated: Callable[[list[int]], None] | None = None,
     on_translated: Callable[..., None] | None = None,
     on_scored: Callable[[dict[str, list[float]]], None] | None = None,
+    on_unrecorded: Callable[[str], None] | None = None,
     **search_options: Any,
 ) -> dict[str, Any]:
     """Translates a test set with a run's model and adds a row to `scores.json`.
 
     A row with the same test set, options, checkpoint, prefixes, constraints and
-    maximum lengths is replaced.
+    maximum lengths is replaced. Mistakes are reported before the translation,
+    which may take long. Where `scores.json` cannot be written, a warning says
+    so before it, too.
 
     Args:
         run_dir: folder of a run; finished, unless `checkpoint` is given.
@@ -88,9 +98,9 @@ def evaluate(
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
         metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `gleu` (of
-            corrections), `comet` and `comet-qe`.
-        comet_models: the models of the last two, by the name of the score; the
-            row has the hashes of their files.
+            corrections), `comet`, `comet-qe` and your own metrics.
+        comet_models: the models of COMET, by the name of the score; the row
+            has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.
         output_file: file to write the translations to. Defaults to none.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
@@ -110,6 +120,9 @@ def evaluate(
             references, and a list for each set of further references.
         on_scored: called with the scores of single sentences, by the name of
             the score, which `comet` and `comet-qe` have.
+        on_unrecorded: called with the reason if the row cannot be written to
+            `scores.json` at the end, though it could before. Defaults to a
+            warning.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the run's.
 
@@ -130,94 +143,205 @@ def evaluate(
     >>> sorted(row["scores"])
     ['bleu', 'chrf', 'ter']
     """
-    if tag is not None and source_file is None:
-        raise UserError(
-            "`tag` needs `source_file`: the run's own data have the tags of "
-            f"their corpora already. Received: tag={tag}"
-        )
-    run, loaded = RunFolder(run_dir), open_run(run_dir, checkpoint)
-    summary = loaded.summary
-    if checkpoint is not None:
-        summary = summary | {"checkpoint": summary["steps"]}
-    name, sources, references, more = _open_texts(
-        run, source_file, target_file, more_reference_files, split, prepared_dir
-    )
-    decoding = with_defaults(summary["decoding"]) | _given(
-        batch_size=batch_size, batch_tokens=batch_tokens, **search_options
-    )
-    scoring = asdict(EvaluationRecipe()) | summary["evaluation"]
-    scoring |= _given(tokenize=tokenize, lowercase=lowercase, metrics=metrics)
-    if scoring["tokenize"] is None:
-        scoring["tokenize"] = default_tokenizer(
-            references, _target_language(run)
-        )
-    # Mistakes are reported before the translation, which may take long.
-    models = comet_models or {}
-    check_metrics(
-        scoring["metrics"], scoring["tokenize"], models, references, more
-    )
-    if fault := unfit_tokenizer(scoring["tokenize"], references):
-        _log.warning("%s: %s", run.directory, fault)
-    read_scores(run.scores_file)
-    if output_file is not None:
-        _check_folder(Path(output_file))
-    translator = Translator.load(
-        loaded,
-        **decoding,
-        compiled=compiled,
-        on_truncated=on_truncated,
+    evaluation = Evaluation(
+        run_dir,
+        source_file=source_file,
+        target_file=target_file,
+        more_reference_files=more_reference_files,
+        split=split,
         tag=tag,
+        prepared_dir=prepared_dir,
+        batch_size=batch_size,
+        batch_tokens=batch_tokens,
+        tokenize=tokenize,
+        lowercase=lowercase,
+        metrics=metrics,
+        comet_models=comet_models,
+        output_file=output_file,
+        checkpoint=checkpoint,
+        **search_options,
     )
-    if on_loaded is not None:
-        on_loaded(translator, sources)
-    given = _given(
-        prefixes=prefixes, constraints=constraints, max_lengths=max_lengths
-    )
-    start = time.monotonic()
-    hypotheses = translator.translate(sources, on_progress=on_progress, **given)
-    seconds = time.monotonic() - start
-    if output_file is not None:
-        write_text(output_file, "".join(f"{line}\n" for line in hypotheses))
-    if on_translated is not None:
-        on_translated(sources, hypotheses, references, *more)
-    pieces = translator.target_tokenizer.encode(hypotheses)
-    tokens = sum(len(ids) + 1 for ids in pieces)
-    scores, of_sentences = translation_scores(
-        hypotheses,
-        references,
-        sources,
-        **scoring,
+    return evaluation.run(
         num_resamples=num_resamples,
-        more_references=more,
-        comet_models=models,
+        compiled=compiled,
+        prefixes=prefixes,
+        constraints=constraints,
+        max_lengths=max_lengths,
+        on_loaded=on_loaded,
+        on_progress=on_progress,
+        on_truncated=on_truncated,
+        on_translated=on_translated,
+        on_scored=on_scored,
+        on_unrecorded=on_unrecorded,
     )
-    if on_scored is not None:
-        on_scored(of_sentences)
-    hashes = {name: models[name].sha256 for name in of_sentences}
-    row = {
-        "name": summary["name"],
-        "preset": summary["preset"],
-        "test_set": _test_set(name, sources, references, more),
-        "scores": {metric: asdict(score) for metric, score in scores.items()},
-        "examples": _examples(sources, hypotheses, references),
-        "decoding": decoding | _given(tag=tag),
-        **({"given": given_sha256(**given)} if given else {}),
-        "evaluation": {
-            **scoring,
-            "metrics": list(scoring["metrics"]),
-            **({"comet_models": hashes} if hashes else {}),
-        },
-        "seconds": round(seconds, 2),
-        "tokens_per_second": round(tokens / seconds, 1),
-        "parameters": translator.model.count_params(),
-        **_of_training(summary),
-        "device": provenance.device(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    add_scores(run.scores_file, row)
-    return row
+
+
+class Evaluation:
+    """What `evaluate` checks, and then does.
+
+    Args: as in `evaluate`.
+
+    Attributes:
+        texts: the sources, the references, and a list for each set of further
+            references.
+        scoring: `tokenize`, `lowercase` and `metrics`.
+
+    Raises:
+        UserError: as `evaluate`.
+    """
+
+    def __init__(
+        self,
+        run_dir: str | Path,
+        *,
+        source_file: str | Path | None = None,
+        target_file: str | Path | None = None,
+        more_reference_files: Sequence[str | Path] = (),
+        split: str = "test",
+        tag: str | None = None,
+        prepared_dir: str | Path | None = None,
+        tokenize: str | None = None,
+        lowercase: bool | None = None,
+        metrics: tuple[str, ...] | None = None,
+        comet_models: Mapping[str, CometModel] | None = None,
+        output_file: str | Path | None = None,
+        checkpoint: str | int | None = None,
+        **decoding: Any,
+    ):
+        if tag is not None and source_file is None:
+            raise UserError(
+                "`tag` needs `source_file`: the run's own data have the tags "
+                f"of their corpora already. Received: tag={tag}"
+            )
+        self._run, self._tag = RunFolder(run_dir), tag
+        self._loaded = open_run(run_dir, checkpoint)
+        self._summary = self._loaded.summary
+        if checkpoint is not None:
+            step = self._summary["steps"]
+            self._summary = self._summary | {"checkpoint": step}
+        self._name, sources, references, more = _open_texts(
+            self._run,
+            *(source_file, target_file, more_reference_files),
+            *(split, prepared_dir),
+        )
+        self.texts = sources, references, *more
+        self._decoding = with_defaults(self._summary["decoding"])
+        self._decoding |= _given(**decoding)
+        scoring = asdict(EvaluationRecipe()) | self._summary["evaluation"]
+        scoring |= _given(
+            tokenize=tokenize, lowercase=lowercase, metrics=metrics
+        )
+        if scoring["tokenize"] is None:
+            scoring["tokenize"] = default_tokenizer(
+                references, _target_language(self._run)
+            )
+        scoring["metrics"] = tuple(scoring["metrics"])
+        self.scoring, self._models = scoring, comet_models or {}
+        self._loaded.use_code()  # may have the metrics
+        check_metrics(
+            *(scoring["metrics"], scoring["tokenize"], self._models),
+            *(references, more),
+        )
+        if fault := unfit_tokenizer(scoring["tokenize"], references):
+            _log.warning("%s: %s", self._run.directory, fault)
+        self._output_file = output_file and Path(output_file)
+        if self._output_file:
+            _check_folder(self._output_file)
+        read_scores(self._run.scores_file)
+        self._is_recordable = True
+        if fault := why_unwritable(self._run.scores_file):
+            self._is_recordable = False
+            _log.warning(
+                "%s: cannot be written (%s). The scores will not be recorded.",
+                *(self._run.scores_file, fault),
+            )
+
+    def run(
+        self,
+        num_resamples: int = 1_000,
+        compiled: bool = True,
+        on_loaded: Callable[[Translator, list[str]], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
+        on_truncated: Callable[[list[int]], None] | None = None,
+        on_translated: Callable[..., None] | None = None,
+        on_scored: Callable[[dict[str, list[float]]], None] | None = None,
+        on_unrecorded: Callable[[str], None] | None = None,
+        **given: Any,
+    ) -> dict[str, Any]:
+        """Translates, scores, records and returns the row, as `evaluate`."""
+        sources, references, *more = self.texts
+        translator = Translator.load(
+            self._loaded,
+            **self._decoding,
+            compiled=compiled,
+            on_truncated=on_truncated,
+            tag=self._tag,
+        )
+        if on_loaded is not None:
+            on_loaded(translator, sources)
+        given = _given(**given)
+        start = time.monotonic()
+        hypotheses = translator.translate(
+            sources, on_progress=on_progress, **given
+        )
+        seconds = time.monotonic() - start
+        if self._output_file:
+            lines = "".join(f"{line}\n" for line in hypotheses)
+            write_text(self._output_file, lines)
+        if on_translated is not None:
+            on_translated(sources, hypotheses, references, *more)
+        pieces = translator.target_tokenizer.encode(hypotheses)
+        tokens = sum(len(ids) + 1 for ids in pieces)
+        scores, of_sentences = translation_scores(
+            hypotheses,
+            references,
+            sources,
+            **self.scoring,
+            num_resamples=num_resamples,
+            more_references=more,
+            comet_models=self._models,
+        )
+        if on_scored is not None:
+            on_scored(of_sentences)
+        hashes = {name: self._models[name].sha256 for name in of_sentences}
+        row = {
+            "name": self._summary["name"],
+            "preset": self._summary["preset"],
+            "test_set": _test_set(self._name, sources, references, more),
+            "scores": {name: asdict(score) for name, score in scores.items()},
+            "examples": _examples(sources, hypotheses, references),
+            "decoding": self._decoding | _given(tag=self._tag),
+            **({"given": given_sha256(**given)} if given else {}),
+            "evaluation": {
+                **self.scoring,
+                "metrics": list(self.scoring["metrics"]),
+                **({"comet_models": hashes} if hashes else {}),
+            },
+            "seconds": round(seconds, 2),
+            "tokens_per_second": round(tokens / seconds, 1),
+            "parameters": translator.model.count_params(),
+            **_of_training(self._summary),
+            "device": provenance.device(),
+            "versions": provenance.versions(),
+            "commit": provenance.commit(),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        if self._is_recordable:
+            self._record(row, on_unrecorded or self._warn)
+        return row
+
+    def _record(self, row, on_unrecorded):
+        """Adds the row; what prevents it must not lose the scores."""
+        try:
+            add_scores(self._run.scores_file, row)
+        except (*NOT_WRITTEN, UserError) as error:
+            on_unrecorded(str(getattr(error, "strerror", None) or error))
+
+    def _warn(self, reason):
+        _log.warning(
+            "%s: the scores were not recorded: %s",
+            *(self._run.scores_file, reason),
+        )
 
 
 def _examples(sources, hypotheses, references):

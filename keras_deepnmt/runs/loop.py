@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -42,6 +41,7 @@ from keras_deepnmt.runs.own_callbacks import (
 from keras_deepnmt.runs.rollback import Rollbacks
 from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.signals import raised_on
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
@@ -361,7 +361,7 @@ class TrainingLoop:
 
     def _print(self, text):
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print_line(text)
 
     def _fit(self, start, callbacks):
         training = self.recipe.training

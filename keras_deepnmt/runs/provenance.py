@@ -2,12 +2,12 @@
 
 import os
 import platform
-import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import keras_deepnmt
+from keras_deepnmt.processes import git_output
 from keras_deepnmt.threads import num_cores
 
 _COMMIT_VARIABLE = "DEEPNMT_COMMIT"
@@ -49,12 +49,10 @@ def commit() -> str:
     """
     root = Path(keras_deepnmt.__file__).parents[1]
     if (root / ".git").exists():
-        try:
-            name = _git(root, "rev-parse", "HEAD")
-            changes = _git(root, "status", "--porcelain", "keras_deepnmt")
+        name = git_output(root, "rev-parse", "HEAD")
+        changes = git_output(root, "status", "--porcelain", "keras_deepnmt")
+        if name is not None and changes is not None:
             return f"{name}+" if changes else name
-        except (OSError, subprocess.SubprocessError):
-            pass
     version = f"keras_deepnmt {keras_deepnmt.__version__}"
     return os.environ.get(_COMMIT_VARIABLE) or version
 
@@ -99,13 +97,3 @@ def _processor():
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _git(root, *arguments):
-    return subprocess.run(
-        ["git", "-C", str(root), *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=10,
-    ).stdout.strip()

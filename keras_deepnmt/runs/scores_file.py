@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.errors import refused_values
-from keras_deepnmt.files import (
-    file_lock,
-    lines_sha256,
-    read_json,
-    write_json,
-)
+from keras_deepnmt.files import file_lock, lines_sha256, write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes.schema import DecodingRecipe
+
+# Raised where the file cannot be written; the second by file systems that have
+# no locks.
+NOT_WRITTEN = (OSError, NotImplementedError)
 
 
 def add_scores(file: Path, row: dict[str, Any]) -> None:
@@ -25,6 +25,22 @@ def add_scores(file: Path, row: dict[str, Any]) -> None:
         rows = read_scores(file)
         rows = [r for r in rows if _setting(r) != _setting(row)]
         write_json(file, {"evaluations": [*rows, row]})
+
+
+def why_unwritable(file: Path) -> str | None:
+    """Returns why `add_scores` would fail, `None` if it would not.
+
+    Example:
+    >>> why_unwritable(Path("."))
+    'it is a folder'
+    """
+    if file.is_dir():
+        return "it is a folder"
+    try:
+        with file_lock(file):
+            return None
+    except NOT_WRITTEN as error:
+        return str(getattr(error, "strerror", None) or error)
 
 
 def read_scores(file: Path) -> list[dict[str, Any]]:

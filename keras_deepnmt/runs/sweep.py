@@ -4,8 +4,6 @@ import itertools
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,13 +19,10 @@ import yaml
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.evaluation import Score
-from keras_deepnmt.files import (
-    file_lock,
-    lines_sha256,
-    read_json,
-    write_json,
-)
+from keras_deepnmt.files import file_lock, lines_sha256, write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.loading import given_entries
+from keras_deepnmt.processes import start_python
 from keras_deepnmt.recipes.loading import load_recipe, recipe_content
 from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -347,8 +342,11 @@ class _Sweep:
                 )
                 if failure is not None:
                     return SweepResult(run, folder.directory, {}, failure)
-                row = read_scores(folder.directory / "scores.json")[-1]
-                scores["test"] = _values(row["scores"])
+                rows = read_scores(folder.scores_file)
+                if not rows or rows[-1].get("weights_sha256") != weights:
+                    failure = f"{folder.scores_file}: cannot be written"
+                    return SweepResult(run, folder.directory, {}, failure)
+                scores["test"] = _values(rows[-1]["scores"])
                 self._record(run, weights, scores)
         return SweepResult(run, folder.directory, scores)
 
@@ -372,9 +370,8 @@ class _Sweep:
                 if self._stopped:
                     return "stopped"
                 # In a session of its own: Ctrl-C must reach it once, by us.
-                process = subprocess.Popen(
-                    [sys.executable, "-m", "keras_deepnmt", *map(str, words)],
-                    stdin=subprocess.DEVNULL,
+                process = start_python(
+                    ["-m", "keras_deepnmt", *words],
                     stdout=output,
                     stderr=output,
                     env=environment,

@@ -26,7 +26,7 @@ from keras_deepnmt.evaluation.translation_scores import (
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
 from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
 from keras_deepnmt.recipes.schema import EvaluationRecipe
-from keras_deepnmt.runs.evaluate import evaluate, open_data
+from keras_deepnmt.runs.evaluate import RUN_OPTIONS, Evaluation, open_data
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.seed_groups import SeedGroup, group_by_recipe
 
@@ -53,6 +53,8 @@ class TestTranslations:
             first; none for translations in files.
         sentence_scores: For each system the scores of its sentences, by the
             metric, for metrics that are means of them: COMET's.
+        unrecorded: Why the scores could not be recorded, by the name of each
+            system of which they could not.
     """
 
     __test__ = False  # pytest: not a class of tests
@@ -69,6 +71,7 @@ class TestTranslations:
     sentence_scores: dict[str, dict[str, list[float]]] = field(
         default_factory=dict
     )
+    unrecorded: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bleu_options(self) -> dict[str, Any]:
@@ -135,49 +138,51 @@ def translate_runs(
         UserError: if a run cannot be evaluated, or the runs have different
             test sets.
     """
-    texts, systems, scores, scoring = {}, {}, {}, {}
-    sentence_scores = {}
+    # All mistakes are found before the first translation, which may take long.
+    running = {k: options.pop(k) for k in RUN_OPTIONS if k in options}
+    first, scoring, evaluations = RunFolder(run_dirs[0]), {}, {}
+    recipe, recipes = first.recipe(), group_by_recipe(run_dirs)
+    for name in run_dirs:
+        evaluation = Evaluation(
+            name, prepared_dir=prepared_dir, **{**options, **scoring}
+        )
+        evaluations[name], scoring = evaluation, evaluation.scoring
+        if evaluation.texts != evaluations[run_dirs[0]].texts:
+            raise UserError(
+                f"{name} and {run_dirs[0]} have different test sets, and "
+                "cannot be compared. Give one with `--source` and `--target`."
+            )
+    systems, scores, sentence_scores, unrecorded = {}, {}, {}, {}
 
-    def keep(name, sources, hypotheses, references, *more):
-        texts[name] = sources, references, more
+    def keep(name, sources, hypotheses, *references):
         systems[name] = hypotheses
         if on_translated is not None:
             on_translated(hypotheses)
 
-    for name in run_dirs:
-        row = evaluate(
-            name,
-            prepared_dir=prepared_dir,
+    for name, evaluation in evaluations.items():
+        row = evaluation.run(
+            **running,
             on_translated=partial(keep, name),
             on_scored=partial(sentence_scores.__setitem__, name),
-            **{**options, **scoring},
+            on_unrecorded=partial(unrecorded.__setitem__, name),
         )
-        scoring = {k: row["evaluation"][k] for k in asdict(EvaluationRecipe())}
-        scoring["metrics"] = tuple(scoring["metrics"])
         scores[name] = {
             metric: Score(score["value"], score["signature"], score["interval"])
             for metric, score in row["scores"].items()
         }
-        first = run_dirs[0]
-        if texts[name] != texts[first]:
-            raise UserError(
-                f"{name} and {first} have different test sets, and cannot be "
-                "compared. Give one with `--source` and `--target`."
-            )
-    run = RunFolder(run_dirs[0])
-    recipe = run.recipe()
-    sources, references, more = texts[run_dirs[0]]
+    sources, references, *more = evaluations[run_dirs[0]].texts
     return TestTranslations(
         sources,
         references,
         systems,
         scores,
         scoring,
-        _training_words(run, prepared_dir, scoring),
+        _training_words(first, prepared_dir, scoring),
         recipe.data.target_language,
-        more,
-        group_by_recipe(run_dirs),
+        tuple(more),
+        recipes,
         sentence_scores,
+        unrecorded,
     )
 
 

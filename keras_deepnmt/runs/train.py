@@ -1,7 +1,6 @@
 """Trains a recipe into a run folder."""
 
 import functools
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from keras_deepnmt.runs.start import (
     resolve_run,
     settle_recipe,
 )
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.training.strategies import Workers, make_strategy
 from keras_deepnmt.xla.cache import (
     describe_unused_cache,
@@ -251,4 +251,4 @@ def _describe_result(folder, summary):
 
 def _print(quiet, text):
     if not quiet:
-        print(text, file=sys.stderr, flush=True)
+        print_line(text)

@@ -6,16 +6,16 @@ The signatures are the same there.
 
 import json
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, overload
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.golden import EXPORT_FILE
+from keras_deepnmt.serving.rest_call import check_url, post_json
+from keras_deepnmt.serving.served_outputs import checked_outputs
 from keras_deepnmt.serving.verification import find_version
 from keras_deepnmt.translator.requests import (
     as_pairs,
@@ -307,11 +307,14 @@ class RestClient(ServingClient):
         url: The model's address, for instance
             `http://localhost:8501/v1/models/demo`, or with `/versions/3` at
             the end for that version.
-        timeout_s: Seconds to wait for an answer.
+        timeout_s: Seconds for each call, until its answer is complete.
+        max_answer_bytes: Largest answer that is read.
 
     Raises:
-        UserError: by its methods, if the server cannot be reached or rejects
-            the request.
+        UserError: if `url` is not such an address or a number is not positive;
+            by its methods, if the server cannot be reached, rejects the
+            request, refers to another address, or its answer is late, too
+            large or not that of an export.
 
     Example:
     >>> client = RestClient("http://localhost:8501/v1/models/demo")
@@ -319,36 +322,40 @@ class RestClient(ServingClient):
     ['ein kleiner Hund']
     """
 
-    def __init__(self, url: str, timeout_s: float = 60.0):
+    def __init__(
+        self,
+        url: str,
+        timeout_s: float = 60.0,
+        max_answer_bytes: int = 2**28,
+    ):
+        check_url(url)
+        limits = {"timeout_s": timeout_s, "max_answer_bytes": max_answer_bytes}
+        for name, value in limits.items():
+            if not (isinstance(value, int | float) and 0 < value < inf):
+                raise UserError(
+                    f"`{name}` must be a positive number. Received: {value}"
+                )
         self.url = url.rstrip("/")
         self.timeout_s = timeout_s
+        self.max_answer_bytes = max_answer_bytes
 
     def predict(
         self, signature: str, inputs: dict[str, Any]
     ) -> dict[str, list]:
-        request = urllib.request.Request(
+        # The column format ("inputs"), since rows cannot hold a scalar.
+        content = {"signature_name": signature, "inputs": inputs}
+        answer = post_json(
             f"{self.url}:predict",
-            # The column format ("inputs"), since rows cannot hold a scalar.
-            json.dumps(
-                {"signature_name": signature, "inputs": inputs}
-            ).encode(),
-            {"Content-Type": "application/json"},
+            content,
+            self.timeout_s,
+            self.max_answer_bytes,
         )
+        number = len(inputs.get("text", inputs.get("source", ())))
         try:
-            with urllib.request.urlopen(
-                request, timeout=self.timeout_s
-            ) as answer:
-                return json.load(answer)["outputs"]
-        except urllib.error.HTTPError as error:
-            with error:
-                message = error.read().decode("utf-8", "replace")
+            return checked_outputs(signature, answer, number)
+        except ValueError as error:
             raise UserError(
-                f"{self.url}: the server rejected the request ({error.code}): "
-                f"{_error_cause(message)}"
-            ) from error
-        except OSError as error:
-            raise UserError(
-                f"{self.url}: no server answers ({error})."
+                f"{self.url}: the answer is not that of an export ({error})."
             ) from error
 
 

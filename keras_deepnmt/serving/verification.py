@@ -3,14 +3,14 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.files import file_sha256, read_json
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.json_files import read_json
+from keras_deepnmt.processes import run_python
 from keras_deepnmt.serving.golden import EXPORT_FILE, read_golden
 from keras_deepnmt.translator.requests import as_sentences
 
@@ -159,14 +159,9 @@ def numbered_versions(directory: str | Path) -> list[int]:
 
 
 def _run_standalone(action, version_dir, text=""):
-    # -P: nothing is imported from the script's folder.
-    process = subprocess.run(
-        [sys.executable, "-P", str(SCRIPT), action, str(version_dir)],
-        input=text,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
+    process = run_python(
+        [SCRIPT, action, version_dir],
+        text,
         env={
             **os.environ,
             "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -17,8 +17,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from keras_deepnmt.files import read_json, write_json
+from keras_deepnmt.files import write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.terminal_text import escape_controls
 from keras_deepnmt.xla.events import listen
 
 # More than any number of checkpoints that a run keeps.
@@ -257,6 +259,7 @@ class ThroughputProgress(keras.callbacks.Callback):
     def _say(self, line):
         if self.quiet:
             return
+        line = escape_controls(line)
         if self._bar is not None:
             self._bar.console.print(line, highlight=False, markup=False)
         else:

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.processes import run_python
 from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.schedules import InverseSquareRoot
@@ -165,15 +164,12 @@ def _random_ids(random, length):
 def _kill_in_the_middle(directory, num_replicas, optimizer):
     """Trains in another process until it kills itself, as `kill -9` does."""
     arguments = (str(directory), num_replicas, optimizer)
-    result = subprocess.run(
+    result = run_python(
         [
-            sys.executable,
             "-c",
             f"from {__name__} import train_until_killed\n"
             f"train_until_killed{arguments}",
-        ],
-        capture_output=True,
-        text=True,
+        ]
     )
     if result.returncode != -signal.SIGKILL:
         lines = result.stderr.strip().splitlines() or ["no message"]

@@ -1,11 +1,12 @@
 """Keeps XLA compilations for the next start.
 
 All runs and commands of a machine share the folder `keras_deepnmt` in the
-user's cache folder.
+user's cache folder. What is in it is run, so nobody else may write there.
 """
 
 import contextlib
 import importlib.util
+import logging
 import os
 import platform
 import shutil
@@ -15,6 +16,11 @@ from importlib import metadata
 from pathlib import Path
 
 from keras_deepnmt.files import bytes_sha256, lock_folder
+from keras_deepnmt.private_folders import (
+    is_own_file,
+    make_private,
+    why_not_private,
+)
 
 USER_VARIABLE = "DEEPNMT_CACHE"
 _OFF = ("", "0", "off")
@@ -26,6 +32,9 @@ _LENGTH_DELIMITED = 2
 _DAY = 24 * 60 * 60
 # Locks of shared folders by path; they last as long as the process.
 _locks = {}
+# Shared folders of which a warning has said that they are not used.
+_told = set()
+_logger = logging.getLogger(__name__)
 
 
 def user_cache_dir() -> Path | None:
@@ -51,7 +60,8 @@ def ask_for_user_cache() -> None:
     looks for devices: call this before the first TensorFlow operation
     (importing TensorFlow is fine). Other flags in the environment stay, and so
     does a cache folder set there. If the disk is nearly full, or the folder
-    cannot be written, or TensorFlow is not installed, nothing is set.
+    cannot be written, or other users can write to it, or TensorFlow is not
+    installed, nothing is set.
     """
     if importlib.util.find_spec("tensorflow") is None:
         return
@@ -112,6 +122,10 @@ def describe_unused_cache(backend: str) -> str | None:
     folder = cache_dir(folder, backend).absolute()
     if not has_room(folder):
         reason = "there is no room on the disk."
+    elif fault := _why_not_private(folder):
+        if folder.parent in _told:
+            return None
+        reason = fault
     elif folder.parent not in _locks:
         reason = (
             "this folder cannot be written. Set the environment variable "
@@ -215,8 +229,9 @@ def _number(stream):
 def _tidy(folder):
     """Removes unusable entries, and old ones if the cache is too large."""
     for file in list(_entries(folder)):
-        if folder.name.startswith("tensorflow") and not (
-            file.suffix == ".pb" and is_whole(file)
+        if not is_own_file(file) or (
+            folder.name.startswith("tensorflow")
+            and not (file.suffix == ".pb" and is_whole(file))
         ):
             file.unlink()
     _shrink(folder, time.time())
@@ -247,11 +262,17 @@ def _share(folder):
     entries are removed and, if the cache is too large, entries that were not
     used for a day: TensorFlow fails if an entry disappears while it is read.
     The lock lasts as long as this process. Returns whether the folder can be
-    used.
+    used; it cannot if another user may have put programs there.
     """
     root = folder.parent
+    if fault := _why_not_private(folder):
+        if root not in _told:
+            _told.add(root)
+            _logger.warning("Compiled programs are not kept: %s", fault)
+        return False
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for one in _private_folders(folder):
+            make_private(one)
         if not os.access(folder, os.W_OK):
             return False
         if root in _locks:
@@ -273,6 +294,16 @@ def _share(folder):
     return lock is not None
 
 
+def _private_folders(folder):
+    """The cache, the folder that processes share, and that of a backend."""
+    return folder.parents[1], folder.parent, folder
+
+
+def _why_not_private(folder):
+    faults = map(why_not_private, _private_folders(folder))
+    return next(filter(None, faults), None)
+
+
 def _wait_for_share(folder):
     # Another process that tidies the folder locks it for a moment.
     for _ in range(20):
@@ -285,7 +316,7 @@ def _wait_for_share(folder):
 
 def _remove_cut_entries(folder):
     for file in folder.glob("*.pb"):
-        if not is_whole(file):
+        if not (is_own_file(file) and is_whole(file)):
             file.unlink(missing_ok=True)
 
 

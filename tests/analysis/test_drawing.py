@@ -222,3 +222,52 @@ def test_a_table_is_only_a_csv(tmp_path):
     assert (tmp_path / "words.csv").read_text() == 'a,b\n"x, y",1\n'
     with pytest.raises(TypeError, match="Received: Table"):
         draw(TABLE)
+
+
+def test_a_spreadsheet_computes_no_name(tmp_path):
+    names = ["=1+1", "+a", "-b", "@c", "\td", "-3.5", "+1e4", "e=", "", " f"]
+    rows = [[name, -1.5, 7] for name in names]
+    figure = dataclasses.replace(TABLE, header=["=x", "y", "z"], rows=rows)
+    save_figures([figure], tmp_path)
+    with open(tmp_path / "words.csv", newline="") as file:
+        header, *found = csv.reader(file)
+    assert header == ["'=x", "y", "z"]
+    assert [name for name, _, _ in found] == [
+        *("'=1+1", "'+a", "'-b", "'@c", "'\td"),
+        *("-3.5", "+1e4", "e=", "", " f"),
+    ]
+    assert all(row[1:] == ["-1.5", "7"] for row in found)
+
+
+STRANGE = "$a_$ \x1b[31m$\\frac{$ {b} 10$"
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        dataclasses.replace(
+            HEAT_MAP, row_names=[STRANGE] * 2, column_names=[STRANGE] * 3
+        ),
+        dataclasses.replace(
+            LINES, series={STRANGE: ([1], [2.0]), "b": ([], [])}
+        ),
+        dataclasses.replace(
+            BARS,
+            names=[STRANGE] * 2,
+            series={STRANGE: [1.0, 2.0]},
+            intervals=None,
+        ),
+        dataclasses.replace(POINTS, groups={STRANGE: np.ones((2, 2))}),
+    ],
+    ids=lambda figure: figure.name,
+)
+def test_names_are_drawn_as_they_are(figure, tmp_path):
+    label = {"title": STRANGE, "name": "strange"}
+    figure = dataclasses.replace(figure, **label)
+    save_figures([figure], tmp_path)
+    root = ElementTree.parse(tmp_path / "strange.svg").getroot()
+    words = "".join("".join(root.itertext()).split())
+    shown = "".join(STRANGE.replace("\x1b", r"\x1b").split())
+    # In the title, and as a name.
+    assert words.count(shown) >= 2
+    ElementTree.fromstring(page_svg(figure, "a"))

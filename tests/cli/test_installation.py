@@ -56,3 +56,14 @@ def test_more_replicas_than_devices_are_refused(refused):
     assert len(tf.config.list_logical_devices("CPU")) == 1
     line = refused("doctor", "--quiet", "--replicas", "3")
     assert "3 replicas" in line and "fresh process" in line
+
+
+def test_a_module_of_the_current_folder_is_no_installation(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("colorsys", "own_module"):
+        (tmp_path / f"{name}.py").write_text(f"open('{name} ran', 'w')")
+    assert import_fault("colorsys", "") is None
+    assert import_fault("own_module", "").startswith("own_module cannot be")
+    assert not list(tmp_path.glob("* ran"))

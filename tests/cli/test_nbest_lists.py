@@ -201,6 +201,28 @@ def test_a_wrong_list_is_told_in_one_line(
     assert not (tmp_path / "scores").exists()
 
 
+def test_nothing_is_printed_before_a_file_was_checked(
+    deepnmt, digits, write_file
+):
+    source = write_file("source", "1 2 3\n" * 3)
+    lines = "0 ||| 1 ||| -1\n" * 40
+    score = ["score", digits / "run", "--no-compile", "--batch-size", "16"]
+    wrong = write_file("list", f"{lines}wrong\n")
+    words = [*score, "--source", source, "--nbest"]
+    done = deepnmt(*words, wrong)
+    assert (done.code, done.out) == (2, "") and "list, line 41" in done.err
+    # Of a stream the first lines are.
+    wrong.write_text(f"wrong\n{lines}")
+    done = deepnmt(*words, "-", stdin=wrong)
+    assert (done.code, done.out) == (2, "") and "line 1" in done.err
+    longer = write_file("longer", "1\n" * 4)
+    done = deepnmt(*score, "--source", source, "--target", longer)
+    assert (done.code, done.out) == (2, "") and "same number" in done.err
+    # Nothing to score is no mistake.
+    done = deepnmt(*words, "-")
+    assert (done.code, done.out) == (0, "line\tposition\ttoken\tlog_prob\n")
+
+
 def test_options_of_a_list_need_one(refused, digits):
     for words in (["--feature", "a"], ["--pieces"]):
         error = refused("score", digits / "run", *words)

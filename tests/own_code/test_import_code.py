@@ -204,6 +204,23 @@ def test_code_of_others_is_refused_until_the_user_names_it(folder):
         use_code([copy])
 
 
+def test_a_consent_that_others_may_have_noted_does_not_count(folder):
+    home = folder / "home"
+    import_code("my_layers.py")
+    noted = home / "keras_deepnmt"
+    for place in (noted, noted / "allowed_code"):
+        assert place.stat().st_mode & 0o777 == 0o700
+        place.chmod(0o777)
+        with (
+            new_process(home),
+            pytest.raises(UserError, match=f"do not count: .*{place}. Del"),
+        ):
+            use_code(["my_layers.py"])
+        place.chmod(0o700)
+        with new_process(home):
+            use_code(["my_layers.py"])
+
+
 def test_without_a_home_the_consent_holds_for_the_process(folder):
     (folder / "file").touch()
     with new_process(folder / "file"):

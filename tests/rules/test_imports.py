@@ -30,9 +30,18 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla", "own_code", "weights_files"},
-    {"masks", "files", "docstrings", "threads", "limits"},
-    {"errors", "signals", "suggestions", "version"},
+    {"xla", "own_code", "weights_files", "file_tables"},
+    {
+        "masks",
+        "files",
+        "json_files",
+        "processes",
+        "docstrings",
+        "threads",
+        "limits",
+        "private_folders",
+    },
+    {"errors", "signals", "suggestions", "terminal_text", "version"},
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}

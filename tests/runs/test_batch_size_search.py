@@ -8,8 +8,6 @@
   it again without trials
 """
 
-import sys
-
 import keras
 import pytest
 
@@ -57,7 +55,7 @@ def test_the_fewest_parts_are_found_as_by_trying_all(most):
 
 
 def python(code):
-    return [sys.executable, "-c", code]
+    return ["-c", code]
 
 
 def test_a_trial_that_takes_too_much_is_stopped():

@@ -3,8 +3,6 @@
 import re
 import shutil
 import subprocess
-import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from forked_processes import ForkedProcess
 from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.runs import sweep as sweep_module
+from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import add_scores
 from keras_deepnmt.runs.sweep import sweep, sweep_runs
 
@@ -67,13 +66,13 @@ def started(monkeypatch):
     commands = []
 
     def start(words, *, start_new_session, env, **streams):
-        assert words[:3] == [sys.executable, "-m", "keras_deepnmt"]
+        assert words[:2] == ["-m", "keras_deepnmt"]
         assert start_new_session
-        commands.append(words[3])
-        return ForkedProcess(words[1:], env=environment(**env), **streams)
+        commands.append(words[2])
+        env, streams["stdin"] = environment(**env), subprocess.DEVNULL
+        return ForkedProcess(words, env=env, **streams)
 
-    made = types.SimpleNamespace(Popen=start, DEVNULL=subprocess.DEVNULL)
-    monkeypatch.setattr(sweep_module, "subprocess", made)
+    monkeypatch.setattr(sweep_module, "start_python", start)
     return commands
 
 
@@ -136,6 +135,8 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     shutil.copytree(finished_run, folder / "dropout=0.3,seed=7")
     options = {"grid": {DROPOUT: [0.3]}, "prepared_dir": prepared_dir}
     row = {"test_set": "test", "decoding": {}, "evaluation": {}}
+    summary = RunFolder(finished_run).read_summary()
+    row["weights_sha256"] = summary["weights_sha256"]
     row["scores"] = {"bleu": {"value": 12.5}}
     reached = []
 
@@ -170,6 +171,13 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     monkeypatch.setattr(sweep_module._Sweep, "_process", interrupted)
     with pytest.raises(KeyboardInterrupt, match="keeps what is finished"):
         sweep(recipe_file, folder, seeds=[2, 3], **options)
+    # A row of other weights is not that of the run.
+    (folder / "sweep.json").unlink()
+    monkeypatch.setattr(sweep_module._Sweep, "_process", process)
+    (folder / "dropout=0.3,seed=7" / "scores.json").unlink()
+    row["weights_sha256"] = "other"
+    (bad,) = sweep(recipe_file, folder, seeds=[7], **options)
+    assert "scores.json: cannot be written" in bad.failure
     # With another recipe a finished run is not one of this sweep.
     with pytest.raises(UserError, match="hidden_dim"):
         sweep(

@@ -2,6 +2,7 @@
 
 * the environment says where it is, or that there is none
 * a folder that cannot be written is not an error
+* it is made for this user alone; one to which others can write is not used
 * processes that use it at once do not delete each other's files
 * settings of the environment stay, and are restored
 * the folder stays below its limit; entries that this machine cannot use are
@@ -215,3 +216,72 @@ def test_a_full_cache_loses_other_machines_entries_then_the_oldest(
         kept = cache.parent.rglob("*.pb")
         assert {f.name for f in kept} == expected
         os.close(compilation_cache._locks.popitem()[1])
+
+
+def told(caplog):
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if "not kept" in record.getMessage()
+    ]
+
+
+def test_the_folder_is_made_for_this_user_alone(cache):
+    before = os.umask(0)
+    try:
+        ask_for_user_cache()
+    finally:
+        os.umask(before)
+    for folder in (cache, cache.parent, cache.parents[1]):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_folder_that_others_can_write_is_not_used(
+    cache, level, mode, caplog, monkeypatch
+):
+    monkeypatch.setattr(compilation_cache, "_told", set())
+    cache.mkdir(parents=True)
+    for folder in (cache, *cache.parents[:2]):
+        folder.chmod(0o700)
+    folder = (cache, *cache.parents[:2])[level]
+    folder.chmod(mode)
+    (cache / "planted.pb").write_bytes(ENTRY)
+    for _ in range(2):
+        ask_for_user_cache()
+        open_user_cache("jax")
+    assert os.environ[FLAGS] == ""
+    # Said once, with the folder.
+    (said,) = told(caplog)
+    assert f"other users can write to {folder}" in said
+    assert describe_unused_cache("tensorflow") is None
+    folder.chmod(0o700)
+    ask_for_user_cache()
+    assert str(cache) in os.environ[FLAGS]
+
+
+def test_a_folder_of_another_user_is_not_used(cache, caplog, monkeypatch):
+    monkeypatch.setattr(compilation_cache, "_told", set())
+    ask_for_user_cache()
+    monkeypatch.setenv(FLAGS, "")
+    me = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: me + 1)
+    # Of a process that has not asked before.
+    assert "another user" in describe_unused_cache("tensorflow")
+    ask_for_user_cache()
+    assert os.environ[FLAGS] == ""
+    (said,) = told(caplog)
+    assert "belongs to another user" in said
+
+
+def test_an_entry_that_is_no_file_of_this_user_is_removed(cache, tmp_path):
+    cache.mkdir(parents=True, mode=0o700)
+    for folder in cache.parents[:2]:
+        folder.chmod(0o700)
+    (tmp_path / "elsewhere.pb").write_bytes(ENTRY)
+    (cache / "link.pb").symlink_to(tmp_path / "elsewhere.pb")
+    (cache / "mine.pb").write_bytes(ENTRY)
+    ask_for_user_cache()
+    assert [file.name for file in cache.iterdir()] == ["mine.pb"]
+    assert (tmp_path / "elsewhere.pb").read_bytes() == ENTRY

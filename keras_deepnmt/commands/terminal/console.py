@@ -3,13 +3,14 @@
 import contextlib
 import datetime
 import logging
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 
 import rich.console
 import rich.progress
+
+from keras_deepnmt.terminal_text import escape_controls, print_line
 
 _LOGGER = "keras_deepnmt"
 # Between two lines in a log.
@@ -27,7 +28,7 @@ class Console:
     def print(self, text: str) -> None:
         """Prints one or more lines."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print_line(text)
 
     def print_stage(self, text: str) -> None:
         """Prints a heading with the seconds since the console was made."""
@@ -135,7 +136,7 @@ def short_log_messages(quiet: bool = False) -> Iterator[None]:
     logger.propagate = False
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     warnings.formatwarning = lambda message, *place, **more: (
-        f"deepnmt: warning: {message}\n"
+        f"deepnmt: warning: {escape_controls(str(message))}\n"
     )
     try:
         yield
@@ -150,4 +151,4 @@ class _ShortFormatter(logging.Formatter):
     def format(self, record):
         level = record.levelname.lower()
         prefix = f"{level}: " if record.levelno >= logging.WARNING else ""
-        return f"deepnmt: {prefix}{record.getMessage()}"
+        return f"deepnmt: {prefix}{escape_controls(record.getMessage())}"

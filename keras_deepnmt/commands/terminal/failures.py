@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Iterator
 
+from keras_deepnmt.commands.terminal.standard_streams import drop_output
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.own_code.loading import describe_own_error, error_place
+from keras_deepnmt.terminal_text import print_line
 
 _MAX_CHARACTERS = 600
 USER_ERROR = 2
@@ -94,7 +96,7 @@ def print_error(verb: str | None, message: str, code: int = USER_ERROR) -> int:
     """
     name = f"deepnmt {verb}" if verb else "deepnmt"
     kind = "internal error" if code == INTERNAL_ERROR else "error"
-    print(f"{name}: {kind}: {message}", file=sys.stderr, flush=True)
+    print_line(f"{name}: {kind}: {message}")
     return code
 
 
@@ -107,9 +109,7 @@ def silence_stdout() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        null_device = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null_device, sys.stdout.fileno())
-        os.close(null_device)
+        drop_output(sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ def library_lines_removed() -> Iterator[None]:
             buffer.seek(0)
             for line in buffer:
                 if not _LIBRARY_LINE.match(line):
-                    os.write(stderr, line)
+                    _write(stderr, line)
 
 
 @contextlib.contextmanager
@@ -70,8 +70,14 @@ def _stderr_buffered() -> Iterator[None]:
         except BaseException:
             sys.stderr.flush()
             buffer.seek(0)
-            os.write(stderr, buffer.read())
+            _write(stderr, buffer.read())
             raise
+
+
+def _write(descriptor, text):
+    # Perhaps nobody reads it.
+    with contextlib.suppress(OSError):
+        os.write(descriptor, text)
 
 
 @contextlib.contextmanager
