@@ -125,6 +125,13 @@ def test_scores_below_zero_have_intervals_and_reports_say_what_is_better():
     assert "less.Less is better if it is lower. TER is" in table.caption
 
 
+def test_an_interval_needs_no_match_in_every_sample():
+    import_code("less.py")
+    texts, references = ["a", *"xxx"], ["a", *"bbb"]
+    score = corpus_scores(texts, references, ["Less"], num_resamples=100)
+    assert score["Less"].interval == pytest.approx(0.4, abs=0.15)
+
+
 MISTAKES = {
     "Rubbish": "be some of bleu, chrf, ter, gleu, comet, comet-qe, Broken, ",
     "Les": 'Did you mean "Less"?',
