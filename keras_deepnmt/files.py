@@ -158,6 +158,34 @@ def open_unlinked(path: str | Path, mode: str, **options: Any) -> IO:
         ) from error
 
 
+def refuse_links(folder: str | Path, parts: Iterable[str]) -> None:
+    """Refuses symbolic links in the parts of a folder that are to be copied.
+
+    The copy, which may be published, would have what they lead to. `folder`
+    itself, which the user has named, may be a link.
+
+    Raises:
+        UserError: that names the first link.
+
+    Example:
+    >>> os.symlink("/etc/hostname", "notes.txt")
+    >>> refuse_links(".", ["notes.txt"])
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: notes.txt: is a link to /etc/hostname, ...
+    """
+    for part in parts:
+        path = Path(folder, part)
+        inside = path.rglob("*") if not path.is_symlink() else ()
+        for found in (path, *inside):
+            if found.is_symlink():
+                raise UserError(
+                    f"{found}: is a link to {os.readlink(found)}, whose "
+                    "content would be copied. Put the file itself in its "
+                    "place, or delete the link."
+                )
+
+
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Writes a file atomically, see `atomic_file`."""
     with atomic_file(path) as temporary:
@@ -167,24 +195,6 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 def write_text(path: str | Path, content: str) -> None:
     """Writes a UTF-8 text file atomically, see `atomic_file`."""
     write_bytes(path, content.encode("utf-8"))
-
-
-def read_json(path: str | Path) -> Any:
-    """Reads a JSON file that this package wrote.
-
-    Raises a `UserError` if it is damaged.
-
-    Example:
-    >>> size = Path("damaged.json").write_text("{")
-    >>> read_json("damaged.json")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: damaged.json: not valid JSON (Expecting...
-    """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({error}).") from error
 
 
 def write_json(path: str | Path, content: Any) -> None:

@@ -13,7 +13,7 @@ _FREE_BYTES = 100_000_000
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits that keep a file of a stranger from filling a disk or the memory.
+    """What keeps a file of a stranger from filling a disk or the memory.
 
     Args:
         max_download_gb: Gigabytes that the download of one file may have.

@@ -312,6 +312,8 @@ def _import_everything():
     import importlib
     import warnings
 
+    # What is imported stays.
+    gc.disable()
     from keras_deepnmt.commands import VERBS
 
     with warnings.catch_warnings():
@@ -329,6 +331,7 @@ def _import_everything():
     gc.collect()
     # Collections of the forks would copy the memory of all objects.
     gc.freeze()
+    gc.enable()
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def scored(run, texts, forms):
         capitalized,
     )
     from keras_deepnmt.evaluation.scores import corpus_scores
-    from keras_deepnmt.files import read_json
+    from keras_deepnmt.json_files import read_json
     from keras_deepnmt.translator import Translator
 
     changes = {

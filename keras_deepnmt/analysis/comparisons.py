@@ -6,6 +6,7 @@ from pathlib import Path
 
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
 from keras_deepnmt.evaluation import bleu_by_source_length, format_p_value
+from keras_deepnmt.evaluation.own_metrics import is_better_if_lower
 from keras_deepnmt.evaluation.scores import metric_label
 from keras_deepnmt.runs.comparisons import (
     NOT_COVERED,
@@ -128,6 +129,10 @@ def score_figures(text: TestTranslations) -> list[Figure]:
         )
         for metric in metrics
     }
+    lower = "".join(
+        f"{metric_label(metric)} is better if it is lower. "
+        for metric in filter(is_better_if_lower, metrics)
+    )
     told = "; ".join(
         f"{metric_label(metric)}: {', '.join(found)}"
         for metric, found in signatures.items()
@@ -137,8 +142,8 @@ def score_figures(text: TestTranslations) -> list[Figure]:
             name="scores",
             title="Scores",
             caption=f"{len(text.references):,} sentences, 95 % intervals by "
-            "bootstrap resampling of the sentences. TER is better if it is "
-            f"lower. Signatures of sacreBLEU: {told}.",
+            f"bootstrap resampling of the sentences. {lower}Signatures of "
+            f"sacreBLEU: {told}.",
             header=["run", *map(metric_label, metrics)],
             rows=[
                 [system, *(_value(by_metric[metric]) for metric in metrics)]

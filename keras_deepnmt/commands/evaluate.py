@@ -51,6 +51,7 @@ deepnmt evaluate runs/summaries --source test.src --references r0 r1 --rouge
 deepnmt evaluate runs/corrections --m2 test.m2
 deepnmt evaluate --hypotheses a.txt --source test.src --references r0 r1 \\
     --metrics gleu --errant
+deepnmt evaluate runs/mine --metrics bleu WordRecall --import my_metrics.py
 deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
     --comet-python comet/bin/python
 """
@@ -167,8 +168,9 @@ def _add_scoring_options(parser):
         type=str,
         nargs="+",
         metavar="NAME",
-        help="Scores to compute: any of bleu, chrf, ter, gleu, comet and "
-        "comet-qe. gleu is for corrections of tokenized text. "
+        help="Scores to compute: any of bleu, chrf, ter, gleu, comet, "
+        "comet-qe and your own metrics in files of --import, such as "
+        "WordRecall. gleu is for corrections of tokenized text. "
         "Default: as in the run's recipe, or the first three.",
     )
     for metric, kind in (("comet", ""), ("comet-qe", "reference-free ")):
@@ -262,10 +264,12 @@ def run(options: Namespace) -> None:
         return
     if options.hypotheses:
         import_backend()
+        from keras_deepnmt.own_code.loading import use_code
         from keras_deepnmt.runs.test_translations import (
             read_translations,
         )
 
+        use_code([])  # metrics of --import
         text = read_translations(
             options.hypotheses,
             options.references,

@@ -1,13 +1,13 @@
 """Reads, writes and describes the manifest of a prepared folder."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import file_sha256, recover_folder, write_json
+from keras_deepnmt.files import recover_folder, write_json
+from keras_deepnmt.json_files import read_json
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
@@ -23,6 +23,7 @@ _KEYS = {
     "splits": dict,
     "leakage": dict,
 }
+_OPTIONAL = {"files": dict, "shortlist": dict}
 
 
 def write_manifest(directory: str | Path, manifest: dict):
@@ -48,21 +49,24 @@ def read_manifest(directory: str | Path) -> dict:
     # `prepare --overwrite` may have been killed while it replaced the folder.
     recover_folder(directory)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = read_json(path)
     except FileNotFoundError as error:
         raise UserError(
             f"{directory}: not a prepared corpus (it has no {MANIFEST_FILE})."
             " Run `deepnmt prepare` first."
         ) from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error}).") from error
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror})."
+        ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UserError(
             f"{path}: the format must be {FORMAT}. Received: "
             f"{manifest.get('format') if isinstance(manifest, dict) else '?'}. "
             "Run `deepnmt prepare` again with this version."
         )
-    for name, kind in _KEYS.items():
+    optional = {k: t for k, t in _OPTIONAL.items() if k in manifest}
+    for name, kind in (_KEYS | optional).items():
         if not isinstance(manifest.get(name), kind):
             raise UserError(
                 f"{path}: damaged, `{name}` must be of type {kind.__name__}. "
@@ -72,15 +76,31 @@ def read_manifest(directory: str | Path) -> dict:
     return manifest
 
 
-def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
-    """Lists the files of the manifest that are missing or were changed.
+def listed_files(manifest: dict) -> dict[str, dict[str, int | str]]:
+    """Returns the table of a prepared folder's files, see `file_table`.
 
-    These are tokenizers, shards, shortlists and the texts of held-out splits.
+    The manifest of an earlier version has no such table, but the hashes of
+    tokenizers, shards, shortlists and the texts of held-out splits.
 
     Example:
     >>> manifest = {"tokenizer": {"source": "0" * 64}, "splits": {}}
-    >>> damaged_files(".", manifest)
+    >>> list(listed_files(manifest))
     ['tokenizer/source.model']
+    """
+    if "files" in manifest:
+        return manifest["files"]
+    return {
+        name: {"sha256": sha256}
+        for name, sha256 in written_hashes(manifest).items()
+    }
+
+
+def written_hashes(manifest: dict) -> dict[str, str]:
+    """Returns the SHA-256 of files by name, noted as they were written.
+
+    Example:
+    >>> written_hashes({"tokenizer": {"source": "0"}, "splits": {}})
+    {'tokenizer/source.model': '0'}
     """
     expected = {
         f"tokenizer/{side}.model": sha256
@@ -94,13 +114,7 @@ def damaged_files(directory: str | Path, manifest: dict) -> list[str]:
             text_file(name, side): sha256
             for side, sha256 in split.get("texts", {}).items()
         }
-    directory = Path(directory)
-    return [
-        name
-        for name, sha256 in expected.items()
-        if not (directory / name).is_file()
-        or file_sha256(directory / name) != sha256
-    ]
+    return expected
 
 
 def text_file(split: str, side: str) -> str:

@@ -14,6 +14,7 @@ from keras_deepnmt.data.factored_case import FactoredCase
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.text_steps import DropNull, TextStep
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 SPECIAL_IDS = {
@@ -123,7 +124,7 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
     names = []
     for field in UnknownFieldSet(model):
         if field.field_number == _FIELD:
-            names = json.loads(field.data)["steps"]
+            names = _step_names(field.data, origin)
     missing = [name for name in names if name not in TEXT_STEPS]
     if missing:
         raise UserError(
@@ -133,6 +134,13 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
         )
     symbols = user_defined_symbols(model)
     return tuple(TEXT_STEPS[name](symbols) for name in names)
+
+
+def _step_names(data, origin):
+    place = f"{origin}: damaged"
+    if not isinstance(data, bytes):
+        raise UserError(f"{place}: the field of its steps is no text.")
+    return parse_json(data, place, dict[str, list[str]]).get("steps", [])
 
 
 def user_defined_symbols(model: model_pb2.ModelProto) -> list[str]:

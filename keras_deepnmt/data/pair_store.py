@@ -69,7 +69,7 @@ class PairStore:
                 f"{self.directory} holds no complete set of `{split}` shards. "
                 "Run `deepnmt prepare` again."
             )
-        self.lengths = np.load(lengths_file, mmap_mode="r")
+        self.lengths = _read_lengths(lengths_file)
         self._number = next(_STORE_NUMBERS)
         weakref.finalize(self, _OPEN_SHARDS.forget, self._number)
         records = [
@@ -162,6 +162,22 @@ class PairStore:
                     f"of {size}. The shards belong to another tokenizer."
                 )
         return pair
+
+
+def _read_lengths(file):
+    try:
+        lengths = np.load(file, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(
+            f"{file}: damaged ({str(error).splitlines()[0]}). Run `deepnmt "
+            "prepare` again."
+        ) from error
+    if lengths.dtype != "uint16" or lengths.shape != (len(lengths), 2):
+        raise UserError(
+            f"{file}: must hold two uint16 numbers a pair. Received: "
+            f"{lengths.dtype} {lengths.shape}. Run `deepnmt prepare` again."
+        )
+    return lengths
 
 
 def lengths_path(directory: Path, split: str) -> Path:

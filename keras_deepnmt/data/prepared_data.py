@@ -6,15 +6,16 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.data.manifest import (
+    MANIFEST_FILE,
+    listed_files,
     read_manifest,
     row_weights,
     text_file,
 )
 from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import file_sha256
+from keras_deepnmt.file_tables import check_files
 
 _REMEDY = "Run `deepnmt prepare` again."
 
@@ -24,9 +25,9 @@ class PreparedData:
 
     Args:
         directory: The folder `deepnmt prepare` wrote.
-        verify: Whether to also check the SHA-256 of every shard, which reads
-            all of them. Those of the tokenizers and shortlists are always
-            checked. Defaults to `False`.
+        verify: Whether to check the SHA-256 of every file. Defaults to
+            `False`: the sizes of all files are checked, and the hashes of
+            those other than shards, as far as that takes half a second.
 
     Raises:
         UserError: if the folder is incomplete or of another format, or if a
@@ -41,13 +42,8 @@ class PreparedData:
     def __init__(self, directory: str | Path, verify: bool = False):
         self.directory = Path(directory)
         self.manifest = read_manifest(self.directory)
-        for side, sha256 in self.manifest["tokenizer"].items():
-            self._check_sha256(self._tokenizer_file(side), sha256)
-        if "shortlist" in self.manifest:
-            sha256 = self.manifest["shortlist"]["sha256"]
-            self._check_sha256(self.directory / SHORTLIST_FILE, sha256)
-        for split, summary in self.manifest["splits"].items():
-            self._check_shards(split, summary, verify)
+        table = listed_files(self.manifest)
+        check_files(self.directory, table, MANIFEST_FILE, _REMEDY, verify)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -126,8 +122,11 @@ class PreparedData:
                 f"{_REMEDY}"
             )
         hashes = self.manifest["splits"][split]["texts"]
-        for side, sha256 in hashes.items():
-            self._check_sha256(self.directory / text_file(split, side), sha256)
+        table = {
+            text_file(split, side): {"sha256": sha256}
+            for side, sha256 in hashes.items()
+        }
+        check_files(self.directory, table, MANIFEST_FILE, _REMEDY, verify=True)
         return sides[0], sides[1]
 
     def _open_tokenizer(self, side: str) -> Tokenizer:
@@ -149,23 +148,4 @@ class PreparedData:
             raise UserError(
                 f"{self.directory} has no split `{split}`. "
                 f"It has: {', '.join(self.splits)}."
-            )
-
-    def _check_shards(self, split: str, summary: dict, verify: bool):
-        for shard in summary["shards"]:
-            file = self.directory / shard["file"]
-            if not file.is_file():
-                raise UserError(f"{file} is missing. {_REMEDY}")
-            if verify:
-                self._check_sha256(file, shard["sha256"])
-
-    def _check_sha256(self, file: Path, sha256: str):
-        try:
-            received = file_sha256(file)
-        except OSError as error:
-            raise UserError(f"{file}: {error.strerror}. {_REMEDY}") from error
-        if received != sha256:
-            raise UserError(
-                f"{file} is not the file the manifest lists (SHA-256 "
-                f"{received[:12]}, not {sha256[:12]}). {_REMEDY}"
             )

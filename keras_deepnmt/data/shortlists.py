@@ -16,6 +16,7 @@ from keras_deepnmt.data.lexical_table import (
 )
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file
+from keras_deepnmt.limits import limits
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 # The name in prepared folders, run folders and preset folders.
@@ -231,7 +232,8 @@ class Shortlists:
             The shortlists.
 
         Raises:
-            UserError: if the file is missing, damaged or of another version.
+            UserError: if the file is missing, damaged or of another version, or
+                unpacks to more than `Limits` allow.
 
         Example:
         >>> Shortlists.learn([([4], [5])], 6, 7).save("shortlist.npz")
@@ -243,6 +245,10 @@ class Shortlists:
             "run has a copy of that in its prepared folder."
         )
         try:
+            with zipfile.ZipFile(file) as members:
+                sizes = [member.file_size for member in members.infolist()]
+            packed = Path(file).stat().st_size
+            limits().check_unpacked(sum(sizes), packed, file)
             with open(file, "rb") as stream, np.load(stream) as arrays:
                 version = int(arrays["format"])
                 if version != _FORMAT:

@@ -34,12 +34,23 @@ class TokenizedTer(TER):
         return self._words(super()._preprocess_segment(sent))
 
 
-class FloatChrf(CHRF):
-    """chrF that is a Python float, also of a bootstrap sample.
+class FloatScores:
+    """For a metric of sacreBLEU: scores are Python floats, also of samples.
 
-    Without it the interval fails where a sample has no n-gram in common with
-    the references: there sacreBLEU 2.6 has a Python float, elsewhere one of
-    NumPy, and takes no mean of both.
+    Without it the interval fails where some samples have a Python float, such
+    as 0.0 for no match, and others one of NumPy: sacreBLEU 2.6 takes no mean
+    of both.
+    """
+
+    # Private in sacreBLEU, whose metrics all define it.
+    def _compute_score_from_stats(self, stats):
+        score = super()._compute_score_from_stats(stats)
+        score.score = float(score.score)
+        return score
+
+
+class FloatChrf(FloatScores, CHRF):
+    """chrF that is a Python float, also of a bootstrap sample.
 
     Example:
     >>> metric = FloatChrf()
@@ -47,7 +58,3 @@ class FloatChrf(CHRF):
     >>> metric.corpus_score(texts, references, n_bootstrap=100).score
     25.0
     """
-
-    # Private in sacreBLEU; a test scores texts by it.
-    def _compute_f_score(self, statistics):
-        return float(super()._compute_f_score(statistics))

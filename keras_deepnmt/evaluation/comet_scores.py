@@ -13,7 +13,8 @@ from packaging.version import Version
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.p_values import SEED
 from keras_deepnmt.evaluation.scores import Score, check_lengths
-from keras_deepnmt.files import file_sha256, read_json
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.processes import run_other_python
 
 # The second one without references.

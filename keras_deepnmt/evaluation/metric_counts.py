@@ -16,7 +16,8 @@ class MetricCounts:
     """Counts of sentences, and sacreBLEU's score of the sums of such counts.
 
     Args:
-        metric: `"bleu"`, `"chrf"` or `"ter"`.
+        metric: `"bleu"`, `"chrf"`, `"ter"` or the name of a metric of the
+            user.
         tokenize: As in `corpus_scores`, like `lowercase`.
         lowercase: Whether BLEU and chrF ignore case.
         references: References whose script decides how TER splits text, and
@@ -46,7 +47,7 @@ class MetricCounts:
             "bleu": (self._of_bleu, _bleu),
             "chrf": (self._of_chrf, _chrf),
             "ter": (self._of_ter, _ter),
-        }[metric]
+        }.get(metric, (self._of_own, self._own_scores))
         if metric == "bleu":
             # `sentence_score` warns without it. It does not change the counts.
             made.effective_order = True
@@ -81,7 +82,7 @@ class MetricCounts:
         )
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
-        """Computes the scores, 0 to 100, of rows of sums `(rows, counts)`."""
+        """Computes the scores of rows of sums `(rows, counts)`."""
         return self._score(sums)
 
     def _of_bleu(self, text, references):
@@ -99,6 +100,14 @@ class MetricCounts:
         )
         # As in sacreBLEU: the first of the references with the best score.
         return rows[np.argmax(_chrf(rows))]
+
+    def _of_own(self, text, references):
+        sets = [[line] for line in references]
+        return self._metric._extract_corpus_statistics([text], sets)[0]
+
+    def _own_scores(self, sums):
+        compute = self._metric._compute_score_from_stats
+        return np.array([compute(row).score for row in sums])
 
     def _characters(self, text):
         """The n-grams of characters, without white space, of each order."""

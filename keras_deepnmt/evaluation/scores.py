@@ -1,15 +1,20 @@
 """Corpus scores computed by sacreBLEU, each with its signature."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_deepnmt.data.scripts import KOREAN, detect_script
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.own_metrics import (
+    check_names,
+    make_own_metric,
+    signature_of,
+)
 from keras_deepnmt.evaluation.word_tokenizers import (
     tokenizer_of_script,
     unusable_tokenizer,
 )
+from keras_deepnmt.own_code.lookup import is_class_name
 
 METRICS = ("bleu", "chrf", "ter")
 
@@ -18,9 +23,11 @@ def metric_label(name: str) -> str:
     """Returns the name that a score has in papers.
 
     Example:
-    >>> [metric_label(name) for name in METRICS]
-    ['BLEU', 'chrF', 'TER']
+    >>> [metric_label(name) for name in (*METRICS, "my_metrics.WordRecall")]
+    ['BLEU', 'chrF', 'TER', 'my_metrics.WordRecall']
     """
+    if is_class_name(name):
+        return name
     return "chrF" if name == "chrf" else name.upper()
 
 
@@ -64,7 +71,8 @@ def corpus_scores(
     Args:
         hypotheses: Translations, detokenized unless `tokenize` is `"none"`.
         references: One reference for each hypothesis.
-        metrics: Any of `"bleu"`, `"chrf"` (chrF2) and `"ter"`.
+        metrics: Any of `"bleu"`, `"chrf"` (chrF2), `"ter"` and names of your
+            own metrics, such as `"my_metrics.WordRecall"`.
         tokenize: sacreBLEU tokenizer for BLEU; `"none"` for text that is
             already tokenized. Defaults to that of the references' script:
             `"zh"`, `"ja-mecab"`, `"ko-mecab"`, `"flores200"` for other scripts
@@ -101,13 +109,12 @@ def corpus_scores(
             sets,
             n_bootstrap=num_resamples,
         )
-        signature = metric.get_signature().format()
+        # Private: the text of a score leaves it out if the mean of all samples
+        # is not above 0.
         interval = None
         if num_resamples > 1:
-            text = score.format(width=4, signature=signature, is_json=True)
-            # sacreBLEU leaves it out if all samples have score 0.
-            interval = float(json.loads(text).get("confidence_var", 0.0))
-        scores[name] = Score(float(score.score), signature, interval)
+            interval = round(float(score._ci), 4)  # one of NumPy
+        scores[name] = Score(float(score.score), signature_of(metric), interval)
     return scores
 
 
@@ -150,7 +157,7 @@ def make_metrics(
     lowercase: bool = False,
     references: Sequence[str] = (),
 ) -> dict[str, object]:
-    """Makes sacreBLEU's metrics, by name; see `corpus_scores`.
+    """Makes sacreBLEU's metrics and the user's, by name; see `corpus_scores`.
 
     Call it before translating to find out whether the result can be scored: it
     raises a `UserError` if a metric or tokenizer is unknown, or a tokenizer
@@ -167,11 +174,7 @@ def make_metrics(
         TokenizedTer,
     )
 
-    if not metrics or not set(metrics) <= set(METRICS):
-        raise UserError(
-            f"`metrics` must be some of {', '.join(METRICS)}. "
-            f"Received: metrics={list(metrics)}"
-        )
+    check_names(metrics, METRICS)
     script = None
     if tokenize is None or "ter" in metrics:
         script = detect_script(references)
@@ -200,8 +203,14 @@ def make_metrics(
         "chrf": lambda: FloatChrf(lowercase=lowercase),
         "ter": make_ter,
     }
+
+    def make(name):
+        if name in makers:
+            return makers[name]()
+        return make_own_metric(name, tokenize, lowercase)
+
     try:
-        return {name: makers[name]() for name in metrics}
+        return {name: make(name) for name in metrics}
     except (
         *(ImportError, RuntimeError, OSError, EOFError),
         AssertionError,  # another dictionary of MeCab

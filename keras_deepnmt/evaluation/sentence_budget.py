@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.data.batches.epoch_order import shuffled_order
-from keras_deepnmt.files import read_json, write_json
+from keras_deepnmt.files import write_json
+from keras_deepnmt.json_files import read_json
 
 PILOT_SENTENCES = 50
 FEWEST_SENTENCES = 100

@@ -109,7 +109,7 @@ def compare_systems(
         system: Translations of the system.
         baseline: Translations of the same sentences by the baseline.
         references: One reference for each sentence.
-        metrics: Any of `"bleu"`, `"chrf"` and `"ter"`.
+        metrics: As in `corpus_scores`.
         tokenize: sacreBLEU tokenizer for BLEU. Defaults to that of the
             references' script, as in `corpus_scores`.
         lowercase: Whether BLEU and chrF ignore case.

@@ -1,10 +1,11 @@
-"""Scores of translations by any metrics: sacreBLEU's, GLEU and COMET."""
+"""Scores by any metrics: sacreBLEU's, GLEU, COMET and the user's."""
 
 from collections.abc import Mapping, Sequence
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.comet_scores import COMET_METRICS, CometModel
 from keras_deepnmt.evaluation.gleu_scores import corpus_gleu
+from keras_deepnmt.evaluation.own_metrics import check_names
 from keras_deepnmt.evaluation.scores import (
     METRICS,
     Score,
@@ -28,11 +29,7 @@ def check_metrics(
         UserError: if a metric or tokenizer is unknown or cannot be used, a
             COMET metric has no model, or COMET has several references.
     """
-    if set(metrics) - set(ALL_METRICS) or not metrics:
-        raise UserError(
-            f"`metrics` must be some of {', '.join(ALL_METRICS)}. Received: "
-            f"metrics={list(metrics)}"
-        )
+    check_names(metrics, ALL_METRICS)
     for name in COMET_METRICS:
         if name in metrics and name not in comet_models:
             raise UserError(
@@ -62,7 +59,7 @@ def translation_scores(
         hypotheses: As in `corpus_scores`, as are those not named here.
         references: One reference for each hypothesis.
         sources: The sentences that were translated, for GLEU and COMET.
-        metrics: Any of `ALL_METRICS`.
+        metrics: Any of `ALL_METRICS`, and names of the user's.
         tokenize: sacreBLEU tokenizer for BLEU.
         lowercase: Whether BLEU and chrF ignore case.
         num_resamples: Samples of the bootstrap intervals.
@@ -105,5 +102,5 @@ def translation_scores(
 
 
 def _counted(metrics):
-    """Those metrics that sacreBLEU computes from counts."""
-    return [name for name in metrics if name in METRICS]
+    """Those metrics whose counts are summed."""
+    return [n for n in metrics if n in METRICS or n not in ALL_METRICS]

@@ -66,6 +66,18 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     # Made by the first `compile` with scheduled sampling.
     sampling_generator = None
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        if keras.config.backend() != "torch":
+            return
+        # Here keras-hub's backbones do not track what was set before. A layer
+        # that only another one calls, such as the projection in an output
+        # fusion, would have no part in `weights`.
+        for name, value in list(vars(self).items()):
+            if isinstance(value, keras.layers.Layer):
+                if value not in self.layers:
+                    setattr(self, name, value)
+
     def symbolic_graph(self):
         """Traces `encode` and `decode` once on symbolic ids.
 

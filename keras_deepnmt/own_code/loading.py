@@ -36,7 +36,7 @@ _KERAS_FRAME = re.compile(
 
 
 def import_code(*entries: str | Path) -> list[ModuleType]:
-    """Runs files with your own layers, losses or callbacks.
+    """Runs files with your own layers, losses, metrics or callbacks.
 
     Recipes, run folders and preset folders that are loaded later in this
     process find the classes, `Scaled` or `my_layers.Scaled`, and take these

@@ -11,7 +11,8 @@ import yaml
 from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import PRESET_FILE, read_json, write_text
+from keras_deepnmt.files import PRESET_FILE, write_text
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.code_file import located
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker, join

@@ -60,8 +60,9 @@ class EvaluationRecipe:
             `pip install keras_deepnmt[ja]`), `ko-mecab` (`[ko]`), `flores200`
             (downloads a model) for other languages without spaces, and `13a`.
         lowercase: whether case is ignored.
-        metrics: names of the scores, of `bleu`, `chrf`, `ter` and, for
-            corrections of tokenized text, `gleu`.
+        metrics: names of the scores, of `bleu`, `chrf`, `ter`, metrics in
+            files of `import`, such as `WordRecall`, and, for corrections of
+            tokenized text, `gleu`.
     """
 
     tokenize: str | None = None
@@ -90,9 +91,9 @@ class Recipe:
         evaluation: how translations are scored.
         seed: seed of initial weights, dropout and data order.
         import_: Python files with your own classes, which the recipe may name:
-            layers, losses, terms of the objective, schedules, callbacks and
-            filters. A file is relative to the recipe file; or an installed
-            module, such as `my_package.layers`. They are run.
+            layers, losses, terms of the objective, schedules, callbacks,
+            metrics and filters. A file is relative to the recipe file; or an
+            installed module, such as `my_package.layers`. They are run.
         resolved: versions and hashes of the data, written into a run folder's
             copy of the recipe; otherwise ignored.
 

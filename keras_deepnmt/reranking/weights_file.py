@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import read_json
+from keras_deepnmt.json_files import read_json
 
 DIRECTIONS = ("search", "forward", "reverse")
 # The options that the scores depend on, see `Reranker`.

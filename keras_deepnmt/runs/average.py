@@ -37,7 +37,8 @@ def average(
     Raises:
         ValueError: unless one of `last` and `best` is given.
         UserError: if the run is not finished or trains further, has fewer
-            checkpoints, or the output exists, or the disk is full.
+            checkpoints, the output exists, a file to copy is a link, or the
+            disk is full.
 
     Example:
     >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
@@ -51,6 +52,7 @@ def average(
     kind, number = ("last", last) if best is None else ("best", best)
     run = RunFolder(run_dir)
     summary = run.read_summary()
+    run.refuse_links()
     if Path(output_dir).exists():
         raise UserError(f"{output_dir}: exists already. Give a new folder.")
     with StagedFolder(output_dir) as folder:
@@ -72,5 +74,6 @@ def average(
             # The run's scores belong to other weights.
             "valid": {},
         }
+        summary["files"] = output.list_files()
         write_json(output.run_file, summary)
     return summary

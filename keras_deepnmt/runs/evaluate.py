@@ -98,9 +98,9 @@ def evaluate(
             that of the target language, or of the references' script.
         lowercase: whether case is ignored.
         metrics: names of the scores: any of `bleu`, `chrf`, `ter`, `gleu` (of
-            corrections), `comet` and `comet-qe`.
-        comet_models: the models of the last two, by the name of the score; the
-            row has the hashes of their files.
+            corrections), `comet`, `comet-qe` and your own metrics.
+        comet_models: the models of COMET, by the name of the score; the row
+            has the hashes of their files.
         num_resamples: samples of the bootstrap intervals.
         output_file: file to write the translations to. Defaults to none.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to
@@ -217,7 +217,7 @@ class Evaluation:
         self._loaded = open_run(run_dir, checkpoint)
         self._summary = self._loaded.summary
         if checkpoint is not None:
-            step = self._summary["steps"]
+            step = self._summary.get("steps", 0)
             self._summary = self._summary | {"checkpoint": step}
         self._name, sources, references, more = _open_texts(
             self._run,
@@ -225,9 +225,10 @@ class Evaluation:
             *(split, prepared_dir),
         )
         self.texts = sources, references, *more
-        self._decoding = with_defaults(self._summary["decoding"])
+        self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
-        scoring = asdict(EvaluationRecipe()) | self._summary["evaluation"]
+        scoring = asdict(EvaluationRecipe())
+        scoring |= self._summary.get("evaluation", {})
         scoring |= _given(
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )
@@ -237,6 +238,7 @@ class Evaluation:
             )
         scoring["metrics"] = tuple(scoring["metrics"])
         self.scoring, self._models = scoring, comet_models or {}
+        self._loaded.use_code()  # may have the metrics
         check_metrics(
             *(scoring["metrics"], scoring["tokenize"], self._models),
             *(references, more),
@@ -304,7 +306,7 @@ class Evaluation:
             on_scored(of_sentences)
         hashes = {name: self._models[name].sha256 for name in of_sentences}
         row = {
-            "name": self._summary["name"],
+            "name": self._summary.get("name", ""),
             "preset": self._summary["preset"],
             "test_set": _test_set(self._name, sources, references, more),
             "scores": {name: asdict(score) for name, score in scores.items()},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
@@ -17,6 +18,7 @@ from keras_deepnmt.files import (
     write_json,
     write_text,
 )
+from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.own_code.recorded import recorded_entries
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.runs.checkpoints import open_run
@@ -66,7 +68,8 @@ def save_run_to_preset(
 
     Raises:
         UserError: if the run is not finished or damaged, the folder exists,
-            the disk is full, or the saved model is not that of the run.
+            a file to copy is a link, the disk is full, or the saved model is
+            not that of the run.
 
     Example:
     >>> save_run_to_preset("runs/demo", "presets/demo")
@@ -81,6 +84,7 @@ def save_run_to_preset(
             f"{run.directory}: is a preset folder already. Copy it, or give "
             "the run folder."
         )
+    run.refuse_links()
     recipe = run.recipe()
     loaded = open_run(run_dir, checkpoint)
     translator = Translator.load(loaded, **search_options)
@@ -112,10 +116,15 @@ def save_run_to_preset(
         ]
         options = dataclasses.asdict(translator.options)
         summary |= {
-            "decoding": {**summary["decoding"], **options},
+            "decoding": {**summary.get("decoding", {}), **options},
             "weights_sha256": weights_sha256,
             "code": kept,
             "scores": rows,
+            # Not the model card, which is written next and may be changed.
+            "files": file_table(
+                folder,
+                [p.name for p in folder.iterdir() if p.name != CODE_DIR],
+            ),
         }
         write_json(folder / PRESET_FILE, summary)
         card = model_card(

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import read_json, write_json
+from keras_deepnmt.files import write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes.training_schema import DivergenceRecipe
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training.checkpoints import CheckpointStore

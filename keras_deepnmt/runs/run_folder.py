@@ -12,15 +12,18 @@ from typing import Any
 from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.file_tables import check_files, file_table
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
     StagedFolder,
     atomic_file,
     file_sha256,
     lock_folder,
+    refuse_links,
     write_bytes,
     write_json,
 )
+from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
     load_recipe,
@@ -135,6 +138,7 @@ class RunFolder:
             hashes = {self.model_dir / WEIGHTS_FILE: summary["weights_sha256"]}
             for side, sha256 in summary["tokenizer"].items():
                 hashes[self.tokenizer_dir / f"{side}.model"] = sha256
+            check_files(self.directory, summary.get("files", {}), "", "")
             return all(file_sha256(file) == hashes[file] for file in hashes)
         except (OSError, UserError):
             return False
@@ -316,11 +320,12 @@ class RunFolder:
     ) -> None:
         """Writes the final model and its tokenizers, and last `run.json`.
 
-        It makes the run a finished one, and gets the SHA-256 of the weights.
+        It makes the run a finished one, and gets the hashes of the files.
         """
         summary["weights_sha256"] = self.write_model(model)
         self.copy_tokenizers(prepared_dir)
         self.copy_shortlist(prepared_dir)
+        summary["files"] = self.list_files()
         write_json(self.run_file, summary)
         recipe = self.recipe()
         if _MARK in recipe.resolved:
@@ -433,9 +438,15 @@ class RunFolder:
         """Returns the names of the columns, and the rows as they are."""
         if not self.log_file.is_file():
             return [], []
-        with open(self.log_file, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            return reader.fieldnames or [], list(reader)
+        try:
+            with open(self.log_file, encoding="utf-8", newline="") as file:
+                reader = csv.DictReader(file)
+                return reader.fieldnames or [], list(reader)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise UserError(
+                f"{self.log_file}: damaged ({error}). Copy it again, or delete "
+                "it to go on without the validations that were made."
+            ) from error
 
     def _write_log(self, names, rows):
         with (
@@ -445,6 +456,25 @@ class RunFolder:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(rows)
+
+    def refuse_links(self) -> None:
+        """Refuses links in the parts that go into copies of a run.
+
+        Raises:
+            UserError: that names the first link.
+        """
+        parts = (self.tokenizer_dir, self.shortlist_file, self.recipe_file)
+        parts += (self.directory / CODE_DIR, self.scores_file)
+        refuse_links(self.directory, [part.name for part in parts])
+
+    def list_files(self) -> dict[str, dict[str, int | str]]:
+        """Returns the table of the files that the finished model consists of.
+
+        Those that further commands change are not in it, nor is the user's own
+        code, whose hashes are in `run.json` as `code`.
+        """
+        parts = (MODEL_DIR, TOKENIZER_DIR, SHORTLIST_FILE)
+        return file_table(self.directory, parts)
 
     def write_model(self, model) -> str:
         """Saves the final model as a Keras preset, in place of an earlier one.

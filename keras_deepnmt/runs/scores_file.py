@@ -6,12 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.errors import refused_values
-from keras_deepnmt.files import (
-    file_lock,
-    lines_sha256,
-    read_json,
-    write_json,
-)
+from keras_deepnmt.files import file_lock, lines_sha256, write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes.schema import DecodingRecipe
 
 # Raised where the file cannot be written; the second by file systems that have

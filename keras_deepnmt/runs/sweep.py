@@ -19,12 +19,8 @@ import yaml
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.evaluation import Score
-from keras_deepnmt.files import (
-    file_lock,
-    lines_sha256,
-    read_json,
-    write_json,
-)
+from keras_deepnmt.files import file_lock, lines_sha256, write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.loading import given_entries
 from keras_deepnmt.processes import start_python
 from keras_deepnmt.recipes.loading import load_recipe, recipe_content

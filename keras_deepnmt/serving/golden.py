@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.json_files import parse_json
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -136,13 +137,11 @@ def read_golden(version_dir: str | Path) -> list[dict]:
     try:
         # Not `splitlines`: a text may have other line ends, such as U+2028.
         with open(file, encoding="utf-8") as lines:
-            records = [json.loads(line) for line in lines]
+            records = [parse_json(line, f"{file}: damaged") for line in lines]
     except OSError as error:
         raise UserError(
             f"{file}: no golden sentences to read ({error.strerror})."
         ) from error
-    except ValueError as error:
-        raise UserError(f"{file}: is damaged ({error}).") from error
     for number, record in enumerate(records, start=1):
         fields = FIELDS
         if isinstance(record, dict) and not GIVEN_FIELDS.keys().isdisjoint(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.files import file_sha256, read_json
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.processes import run_python
 from keras_deepnmt.serving.golden import EXPORT_FILE, read_golden
 from keras_deepnmt.translator.requests import as_sentences

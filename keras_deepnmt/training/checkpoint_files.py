@@ -9,15 +9,23 @@ from typing import Any
 
 import keras
 import numpy as np
+from pydantic import BaseModel
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.models.training_step.training_state import seed_variables
 from keras_deepnmt.weights_files import check_room, load_weights
 
 STATE_FILE = "state.npz"
 # Written last: a folder without it is not a checkpoint.
 SEAL_FILE = "checkpoint.json"
+
+
+class _Seal(BaseModel, extra="allow"):
+    """The values of `checkpoint.json` that are read, and their types."""
+
+    sha256: dict[str, str]
 
 
 def write_checkpoint(
@@ -85,14 +93,14 @@ def checkpoint_fault(folder: Path) -> str | None:
     Returns `None` if every file has its recorded SHA-256.
     """
     try:
-        seal = json.loads((folder / SEAL_FILE).read_text(encoding="utf-8"))
+        seal = read_json(folder / SEAL_FILE, _Seal)
         for name, expected in seal["sha256"].items():
             if file_sha256(folder / name) != expected:
                 return (
                     f"{folder / name}: damaged (its SHA-256 is not the "
                     "recorded one)."
                 )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, UserError) as error:
         return f"{folder}: damaged or missing ({error})."
     return None
 

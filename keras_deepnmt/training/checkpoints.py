@@ -16,10 +16,10 @@ from keras_deepnmt.files import (
     WEIGHTS_FILE,
     StagedFolder,
     delete_folder,
-    read_json,
     remove_leftovers,
     write_json,
 )
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.training.checkpoint_files import (
     SEAL_FILE,
     checkpoint_fault,

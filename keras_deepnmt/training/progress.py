@@ -17,7 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from keras_deepnmt.files import read_json, write_json
+from keras_deepnmt.files import write_json
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.terminal_text import escape_controls
 from keras_deepnmt.xla.events import listen

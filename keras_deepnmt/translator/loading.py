@@ -6,15 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.file_tables import check_files
 from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
     file_sha256,
-    read_json,
     recover_folder,
 )
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
 from keras_deepnmt.weights_files import load_weights
 
@@ -33,16 +36,32 @@ DECODING_OPTIONS = (
 )
 
 
-# The types of the values of `run.json`, as far as they are read.
-_REQUIRED = {
-    "preset": str,
-    "overrides": dict,
-    "source_vocabulary_size": int,
-    "target_vocabulary_size": int,
-    "tokenizer": dict,
-    "weights_sha256": str,
-}
-_OPTIONAL = {"decoding": dict, "evaluation": dict, "tags": list, "code": list}
+class _Summary(BaseModel, extra="allow"):
+    """The values of `run.json` that are read, and their types."""
+
+    preset: str
+    overrides: dict[str, Any]
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    tokenizer: dict[str, str]
+    weights_sha256: str
+    name: str = ""
+    preset_version: int | None = None
+    steps: int = 0
+    seed: int | None = None
+    parameters: int = 0
+    tags: list[str | None] = []
+    code: list[dict[str, str]] = []
+    decoding: dict[str, Any] = {}
+    evaluation: dict[str, Any] = {}
+    files: dict[str, dict[str, int | str]] = {}
+    averaged_steps: list[int] = []
+    best: dict[str, Any] | None = None
+    training: dict[str, int | float | None] = {}
+    valid: dict[str, dict[str, Any]] = {}
+    versions: dict[str, str | None] = {}
+    scores: list[dict[str, Any]] = []
+    commit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +124,7 @@ class Run:
         """
         weights_file = self.weights_file
         _check_hash(weights_file, self.weights_sha256, self.file)
+        _check_files(self.directory, self.summary, of_model=True)
         model = self.build_model()
         try:
             with warnings.catch_warnings():
@@ -144,6 +164,7 @@ class Run:
         self.use_code()
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
+            read_json(self.directory / "config.json", dict)
             with refused_values(f"{self.directory / 'config.json'}"):
                 return Seq2Seq.from_preset(
                     str(self.directory), load_weights=False
@@ -174,8 +195,8 @@ def read_run(run_dir: str | Path) -> Run:
         The content of the folder; `Run.load_model` reads the weights.
 
     Raises:
-        UserError: if a file is missing or broken, or a tokenizer is not the
-            one that the run was trained with.
+        UserError: if a file is missing, broken or not the one that the run was
+            finished with.
 
     Example:
     >>> read_run("runs/demo").preset
@@ -187,6 +208,7 @@ def read_run(run_dir: str | Path) -> Run:
         side: _read_tokenizer(directory, side, summary)
         for side in ("source", "target")
     }
+    _check_files(directory, summary, of_model=False)
     return Run(
         directory,
         summary["preset"],
@@ -250,19 +272,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             f"{file}: missing, so this is not a finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
-    summary = read_json(file)
-    if not isinstance(summary, dict):
-        summary = {}
-    missing = sorted(_REQUIRED.keys() - summary.keys())
-    if missing:
-        raise UserError(f"{file}: lacks {', '.join(missing)}.")
-    for name, kind in (_REQUIRED | _OPTIONAL).items():
-        if not isinstance(summary.get(name, kind()), kind):
-            raise UserError(
-                f"{file}: `{name}` must be of type {kind.__name__}. "
-                f"Received: {summary[name]!r}"
-            )
-    return summary
+    return read_json(file, _Summary)
 
 
 def check_run_folder(directory: Path) -> None:
@@ -308,6 +318,21 @@ def _read_tokenizer(directory, side, summary):
     return tokenizer
 
 
+def _check_files(directory, summary, of_model):
+    """Compares the folder with its table of files, if there is one.
+
+    `of_model` chooses those of `model/`, of which the weights also have a hash
+    of their own.
+    """
+    table = {
+        name: row
+        for name, row in summary.get("files", {}).items()
+        if of_model == name.startswith((f"{MODEL_DIR}/", WEIGHTS_FILE))
+    }
+    description = _summary_file(directory).name
+    check_files(directory, table, description, _remedy(description))
+
+
 def _summary_file(directory):
     name = PRESET_FILE if is_preset_folder(directory) else RUN_FILE
     return directory / name
@@ -315,12 +340,7 @@ def _summary_file(directory):
 
 def _check_hash(file, expected, description):
     """Refuses a file that is not the one of the run, with the remedy."""
-    remedy = "Copy the folder again."
-    if description.name == RUN_FILE:
-        remedy = (
-            "Copy the folder again or, if it was trained here, run the same "
-            "`deepnmt train` again, which makes the final model anew."
-        )
+    remedy = _remedy(description.name)
     try:
         received = file_sha256(file)
     except OSError as error:
@@ -333,3 +353,12 @@ def _check_hash(file, expected, description):
             f"SHA-256 must be that in {description.name}. Received: {received} "
             f"instead of {expected}. {remedy}"
         )
+
+
+def _remedy(description):
+    if description != RUN_FILE:
+        return "Copy the folder again."
+    return (
+        "Copy the folder again or, if it was trained here, run the same "
+        "`deepnmt train` again, which makes the final model anew."
+    )

@@ -1,13 +1,11 @@
 """Two replicas make the update that one device makes on the joint batch."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from catalog import identify
+from forked_processes import run_forked
 from shared_models import entry_named
 from two_replicas import MODELS
 
@@ -16,17 +14,7 @@ pytestmark = pytest.mark.thorough
 
 def run_on_two_replicas(which):
     script = Path(__file__).with_name("two_replicas.py")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
-    }
-    result = subprocess.run(
-        [sys.executable, script, which],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
+    result = run_forked([script, which], timeout=500)
     assert result.returncode == 0, result.stderr[-3000:]
     return json.loads(result.stdout.splitlines()[-1])
 

@@ -4,13 +4,13 @@ import functools
 import importlib.util
 import json
 import os
-import subprocess
-import sys
+import signal
 from pathlib import Path
 
 import catalog
 import numpy as np
 import pytest
+from forked_processes import ForkedProcess
 from second_backend import WITH_OPTIONS, models_of, train_with_options
 from shared_models import entry_named, shared_graph, shared_model
 
@@ -47,7 +47,7 @@ def results(tmp_path_factory):
 
     yield results_of
     for process, _ in programs.values():
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         process.wait()
 
 
@@ -77,19 +77,14 @@ def save_options(folder):
 def start(folder, part):
     """Starts the program of one part; its output goes to files."""
     script = Path(__file__).with_name("second_backend.py")
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "jax",
-        "PYTHONPATH": os.pathsep.join([str(script.parents[2]), *sys.path]),
-    }
     output = folder / part
     with (
         output.with_suffix(".out").open("w") as stdout,
         output.with_suffix(".err").open("w") as stderr,
     ):
-        process = subprocess.Popen(
-            [sys.executable, script, folder, part],
-            env=environment,
+        process = ForkedProcess(
+            [script, folder, part],
+            env={**os.environ, "KERAS_BACKEND": "jax"},
             stdout=stdout,
             stderr=stderr,
         )

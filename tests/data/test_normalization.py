@@ -423,6 +423,14 @@ def test_a_step_of_a_later_version_is_named(tmp_path):
     (tmp_path / "later").write_bytes(with_normalization(model, later))
     with pytest.raises(UserError, match="does not know .*: fold_case. Update"):
         Tokenizer(tmp_path / "later")
+    # As long, but no list of names: the content of a field of its own.
+    known = (tmp_path / "later").read_bytes()
+    for odd in (b'{"steps": "fold case"}', b"[[[[[[[[[]]]]]]]]]    "):
+        start = known.index(b'{"steps"')
+        file = tmp_path / "odd"
+        file.write_bytes(known[:start] + odd.ljust(len(known) - start))
+        with pytest.raises(UserError, match=f"{file}: damaged: .*must be"):
+            Tokenizer(file)
 
 
 def test_other_programs_read_our_files(tmp_path):

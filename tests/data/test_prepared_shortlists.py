@@ -127,7 +127,7 @@ def test_a_changed_or_missing_file_is_noticed(options, tmp_path):
     with pytest.raises(UserError, match=r"shortlist\.npz is not the file"):
         PreparedData(folder)
     file.unlink()
-    with pytest.raises(UserError, match=r"shortlist\.npz: No such file"):
+    with pytest.raises(UserError, match=r"shortlist\.npz is missing"):
         PreparedData(folder)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from keras_deepnmt.data import Shortlists, learn_lexical_table
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.limits import Limits, used_limits
 
 SIZES = 15, 17
 
@@ -222,6 +223,18 @@ def test_a_missing_file_and_other_files_are_refused(file):
     refused(file, "damaged, or no shortlists")
     file.write_text("no arrays")
     refused(file, "damaged, or no shortlists")
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(file):
+    with np.load(file) as arrays:
+        arrays = dict(arrays)
+    np.savez_compressed(file, **arrays, more=np.zeros(300_000))
+    with (
+        used_limits(Limits(max_unpacked_gb=0.002)),
+        pytest.raises(UserError, match=f"{file}: must unpack to at most 0.002"),
+    ):
+        Shortlists.load(file)
+    assert Shortlists.load(file).frequent.size == arrays["frequent"].size
 
 
 def test_another_version_is_refused(file):

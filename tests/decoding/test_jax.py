@@ -2,11 +2,10 @@
 
 import functools
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_processes import run_forked
 
 FOLDER = Path(__file__).parent
 FILES = (
@@ -52,11 +51,9 @@ def run_on_jax(pytestconfig):
 
 
 def run(*arguments):
-    finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *map(str, arguments)],
+    finished = run_forked(
+        ["-m", "pytest", "-q", *arguments],
         env={**os.environ, "KERAS_BACKEND": "jax"},
-        capture_output=True,
-        text=True,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert " passed" in finished.stdout

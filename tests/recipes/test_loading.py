@@ -2,6 +2,7 @@
 
 * a mistake is reported in one line: file, line, key, rule, nearest known name
 * a saved recipe reads back as the same recipe
+* a few lines that stand for a great many values are refused at once
 """
 
 import pytest
@@ -46,6 +47,53 @@ def written(tmp_path):
         return file
 
     return write
+
+
+def lists(levels, inside=""):
+    return "[" * levels + inside + "]" * levels
+
+
+TENFOLD = "\n".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]"
+    for before, name in zip("abcd", "bcde", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            f"a: &a [{', '.join('x' * 10)}]\n{TENFOLD}",
+            "line 5: must .* 100,000",
+        ),
+        ("a: &a [*a]", "line 1: must have at most 50 levels"),
+        ("a: &a {b: *a}", "line 1: must have at most 50 levels"),
+        (lists(51), "line 1: must have at most 50 levels"),
+        (f"a: &a {lists(30)}\nb: {lists(30, '*a')}", "line 2: must .* 50 lev"),
+    ],
+)
+def test_aliases_and_levels_that_grow_without_end_are_refused(
+    tmp_path, content, said
+):
+    file = tmp_path / "given.yaml"
+    file.write_text(content)
+    with pytest.raises(UserError, match=f"given.yaml, {said}") as info:
+        load_recipe(file)
+    assert "\n" not in str(info.value)
+
+
+def test_a_recipe_that_is_too_long_is_refused(tmp_path):
+    file = tmp_path / "given.yaml"
+    file.write_text("#" * 1_000_001)
+    with pytest.raises(UserError, match="at most 1,000,000 characters"):
+        load_recipe(file)
+
+
+def test_an_alias_is_the_same_as_what_it_stands_for(written):
+    valid = "valid: {source: valid.en, target: valid.de}"
+    twice = valid.replace(": {", ": &same {") + "\n  test: *same"
+    data = load_recipe(written(valid, twice)).data
+    assert data.test == data.valid
 
 
 def test_values_have_the_types_of_the_schema(written):

@@ -30,10 +30,11 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla", "own_code", "weights_files"},
+    {"xla", "own_code", "weights_files", "file_tables"},
     {
         "masks",
         "files",
+        "json_files",
         "processes",
         "docstrings",
         "threads",

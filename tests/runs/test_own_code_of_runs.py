@@ -21,6 +21,7 @@ from keras_deepnmt import Translator, UserError, cli, import_code
 from keras_deepnmt.recipes import load_recipe
 from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.checkpoints import load_model
+from keras_deepnmt.runs.evaluate import evaluate
 from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator.loading import read_run
@@ -34,6 +35,15 @@ model:
   overrides:
     encoder_self_attention: {{ScaledSelfAttention: {{scale: 0.5}}}}
 training: {{steps: 2, validate_every: 2}}
+evaluation: {{metrics: [bleu, SharedLetters]}}
+"""
+CODE = f"""{LAYER}
+
+from sacrebleu.metrics import CHRF
+
+
+class SharedLetters(CHRF):
+    pass
 """
 
 
@@ -41,7 +51,7 @@ training: {{steps: 2, validate_every: 2}}
 def made(recipe_file, prepared_dir, tmp_path_factory):
     """A folder with my_layers.py, mine.yaml, a trained run, and a home."""
     folder = tmp_path_factory.mktemp("own")
-    (folder / "my_layers.py").write_text(LAYER)
+    (folder / "my_layers.py").write_text(CODE)
     text = RECIPE.format(recipe=recipe_file)
     (folder / "mine.yaml").write_text(text)
     with (
@@ -88,6 +98,20 @@ def test_the_recipe_of_the_run_trains_again_from_its_copy(folder):
     assert recipe.import_ == [str(copy_in(folder / "run"))]
 
 
+def test_the_run_is_scored_by_its_own_metric(folder, monkeypatch):
+    (folder / "my_layers.py").unlink()
+    monkeypatch.setattr(
+        Translator, "translate", lambda self, texts, **_: list(texts)
+    )
+    row = evaluate("run", num_resamples=20)
+    assert list(row["scores"]) == ["bleu", "SharedLetters"]
+    chrf = evaluate("run", num_resamples=20, metrics=("chrf",))["scores"]
+    own = row["scores"]["SharedLetters"]
+    for key in ("value", "interval"):
+        assert own[key] == chrf["chrf"][key]
+    assert "|code:" in own["signature"]
+
+
 @pytest.mark.thorough
 def test_a_mean_of_checkpoints_has_the_copy(folder):
     average("run", "mean", last=2)
@@ -128,7 +152,7 @@ def test_fine_tuning_takes_the_code_of_the_preset(folder, recipe_file):
         patch.setattr(Translator, "translate", lambda self, texts: list(texts))
         train(recipe, "tuned", from_preset="preset", quiet=True)
     shutil.rmtree("preset")
-    assert copy_in(folder / "tuned").read_text() == LAYER
+    assert copy_in(folder / "tuned").read_text() == CODE
     assert attention(read_run("tuned").load_model()).scale == 0.5
 
 
@@ -197,7 +221,7 @@ def test_a_resumed_run_keeps_its_copy_unless_a_file_is_given(
         return (folder / "run" / record["file"]).read_text()
 
     with caplog.at_level(logging.WARNING):
-        assert resume(3) == LAYER
+        assert resume(3) == CODE
         assert "with which this run was started" in caplog.text
     import_code("my_layers.py")
     with pytest.raises(UserError, match="`import` is .* `--allow-changes`"):
@@ -211,7 +235,7 @@ def test_a_resumed_run_keeps_its_copy_unless_a_file_is_given(
 def test_a_mistake_in_the_file_is_one_line_with_its_place(
     folder, prepared_dir, capsys
 ):
-    text = LAYER.replace("* self.scale", "* self.scal")
+    text = CODE.replace("* self.scale", "* self.scal")
     (folder / "my_layers.py").write_text(text)
     words = ["mine.yaml", "--prepared", str(prepared_dir), "--run-dir", "new"]
     assert cli.main(["train", *words, "--quiet"]) == 2

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from tiny_translator import all_pairs
 
+from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.serving.golden import (
@@ -27,8 +28,19 @@ def copy(version_dir, tmp_path):
     return tmp_path / "3"
 
 
-def test_an_untouched_export_is_verified_by_its_model_folder(version_dir):
-    found = verify(version_dir.parent)
+def test_an_untouched_export_is_verified_by_its_model_folder(
+    version_dir, monkeypatch, capsys
+):
+    results = []
+
+    def recorded(folder):
+        results.append(verify(folder))
+        return results[-1]
+
+    monkeypatch.setattr("keras_deepnmt.serving.verify", recorded)
+    assert main(["verify", str(version_dir.parent)]) == 0
+    (found,) = results
+    assert capsys.readouterr().out == f"{found}\n"
     assert found.directory == version_dir
     assert found.num_sentences == 17
     assert found.largest_difference <= 1e-5

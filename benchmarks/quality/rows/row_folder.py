@@ -18,7 +18,8 @@ from benchmarks.shared.result_rows import REPOSITORY
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.scores import corpus_scores
-from keras_deepnmt.files import lines_sha256, read_json, write_text
+from keras_deepnmt.files import lines_sha256, write_text
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes import load_recipe
 from keras_deepnmt.recipes.loading import flatten_recipe, save_recipe
 

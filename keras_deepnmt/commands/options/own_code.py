@@ -16,10 +16,11 @@ def add_import(parser: VerbParser) -> None:
         action="extend",
         default=[],
         metavar="FILE|MODULE",
-        help="Python files, or installed modules, with your own layers, losses "
-        "or other classes, which the recipe or the model names. They are run. "
-        "A run folder or preset folder keeps a copy, which is found without "
-        "this option; a file given here is used in its place.",
+        help="Python files, or installed modules, with your own layers, "
+        "losses, metrics or other classes, which the recipe or the model "
+        "names. They are run. A run folder or preset folder keeps a copy, "
+        "which is found without this option; a file given here is used in its "
+        "place.",
     )
 
 

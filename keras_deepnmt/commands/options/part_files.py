@@ -16,9 +16,9 @@ from keras_deepnmt.files import (
     keep_modes,
     lock_folder,
     open_unlinked,
-    read_json,
     write_json,
 )
+from keras_deepnmt.json_files import read_json
 
 _logger = logging.getLogger(__name__)
 

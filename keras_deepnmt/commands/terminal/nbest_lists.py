@@ -220,6 +220,8 @@ def _read_json(line):
         content = json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is not JSON ({error.msg})") from error
+    except RecursionError as error:
+        raise ValueError("it has too many levels of brackets") from error
     number, text = content.get("sentence"), content.get("text")
     if type(number) is not int or number < 0 or not isinstance(text, str):
         raise ValueError("it lacks `sentence`, a number, or `text`")

@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_deepnmt.data.corpora import CorpusFiles, LineReader
 from keras_deepnmt.data.manifest import (
     MANIFEST_FILE,
-    damaged_files,
+    listed_files,
     read_manifest,
 )
 from keras_deepnmt.data.normalization import (
@@ -17,6 +17,7 @@ from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.own_filters import filter_code
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.file_tables import changed_files
 from keras_deepnmt.files import recover_folder
 
 
@@ -55,7 +56,8 @@ def check_existing_folder(
     manifest = read_manifest(output_dir)
     difference = _find_difference(output_dir, manifest, options, corpora)
     if difference is None:
-        damaged = damaged_files(output_dir, manifest)
+        table = listed_files(manifest)
+        damaged = changed_files(output_dir, table, verify=True)
         if not damaged:
             return manifest
         difference = f"{', '.join(damaged)} was changed since"

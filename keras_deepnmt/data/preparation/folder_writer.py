@@ -13,10 +13,10 @@ from rich.progress import Progress
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     FORMAT,
-    damaged_files,
     read_manifest,
     text_file,
     write_manifest,
+    written_hashes,
 )
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
@@ -42,6 +42,7 @@ from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tags import begins_with_tag, tagged_text
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import file_sha256
 
 HELD_OUT = ("valid", "test")
@@ -125,7 +126,12 @@ class FolderWriter:
             **({"filter_code": code} if code else {}),
             "versions": _versions(),
         }
-        if damaged := damaged_files(self.folder, manifest):
+        manifest["files"] = table = file_table(self.folder)
+        if damaged := [
+            name
+            for name, sha256 in written_hashes(manifest).items()
+            if table.get(name, {}).get("sha256") != sha256
+        ]:
             raise UserError(
                 f"{self.folder}: {', '.join(damaged)} did not reach the disk "
                 "as written. Check the disk and run again."
