@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measures each case and appends its row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True)
-    parser.add_argument("--updates", type=int, default=300)
+    parser.add_argument("--updates", type=int, default=1500)
     parser.add_argument("--cases", type=int, default=len(CASES))
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)

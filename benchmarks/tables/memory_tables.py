@@ -1,4 +1,4 @@
-"""The table of memory."""
+"""The tables of memory."""
 
 from pathlib import Path
 
@@ -13,7 +13,11 @@ RESULTS = Path(__file__).parents[1] / "memory" / "results"
 
 
 def memory_tables():
-    """Returns the Markdown blocks of the table of memory."""
+    """Returns the Markdown blocks of the tables of memory."""
+    return [*_training_table(), *_repeated_calls_table()]
+
+
+def _training_table():
     return table_section(
         "Memory of a training step",
         read_rows(RESULTS / "dense_memory.csv"),
@@ -27,6 +31,34 @@ def memory_tables():
             "growth exponent": lambda row: decimals(row["exponent"], 2),
             "fitted memory per token with L layers (KiB)": _polynomial,
         },
+    )
+
+
+def _repeated_calls_table():
+    return table_section(
+        "Memory of repeated calls",
+        read_rows(RESULTS / "repeated_calls.csv"),
+        {
+            "side": lambda row: row["side"],
+            "`MALLOC_ARENA_MAX`": lambda row: row["malloc_arena_max"],
+            "calls": lambda row: f"{int(row['calls']):,}",
+            "sentences": lambda row: f"{int(row['sentences']):,}",
+            "after 100 calls (MiB)": lambda row: decimals(
+                row["mib_after_first_100"], 0
+            ),
+            "after 500 calls (MiB)": lambda row: decimals(
+                row["mib_after_warm_up"], 0
+            ),
+            "least and most later (MiB)": lambda row: " to ".join(
+                decimals(row[f"mib_{end}"], 0) for end in ("least", "most")
+            ),
+            "difference (%)": lambda row: " to ".join(
+                f"{float(row[f'percent_{end}']):+.1f}"
+                for end in ("least", "most")
+            ),
+        },
+        "Other work ran on the machine. Rows of fewer than 10,000 calls were "
+        "broken off.",
     )
 
 

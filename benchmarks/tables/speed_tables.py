@@ -32,6 +32,7 @@ def speed_tables():
         *_convolutional_models(),
         *decoding_tables(),
         *_export_speed(),
+        *_plain_graphs(),
         *_quickstart(),
     ]
 
@@ -206,6 +207,34 @@ def _export_speed():
         },
         "Exports of the same run by two versions of this package, loaded into "
         "one process.",
+    )
+
+
+def _plain_graphs():
+    return table_section(
+        "Searches without XLA",
+        read_rows(RESULTS / "plain_graphs.csv"),
+        {
+            "backend": lambda row: row["backend"],
+            "batch": lambda row: f"{row['rows']} x {row['length']}",
+            "time of a compiled search (ms)": lambda row: decimals(
+                row["compiled_ms"], 0
+            ),
+            "without XLA (ms)": lambda row: decimals(row["plain_ms"], 0),
+            "ratio": lambda row: decimals(row["ratio_median"], 1),
+            "range": lambda row: (
+                f"{decimals(row['ratio_min'], 1)} to "
+                f"{decimals(row['ratio_max'], 1)}"
+            ),
+            "first compiled search (s)": lambda row: decimals(
+                row["compiled_first_s"], 1
+            ),
+            "first one without XLA (s)": lambda row: decimals(
+                row["plain_first_s"], 1
+            ),
+        },
+        "On TensorFlow a plain graph, traced once for all shapes, on JAX one "
+        "operation after another. Other work ran on the machine.",
     )
 
 

@@ -1,14 +1,20 @@
 """Searches a batch in stages: finished sentences leave it after each stage."""
 
 import collections
+from typing import NamedTuple
 
 import keras
 import numpy as np
 
+from keras_deepnmt.decoding.few_shapes import FewShapes
 from keras_deepnmt.decoding.search_by_options import search, search_stages
 from keras_deepnmt.decoding.stages import at_most, with_room
 from keras_deepnmt.xla import tuned
-from keras_deepnmt.xla.compiled import compile_for
+from keras_deepnmt.xla.compiled import (
+    compile_for,
+    compiled_options,
+    has_plain_graphs,
+)
 from keras_deepnmt.xla.replicas import num_replicas
 
 
@@ -36,6 +42,38 @@ def next_stage(length, max_length):
     return at_most(tuned.STAGE_GROWTH * length, max_length)
 
 
+class SearchPlan(NamedTuple):
+    """How a batch is searched.
+
+    Attributes:
+        is_compiled: whether by programs for its shape.
+        rows: numbers of rows that its stages have; empty until there were many
+            sentences of its shape.
+        compiles_later: whether later stages may be compiled for it.
+    """
+
+    is_compiled: bool
+    rows: list[int]
+    compiles_later: bool
+
+
+def search_name(options, room=0, **given):
+    """Returns the name, for `FewShapes`, of the programs of a search.
+
+    Args:
+        options: `SearchOptions`.
+        room: int, the least room for a translation, whatever its source.
+        **given: the optional arrays of a search, or `None` in place of one.
+    """
+    sizes = [
+        (name, x.shape if name == "candidate_ids" else x.shape[1:])
+        for name, x in sorted(given.items())
+        if x is not None
+    ]
+    compiled = compiled_options(options=options)
+    return repr((compiled, options.max_length_ratio, room, sizes))
+
+
 class StagedSearch:
     """A compiled search in stages, with the result of `search`.
 
@@ -47,7 +85,9 @@ class StagedSearch:
     for `SHORT_LENGTH` steps.
 
     Without compilation, and under a strategy with several replicas, there is
-    one stage.
+    one stage. A plain graph, which serves all shapes, also searches what
+    `few_shapes` has no room for: batches of other shapes, and then all that the
+    first stage of a batch does not finish.
 
     Args:
         model: a model of this package.
@@ -57,6 +97,7 @@ class StagedSearch:
         num_sentences: `Counter` of the sentences searched so far, by shape of
             their batches. A search that has the counts of another one goes on
             with the programs that the other one would use.
+        few_shapes: the `FewShapes` that are compiled. The same holds for them.
 
     Example:
     >>> staged = StagedSearch(model)
@@ -72,12 +113,16 @@ class StagedSearch:
             compile_for(model, function, compiled, "search")
             for function in (search, _run_first_stage, _run_next_stage)
         )
+        has_plain = has_plain_graphs(model)
+        self._plain = compile_for(model, _search_all, False, "search")
+        self._is_compiled, self._has_plain = compiled, has_plain
         self.num_sentences = collections.Counter()
+        self.few_shapes = FewShapes()
 
     @property
     def num_compilations(self):
-        """The number of programs that were compiled."""
-        functions = (self._whole, self._first, self._next)
+        """The number of programs that are kept."""
+        functions = (self._whole, self._first, self._next, self._plain)
         return sum(function.num_compilations for function in functions)
 
     def __call__(
@@ -90,7 +135,7 @@ class StagedSearch:
         *,
         options,
         max_length,
-        stage_rows=None,
+        plan=None,
     ):
         """Translates a batch.
 
@@ -102,36 +147,49 @@ class StagedSearch:
             candidate_ids: int array `(W,)`, or `None`.
             options: `SearchOptions`.
             max_length: int.
-            stage_rows: what `count` has returned for the batch. Defaults to
-                counting it now.
+            plan: what `count` has returned for the batch. Defaults to counting
+                it now.
 
         Returns:
             A dict of arrays, as `search`.
         """
         given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
-        if stage_rows is None:
-            stage_rows = self.count(source_ids)
+        if plan is None:
+            name = search_name(options, max_length)
+            plan = self.count(source_ids, options, name)
+        max_length = self._most_steps(max_length)
+        if not plan.is_compiled:
+            return self._search_plain(source_ids, given, options, max_length)
         program, arrays, keywords = self._first_program(
-            source_ids, given, stage_rows, options, max_length
+            source_ids, given, plan.rows, options, max_length
         )
         if program is self._whole:
             return program(*arrays, **keywords)
         return self._finish(
             source_ids,
-            candidate_ids,
+            given,
             program.tensors(*arrays, **keywords),
-            stage_rows,
+            plan,
             options=options,
             length=keywords["lengths"][-1],
-            max_length=keywords["max_length"],
+            max_length=max_length,
+        )
+
+    def _most_steps(self, max_length):
+        limits = (max_length, self._model.max_length)
+        return min(limit for limit in limits if limit is not None)
+
+    def _search_plain(self, source_ids, given, options, max_length):
+        return self._plain(
+            source_ids, *given, np.int32(max_length), options=options
         )
 
     def _finish(
         self,
         source_ids,
-        candidate_ids,
+        given,
         first,
-        stage_rows,
+        plan,
         *,
         options,
         length,
@@ -139,14 +197,26 @@ class StagedSearch:
     ):
         """Searches the sentences that the first stage did not finish.
 
-        `first` is its result, and `length` the number of steps that there is
-        room for. The other arguments and the result are those of a call.
+        `first` is its result, `given` are the optional arrays, and `length` is
+        the number of steps that there is room for. The other arguments and the
+        result are those of a call.
         """
         found, is_live, carried = first
         found = _as_arrays(found, max_length)
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
-        taken = np.arange(len(source_ids))
         step = int(carried["state"]["step"])
+        if len(rows) and step < max_length and not plan.compiles_later:
+            *of_rows, candidate_ids = given
+            of_rows = [None if x is None else x[rows] for x in of_rows]
+            outputs = self._search_plain(
+                source_ids[rows], (*of_rows, candidate_ids), options, max_length
+            )
+            for name, values in outputs.items():
+                found[name][rows] = values
+            return found
+        candidate_ids = given[-1]
+        stage_rows = plan.rows
+        taken = np.arange(len(source_ids))
         # Sentences go on at the end only if the model computes NaN.
         while len(rows) and step < max_length:
             # A stage may also end because few sentences go on.
@@ -177,7 +247,9 @@ class StagedSearch:
             rows = np.flatnonzero(is_live[: len(rows)])
         return found
 
-    def trace(self, source_ids, candidate_ids=None, *, options, max_length):
+    def trace(
+        self, source_ids, candidate_ids=None, *, options, max_length, plan
+    ):
         """Traces the first program of a search, which later only compiles it.
 
         Args:
@@ -185,11 +257,11 @@ class StagedSearch:
             candidate_ids: as in the search.
             options: as in the search.
             max_length: as in the search.
+            plan: as in the search.
         """
         given = (None, None, None, candidate_ids)
-        stage_rows = self.count(np.zeros_like(source_ids))
         program, arrays, keywords = self._first_program(
-            source_ids, given, stage_rows, options, max_length
+            source_ids, given, plan.rows, options, self._most_steps(max_length)
         )
         program.trace(*arrays, **keywords)
 
@@ -197,8 +269,6 @@ class StagedSearch:
         self, source_ids, given, stage_rows, options, max_length
     ):
         """Returns the first program of a search, its arrays and options."""
-        if self._model.max_length is not None:
-            max_length = min(max_length, self._model.max_length)
         keywords = {"options": options, "max_length": max_length}
         length = first_stage(source_ids.shape[1], max_length)
         if not self._has_stages or length == max_length:
@@ -211,27 +281,60 @@ class StagedSearch:
         )
         return self._first, arrays, {**keywords, "lengths": lengths}
 
-    def count(self, source_ids):
-        """Counts a batch; returns the numbers of rows that its stages have.
+    def count(self, source_ids, options, name):
+        """Counts a batch; returns how it is searched.
 
-        These are all rows and a quarter of them. The list is empty until many
-        sentences of this shape have been counted. Batches that several threads
-        search must be counted in their order, by one thread: otherwise other
-        programs, with other rounding, would search them each time.
+        Its stages have all rows, or a quarter of them, once many sentences of
+        this shape have been counted. Batches that several threads search must
+        be counted in their order, by one thread: otherwise other programs, with
+        other rounding, would search them each time.
 
         Args:
             source_ids: int array `(B, S)`.
+            options: `SearchOptions`.
+            name: what `search_name` returns for the batch.
 
         Returns:
-            A list of int, for `stage_rows` of a call.
+            A `SearchPlan`, for a call.
         """
         rows, shape = len(source_ids), source_ids.shape
+        if not self._is_compiled:
+            return SearchPlan(not self._has_plain, [], True)
+        # A plain graph draws other random numbers.
+        has_plain = self._has_plain and not options.sampling
+        if not self.few_shapes.use(shape, name, has_plain):
+            return SearchPlan(False, [], False)
+        fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
         if self.num_sentences[shape] < tuned.MANY_SENTENCES:
             # Rows of padding are searched only to have a program compiled.
             self.num_sentences[shape] += int(source_ids.any(axis=1).sum())
-            return []
-        fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
-        return [rows, fewer] if fewer < rows else []
+        elif fewer < rows and self.few_shapes.use(shape, f"many: {name}"):
+            return SearchPlan(True, [rows, fewer], True)
+        is_full = has_plain and self.few_shapes.is_full
+        return SearchPlan(True, [], not is_full)
+
+
+def _search_all(
+    model,
+    source_ids,
+    prefix_ids,
+    constraint_ids,
+    max_lengths,
+    candidate_ids,
+    max_length,
+    *,
+    options,
+):
+    return search(
+        model,
+        source_ids,
+        prefix_ids,
+        constraint_ids,
+        max_lengths,
+        candidate_ids,
+        max_length=max_length,
+        options=options,
+    )
 
 
 def _run_first_stage(

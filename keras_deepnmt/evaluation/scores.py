@@ -111,7 +111,9 @@ def corpus_scores(
         )
         # Private: the text of a score leaves it out if the mean of all samples
         # is not above 0.
-        interval = round(score._ci, 4) if num_resamples > 1 else None
+        interval = None
+        if num_resamples > 1:
+            interval = round(float(score._ci), 4)  # one of NumPy
         scores[name] = Score(float(score.score), signature_of(metric), interval)
     return scores
 

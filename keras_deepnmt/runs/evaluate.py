@@ -217,7 +217,7 @@ class Evaluation:
         self._loaded = open_run(run_dir, checkpoint)
         self._summary = self._loaded.summary
         if checkpoint is not None:
-            step = self._summary["steps"]
+            step = self._summary.get("steps", 0)
             self._summary = self._summary | {"checkpoint": step}
         self._name, sources, references, more = _open_texts(
             self._run,
@@ -225,9 +225,10 @@ class Evaluation:
             *(split, prepared_dir),
         )
         self.texts = sources, references, *more
-        self._decoding = with_defaults(self._summary["decoding"])
+        self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
-        scoring = asdict(EvaluationRecipe()) | self._summary["evaluation"]
+        scoring = asdict(EvaluationRecipe())
+        scoring |= self._summary.get("evaluation", {})
         scoring |= _given(
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )
@@ -305,7 +306,7 @@ class Evaluation:
             on_scored(of_sentences)
         hashes = {name: self._models[name].sha256 for name in of_sentences}
         row = {
-            "name": self._summary["name"],
+            "name": self._summary.get("name", ""),
             "preset": self._summary["preset"],
             "test_set": _test_set(self._name, sources, references, more),
             "scores": {name: asdict(score) for name, score in scores.items()},

@@ -116,7 +116,7 @@ def save_run_to_preset(
         ]
         options = dataclasses.asdict(translator.options)
         summary |= {
-            "decoding": {**summary["decoding"], **options},
+            "decoding": {**summary.get("decoding", {}), **options},
             "weights_sha256": weights_sha256,
             "code": kept,
             "scores": rows,

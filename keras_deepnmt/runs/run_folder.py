@@ -12,7 +12,7 @@ from typing import Any
 from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.file_tables import file_table
+from keras_deepnmt.file_tables import check_files, file_table
 from keras_deepnmt.files import (
     WEIGHTS_FILE,
     StagedFolder,
@@ -138,6 +138,7 @@ class RunFolder:
             hashes = {self.model_dir / WEIGHTS_FILE: summary["weights_sha256"]}
             for side, sha256 in summary["tokenizer"].items():
                 hashes[self.tokenizer_dir / f"{side}.model"] = sha256
+            check_files(self.directory, summary.get("files", {}), "", "")
             return all(file_sha256(file) == hashes[file] for file in hashes)
         except (OSError, UserError):
             return False
@@ -437,9 +438,15 @@ class RunFolder:
         """Returns the names of the columns, and the rows as they are."""
         if not self.log_file.is_file():
             return [], []
-        with open(self.log_file, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            return reader.fieldnames or [], list(reader)
+        try:
+            with open(self.log_file, encoding="utf-8", newline="") as file:
+                reader = csv.DictReader(file)
+                return reader.fieldnames or [], list(reader)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise UserError(
+                f"{self.log_file}: damaged ({error}). Copy it again, or delete "
+                "it to go on without the validations that were made."
+            ) from error
 
     def _write_log(self, names, rows):
         with (

@@ -8,10 +8,15 @@ import keras
 import numpy as np
 
 from keras_deepnmt.data.shortlists import Shortlists
+from keras_deepnmt.decoding.few_shapes import FewShapes
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.decoding.scoring import score_targets
-from keras_deepnmt.decoding.staged_search import StagedSearch
+from keras_deepnmt.decoding.staged_search import (
+    SearchPlan,
+    StagedSearch,
+    search_name,
+)
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID, UNKNOWN_ID
 from keras_deepnmt.threads import num_cores, results_in_order
 from keras_deepnmt.translator.batches import (
@@ -34,7 +39,11 @@ from keras_deepnmt.translator.results import (
     no_probabilities,
 )
 from keras_deepnmt.xla import tuned
-from keras_deepnmt.xla.compiled import PreparedShapes, compile_for
+from keras_deepnmt.xla.compiled import (
+    PreparedShapes,
+    compile_for,
+    has_plain_graphs,
+)
 from keras_deepnmt.xla.replicas import num_replicas
 
 
@@ -48,7 +57,7 @@ class BatchDecoder:
         batches_at_once: number of batches to compute in parallel: 2 if the
             model is compiled and runs on a processor of several cores, else 1.
             A single batch of a small model is divided into two.
-        num_compilations: number of shapes compiled so far.
+        num_compilations: number of programs kept.
     """
 
     def __init__(
@@ -64,6 +73,7 @@ class BatchDecoder:
         self.target_tokenizer = target_tokenizer
         self.limits = limits
         self.max_source_length = max_source_length
+        self._is_compiled = compiled
         self._search = StagedSearch(model, compiled)
         self._candidates = CandidateTokens(
             shortlists, model.target_vocabulary_size
@@ -73,8 +83,10 @@ class BatchDecoder:
         self._chosen: Mapping[int, Shape] = {}
         self._shapes = PreparedShapes(self._has_few_shapes)
         self._score_targets = compile_for(
-            model, score_targets, compiled, "scoring"
+            model, score_targets, purpose="scoring"
         )
+        self._score_plain = compile_for(model, score_targets, False)
+        self._scored_shapes = FewShapes()
         is_on_cpu = keras.distribution.list_devices()[0].startswith("cpu")
         self.batches_at_once = (
             min(tuned.BATCHES_AT_ONCE, num_cores())
@@ -88,26 +100,29 @@ class BatchDecoder:
 
     @property
     def num_compilations(self) -> int:
-        return (
-            self._search.num_compilations + self._score_targets.num_compilations
-        )
+        functions = (self._search, self._score_targets, self._score_plain)
+        return sum(function.num_compilations for function in functions)
 
     @property
-    def state(self) -> dict[str, list[list[int]]]:
+    def state(self) -> dict[str, list[list]]:
         """What later searches depend on, in terms of JSON.
 
         `num_sentences` has for each shape its rows, its length and the
-        sentences searched so far, see `StagedSearch`.
+        sentences searched so far, and `shapes` those that are compiled with
+        what for, see `StagedSearch`.
         """
         return {
             "num_sentences": [
                 [*shape, number]
                 for shape, number in self._search.num_sentences.items()
-            ]
+            ],
+            "shapes": [
+                [*shape, name] for shape, name in self._search.few_shapes.used
+            ],
         }
 
     @state.setter
-    def state(self, state: Mapping[str, Sequence[Sequence[int]]]) -> None:
+    def state(self, state: Mapping[str, Sequence[Sequence]]) -> None:
         self._search.num_sentences.clear()
         self._search.num_sentences.update(
             {
@@ -115,6 +130,9 @@ class BatchDecoder:
                 for rows, length, number in state["num_sentences"]
             }
         )
+        self._search.few_shapes.used = [
+            ((rows, length), name) for rows, length, name in state["shapes"]
+        ]
 
     def translations_of(
         self,
@@ -159,8 +177,7 @@ class BatchDecoder:
         """
         batches = self._pair_batches(rows, labels)
         calls = (
-            partial(
-                self._target_scores,
+            self._begin_scoring(
                 [rows[place] for place in places],
                 [labels[place] for place in places],
             )
@@ -228,7 +245,7 @@ class BatchDecoder:
     def _pair_batches(
         self, rows: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
     ) -> list[np.ndarray]:
-        """Groups pairs of rows, given by number, for `_target_scores`."""
+        """Groups pairs of rows, given by number, for `_begin_scoring`."""
         return length_batches(
             list(map(max, map(len, rows), map(len, labels))),
             self.limits.batch_size,
@@ -239,26 +256,26 @@ class BatchDecoder:
         self,
         source_ids: np.ndarray,
         options: SearchOptions,
-        stage_rows: Sequence[int] | None = None,
+        plan: SearchPlan | None = None,
         **given: np.ndarray | None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        `stage_rows` is as in `StagedSearch`, and `given` are the optional
+        `plan` is as in `StagedSearch`, and `given` are the optional
         arrays of `decoding.search`. The result is that of `decoding.search`.
         """
         max_length = longest_output(source_ids.shape[1], options)
-        if "prefix_ids" in given:
-            max_length = max(max_length, given["prefix_ids"].shape[1] + 1)
-        if "max_lengths" in given:
-            own = padded_length(int(given["max_lengths"].max()))
-            max_length = max(max_length, own)
+        max_length = max(max_length, _room_for(given))
+        if plan is None:
+            plan = self._search.count(
+                source_ids, options, _name(options, given)
+            )
         self._shapes.wait_for(source_ids.shape)
         return self._search(
             source_ids,
             options=options,
             max_length=max_length,
-            stage_rows=stage_rows,
+            plan=plan,
             **given,
         )
 
@@ -272,18 +289,22 @@ class BatchDecoder:
         The first batch is compiled by its own search. It is traced before the
         others, since Python traces one at a time.
         """
-        first_rows = {}
+        calls = {}
         for rows in batches:
-            first_rows.setdefault(self._shape(rows, options), rows)
-        calls = {
-            shape: partial(
-                self._call_with_padding,
-                shape=shape,
-                candidate_ids=self._candidates.of(rows),
-                options=options,
+            candidate_ids = self._candidates.of(rows)
+            shape, plan = self._plan(
+                self._shape(rows, options),
+                options,
+                {"candidate_ids": candidate_ids},
             )
-            for shape, rows in first_rows.items()
-        }
+            if plan.is_compiled and shape not in calls:
+                calls[shape] = partial(
+                    self._call_with_padding,
+                    shape=shape,
+                    candidate_ids=candidate_ids,
+                    options=options,
+                    plan=plan,
+                )
         others = [
             shape
             for shape in list(calls)[1:]
@@ -296,14 +317,26 @@ class BatchDecoder:
             # A search of padding is over before its first step.
             self._shapes.prepare(shape, partial(calls[shape], self._search))
 
-    def _call_with_padding(self, function, shape, candidate_ids, options):
+    def _call_with_padding(self, function, shape, candidate_ids, options, plan):
         """Calls a function of sources with padding of a shape."""
         function(
             np.full(shape, PADDING_ID, "int32"),
             candidate_ids=candidate_ids,
             options=options,
-            max_length=longest_output(shape.length, options),
+            max_length=longest_output(shape[1], options),
+            plan=plan,
         )
+
+    def _plan(self, shape, options, given, rows=()):
+        """Returns the shape in which rows are searched, and how.
+
+        `shape` is their own one, and `given` has their optional arrays.
+        """
+        name = _name(options, given)
+        if self._is_compiled:
+            shape = self._search.few_shapes.choose(shape, name)
+        source_ids = padded_batch(rows, *shape)
+        return shape, self._search.count(source_ids, options, name)
 
     def _begin(
         self,
@@ -320,15 +353,21 @@ class BatchDecoder:
         options allow no phrases. The searches must be begun in the order of
         their batches.
         """
-        size, length = self._shape(rows, options, max(given.least_room()))
-        source_ids = padded_batch(rows, size, length)
+        own = self._shape(rows, options, max(given.least_room()))
+        candidate_ids = self._candidates.of(rows, given.token_ids())
+        longest = self.model.max_length
+        optional = {
+            "candidate_ids": candidate_ids,
+            **given.arrays(own.rows, longest),
+        }
+        shape, plan = self._plan(own, options, optional, rows)
         search = partial(
             self.search,
-            source_ids,
+            padded_batch(rows, *shape),
             options,
-            stage_rows=self._search.count(source_ids),
-            candidate_ids=self._candidates.of(rows, given.token_ids()),
-            **given.arrays(size, self.model.max_length),
+            plan,
+            candidate_ids=candidate_ids,
+            **given.arrays(shape[0], longest),
         )
 
         def hypotheses():
@@ -345,26 +384,41 @@ class BatchDecoder:
 
         return hypotheses
 
-    def _target_scores(
+    def _begin_scoring(
         self, rows: Sequence[Sequence[int]], labels: Sequence[Sequence[int]]
-    ) -> list[TargetScore]:
-        """Scores a given target, which ends with the end id, for each row.
+    ) -> Callable[[], list[TargetScore]]:
+        """Returns the scoring of rows, which another thread may run.
 
-        Raises:
-            UserError: if the model computes NaN.
+        It scores a given target, which ends with the end id, for each row, and
+        raises a `UserError` if the model computes NaN.
         """
         previous = [[BEGIN_ID, *row[:-1]] for row in labels]
         tokens = padded_length(max(map(len, [*rows, *labels])))
-        size = padded_rows(len(rows), self._most_rows(tokens))
-        log_probs = self._score_targets(
-            self._padded(rows, size, self.max_source_length),
-            self._padded(previous, size, self.model.max_length),
-            self._padded(labels, size, self.model.max_length),
+        shape = (
+            padded_rows(len(rows), self._most_rows(tokens)),
+            padded_length(max(map(len, rows)), self.max_source_length),
+            padded_length(max(map(len, labels)), self.model.max_length),
         )
-        return [
-            self._target_score(row, values[: len(row)].tolist())
-            for row, values in zip(labels, log_probs, strict=False)
-        ]
+        function = self._score_plain
+        if self._is_compiled:
+            shape = self._scored_shapes.choose(shape, "scoring")
+            has_plain = has_plain_graphs(self.model)
+            if self._scored_shapes.use(shape, "scoring", has_plain):
+                function = self._score_targets
+        size, source_length, length = shape
+
+        def scores():
+            log_probs = function(
+                padded_batch(rows, size, source_length),
+                padded_batch(previous, size, length),
+                padded_batch(labels, size, length),
+            )
+            return [
+                self._target_score(row, values[: len(row)].tolist())
+                for row, values in zip(labels, log_probs, strict=False)
+            ]
+
+        return scores
 
     def _target_score(self, row, log_probs):
         if np.isnan(log_probs).any():
@@ -442,6 +496,16 @@ class BatchDecoder:
             tokens, self.limits.batch_size, self.limits.batch_tokens
         )
 
-    def _padded(self, rows, size, largest):
-        length = padded_length(max(map(len, rows)), largest)
-        return padded_batch(rows, size, length)
+
+def _name(options, given):
+    return search_name(options, _room_for(given), **given)
+
+
+def _room_for(given):
+    """The room that the optional arrays of a search need at least."""
+    room = 0
+    if given.get("prefix_ids") is not None:
+        room = given["prefix_ids"].shape[1] + 1
+    if given.get("max_lengths") is not None:
+        room = max(room, padded_length(int(given["max_lengths"].max())))
+    return room

@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 import keras
 import numpy as np
 
+from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.events import Compilation, announce
 from keras_deepnmt.xla.replicas import (
     distribute_rows,
@@ -29,6 +30,10 @@ class CompiledFunction:
     effect. (A plain `jax.jit` around a model would keep the old weights.) Make
     one with `compile_for`.
 
+    A plain graph of TensorFlow, which XLA does not compile, is traced once for
+    arrays of all sizes. `tuned.MOST_PROGRAMS` of them are kept, for as many
+    options.
+
     Args:
         model: a model of this package, or anything with `variables`.
         function: callable that takes the model, tensors and keyword options.
@@ -36,7 +41,7 @@ class CompiledFunction:
         purpose: str. Purpose of the program, see `Compilation`.
 
     Attributes:
-        num_compilations: int. Number of sets of shapes and options compiled.
+        num_compilations: int. Number of programs kept.
     """
 
     def __init__(self, model, function, jit_compile, purpose):
@@ -44,6 +49,7 @@ class CompiledFunction:
         self._function = function
         self._jit_compile = jit_compile
         self._purpose = purpose
+        self._is_for_all_sizes = has_plain_graphs(model) and not jit_compile
         self._compiled = {}
         self._lock = threading.Lock()
 
@@ -71,7 +77,7 @@ class CompiledFunction:
         arrays = _given(structure)
         numbers = _tensor_values(options)
         key = (
-            str(keras.tree.map_structure(_shape_and_type, structure)),
+            str(keras.tree.map_structure(self._shape_and_type, structure)),
             compiled_options(**options),
         )
         # Tensors, so that another value needs no other compilation.
@@ -79,14 +85,30 @@ class CompiledFunction:
             np.float32(n) if isinstance(n, float) else np.int32(n)
             for n in numbers
         ]
-        if key not in self._compiled:
+        program = self._compiled.get(key)
+        if program is None:
             with self._lock:
                 # Another thread may have just compiled it.
-                if key not in self._compiled:
-                    self._compiled[key] = self._announce_and_compile(
+                program = self._compiled.get(key)
+                if program is None:
+                    program = self._announce_and_compile(
                         structure, arrays, options
                     )
-        return self._compiled[key], arrays
+                    self._keep(key, program)
+        return program, arrays
+
+    def _keep(self, key, program):
+        """Keeps a program; of graphs, which can be freed, the latest ones."""
+        self._compiled[key] = program
+        is_full = len(self._compiled) > tuned.MOST_PROGRAMS
+        if self._is_for_all_sizes and is_full:
+            del self._compiled[next(iter(self._compiled))]
+
+    def _shape_and_type(self, x):
+        if x is None:
+            return None
+        shape = (None,) * len(x.shape) if self._is_for_all_sizes else x.shape
+        return tuple(shape), keras.backend.standardize_dtype(x.dtype)
 
     def _announce_and_compile(self, structure, arrays, options):
         if self._jit_compile:
@@ -141,9 +163,11 @@ class CompiledFunction:
                 self._model.distribute_strategy, traced, whole
             )
         # Traced here: a `tf.function` would warn of every new shape.
-        concrete = tf.function(function, autograph=False).get_concrete_function(
-            *(tf.TensorSpec(array.shape, array.dtype) for array in arrays)
-        )
+        specs = [
+            tf.TensorSpec(*self._shape_and_type(array)) for array in arrays
+        ]
+        traced = tf.function(function, autograph=False)
+        concrete = traced.get_concrete_function(*specs)
         return lambda *arrays: concrete(*map(tf.convert_to_tensor, arrays))
 
     def _compile_on_jax(self, function, whole):
@@ -183,6 +207,15 @@ class _CompiledByFirstCall:
         return self._function(*arrays)
 
 
+def has_plain_graphs(model):
+    """Whether a model also runs as a graph for arrays of all sizes.
+
+    JAX has no such graphs, and a strategy has one for each replica's shapes.
+    """
+    is_tensorflow = keras.backend.backend() == "tensorflow"
+    return is_tensorflow and num_replicas(model) == 1
+
+
 def _given(nests):
     """Lists the arrays in nests of arrays and `None`."""
     return [x for x in keras.tree.flatten(nests) if x is not None]
@@ -192,12 +225,6 @@ def _as_array(x):
     """Returns an object with a shape; a tensor stays on its device."""
     is_kept = x is None or keras.ops.is_tensor(x)
     return x if is_kept else np.asarray(x)
-
-
-def _shape_and_type(x):
-    if x is None:
-        return None
-    return tuple(x.shape), keras.backend.standardize_dtype(x.dtype)
 
 
 def _tensor_values(options):
@@ -251,7 +278,7 @@ def compile_for(model, function, jit_compile=True, purpose=None):
     """Compiles `function(model, *arrays, **options)`.
 
     It is compiled once for all calls with equal array shapes and equal
-    options; `num_compilations` of the result counts the compilations. Fields
+    options; `num_compilations` of the result counts the programs. Fields
     of type `float` of a dataclass, such as the length penalty in
     `SearchOptions`, reach the function as scalar tensors: other values need no
     other compilation. The metadata `is_tensor` of a field overrides this.
@@ -261,7 +288,8 @@ def compile_for(model, function, jit_compile=True, purpose=None):
         function: callable that takes the model and tensors. Python values
             that change the computation (`max_length=…`) are keyword options.
         jit_compile: bool. If `False`, TensorFlow runs a plain graph, as in an
-            exported model, and JAX compiles nothing.
+            exported model, which serves all sizes of the arrays, and JAX
+            compiles nothing.
         purpose: str. Purpose of the program, for messages. Defaults to the name
             of the function.
 

@@ -63,6 +63,15 @@ COMPILATION_PADDING_OF_FIRST_TEXTS = 16_384
 # the command before; for 1,456 tokens 10.1, 15.0 and 9.5 s ("First translations
 # of a command").
 FEW_TOKENS = 500
+# A search, or the scoring of targets, is compiled for this many shapes, since
+# TensorFlow never frees a program. With it a translator stays within 1.5 % of
+# its memory after 500 calls of any kind ("Memory of repeated calls" in
+# `benchmarks/memory/README.md`); before, a shape of the quickstart's model took
+# 30 to 50 MiB.
+MOST_PROGRAMS = 16
+# A later shape is padded to one of them that is up to so many times as large: a
+# plain graph takes 2 to 10 times as long as a program ("Searches without XLA").
+MUCH_LARGER_SHAPE = 4
 # With a larger part of the vocabulary as candidates there is nothing to gain.
 # No row.
 LARGEST_PART = 0.7

@@ -389,7 +389,7 @@ def test_a_translator_goes_on_as_the_one_before(digits):
     )
     first.choose(["1 2 3"])
     assert first.choose(["1 2 3"] * 200) is first.compiled
-    state = {"num_sentences": [[32, 8, 999]]}
+    state = {"num_sentences": [[32, 8, 999]], "shapes": [[32, 8, "name"]]}
     first.compiled.search_state = state
     second.state = json.loads(json.dumps(first.state))
     assert second.compiled.search_state == state

@@ -69,6 +69,7 @@ def test_weak_translations_have_intervals():
         hypotheses, references, num_resamples=200
     ).items():
         assert score.interval > 1, name
+        assert type(score.interval) is float, name  # scores.json has it
 
 
 def test_a_sentence_without_any_reference_has_an_empty_one():

@@ -15,6 +15,7 @@ from broken_runs import interrupt_after, interrupt_validation
 from digit_run import environment
 from forked_processes import run_forked
 
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.training import weight_average
 
@@ -124,6 +125,16 @@ def test_what_a_killed_process_left_goes_when_training_goes_on(train_in, run):
     names = {path.name for path in folder.iterdir()}
     kept = {f"step-0000000{step}" for step in (4, 5, 6)}
     assert kept == {name for name in names if "best" not in name}
+
+
+@pytest.mark.parametrize(
+    "content", [b"epoch\n\x82", b'epoch\n"' + b"a" * 2**18]
+)
+def test_a_damaged_log_is_named(run, content):
+    run.directory.mkdir()
+    run.log_file.write_bytes(content)
+    with pytest.raises(UserError, match="log.csv: damaged"):
+        run.history()
 
 
 @pytest.mark.parametrize("half", ["1", "1,4.0", "1,4.0,", "1,4.0,3"])

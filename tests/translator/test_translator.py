@@ -101,9 +101,9 @@ def test_few_compilations_serve_all_lengths(model, tokenizer):
     )
     texts = ["dog " * length for length in range(1, 15)]
     translator.translate(texts)
-    assert translator.num_compilations == 2
     translator.translate(texts[::-1])
-    assert translator.num_compilations == 2
+    # A plain graph serves all of them.
+    assert translator.num_compilations == 1
 
 
 def test_nbest_starts_with_the_translation(translator):
