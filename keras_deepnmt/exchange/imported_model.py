@@ -30,6 +30,7 @@ class ImportedModel:
         facts: what the model card says about the model.
 
     Example:
+    >>> from keras_deepnmt.exchange import load_marian
     >>> imported = load_marian("opus-mt-de-en")
     >>> imported.build().count_params()
     74410496

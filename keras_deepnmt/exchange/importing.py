@@ -72,6 +72,7 @@ def import_model(
             kind that this package does not have, or the folder exists.
 
     Example:
+    >>> from keras_deepnmt.exchange import import_model
     >>> import_model("opus-mt-de-en", "presets/opus-mt-de-en")
     PosixPath('presets/opus-mt-de-en')
     """

@@ -85,6 +85,7 @@ def load_marian(path: str | Path) -> ImportedModel:
             not have.
 
     Example:
+    >>> from keras_deepnmt.exchange import load_marian
     >>> load_marian("opus-mt-de-en").arguments["num_encoder_layers"]
     6
     """
