@@ -3,9 +3,9 @@
     python benchmarks/write_tables.py
 
 Replaces everything between the marks `<!-- results -->` and
-`<!-- /results -->` in the project's README and in the READMEs of the folders
-here, and in `docs/text.md`. The project's README has only the most important
-rows.
+`<!-- /results -->` in the project's README, in the READMEs of the folders
+here, in `docs/text.md` and in `docs/exchange.md`. The project's README has only
+the most important rows.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.tables.decoding_tables import decoding_summary
+from benchmarks.tables.exchange_tables import exchange_table
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.quality_tables import quality_tables
@@ -36,6 +37,7 @@ PAGES = {
     FOLDER / "memory" / "README.md": memory_tables,
     FOLDER / "scaling" / "README.md": scaling_tables,
     FOLDER.parent / "docs" / "text.md": letter_case_table,
+    FOLDER.parent / "docs" / "exchange.md": exchange_table,
 }
 
 

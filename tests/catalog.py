@@ -485,7 +485,11 @@ MODELS = [
     ModelEntry(
         "every slot",
         "everything_tiny",
-        overrides=lambda: {**THREE_LAYERS, **paper_slots.one_choice()},
+        overrides=lambda: {
+            **THREE_LAYERS,
+            **paper_slots.one_choice(),
+            "output_bias": True,
+        },
         mark="thorough",
     ),
     ModelEntry(

@@ -175,22 +175,33 @@ def _runs(labels):
 
 def _training(run_dir):
     summary = RunFolder(run_dir).read_summary()
-    training = summary["training"]
-    return {
-        "recipe": summary["name"],
+    training = summary.get("training", {})
+    seconds = training.get("seconds")
+    found = {
+        "recipe": summary.get("name"),
         "preset": summary["preset"],
-        "seed": summary["seed"],
-        "parameters": f"{summary['parameters']:,}",
-        "updates": f"{summary['steps']:,}",
-        "minutes": f"{training['seconds'] / 60:.1f}",
-        "target tokens": f"{training['target_tokens']:,}",
-        "device": _device(summary["device"]),
-        "keras_deepnmt": summary["versions"]["keras_deepnmt"],
+        "seed": summary.get("seed"),
+        "parameters": _number(summary.get("parameters")),
+        "updates": _number(summary.get("steps")),
+        "minutes": None if seconds is None else f"{seconds / 60:.1f}",
+        "target tokens": _number(training.get("target_tokens")),
+        "device": _device(summary.get("device") or {}),
+        "keras_deepnmt": summary.get("versions", {}).get("keras_deepnmt"),
     }
+    return {
+        name: "not recorded" if value is None else value
+        for name, value in found.items()
+    }
+
+
+def _number(value):
+    return None if value is None else f"{value:,}"
 
 
 def _device(device):
     """The processor, or the accelerators, with their number."""
-    if device["accelerators"]:
+    if device.get("accelerators"):
         return ", ".join(map(str, device["accelerators"]))
-    return f"{device['processor']}, {device['cores']} cores"
+    if "processor" not in device:
+        return None
+    return f"{device['processor']}, {device.get('cores', '?')} cores"

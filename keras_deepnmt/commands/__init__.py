@@ -18,6 +18,7 @@ VERBS = {
     "report": "Write an HTML page about one or several runs.",
     "average": "Average the weights of the last checkpoints of a run.",
     "export": "Export a run as a SavedModel for TensorFlow Serving.",
+    "import": "Write a model of another toolkit as a preset folder.",
     "verify": "Check that an exported model still gives the recorded output.",
     "doctor": "Check the installation and training with several replicas.",
     "models": "List the model presets or the bundled recipes.",

@@ -7,6 +7,7 @@ import tensorflow as tf
 import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
+from keras_deepnmt.data.model_files import size_of_model
 from keras_deepnmt.data.text_steps import TextStep
 from keras_deepnmt.files import bytes_sha256
 from keras_deepnmt.masks import PADDING_ID, UNKNOWN_ID
@@ -32,6 +33,7 @@ class GraphTokenizer(tf.Module):
         super().__init__(name="tokenizer")
         self._steps = tuple(steps)
         self._model = model_pb2.ModelProto.FromString(proto)
+        self._size = size_of_model(proto)
         # TensorFlow caches the kernels of loaded functions by node name: with
         # equal names the second tokenizer of a process would be the first one.
         self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
@@ -45,7 +47,8 @@ class GraphTokenizer(tf.Module):
 
         A single text `()` gives a tensor of ids.
         """
-        return self._sentencepiece.tokenize(self._before(texts))
+        ids = self._sentencepiece.tokenize(self._before(texts))
+        return tf.ragged.map_flat_values(self._in_vocabulary, ids)
 
     def tokenize_to_pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Segments texts `(B,)` into rows of pieces.
@@ -105,6 +108,11 @@ class GraphTokenizer(tf.Module):
             texts = tf.strings.regex_replace(texts, "^ ", "")
         escaped = surface.replace("\\", r"\\")
         return self._after(tf.strings.regex_replace(texts, r"\x00", escaped))
+
+    def _in_vocabulary(self, ids):
+        if self._size == len(self._model.pieces):
+            return ids
+        return tf.where(ids < self._size, ids, UNKNOWN_ID)
 
     def _before(self, texts):
         for step in self._steps:

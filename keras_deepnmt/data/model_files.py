@@ -1,12 +1,16 @@
 """The bytes of a SentencePiece model: its special ids, steps and rule.
 
-The steps of a text that SentencePiece does not know are named in a field of
-their own, which other programs skip. A model without this field has no steps.
+What SentencePiece does not know stands in a field of its own, which other
+programs skip: the steps of a text (`steps`), and how many of the pieces are the
+vocabulary (`vocabulary_size`). A model without this field has no steps, and all
+its pieces are the vocabulary.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import pydantic
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
@@ -23,6 +27,15 @@ SPECIAL_IDS = {
     "bos_id": BEGIN_ID,
     "eos_id": END_ID,
 }
+
+
+class _Entries(pydantic.BaseModel, extra="allow"):
+    """What the field of this package may hold."""
+
+    steps: list[str] = []
+    vocabulary_size: int | None = pydantic.Field(None, gt=len(SPECIAL_IDS))
+
+
 TEXT_STEPS = {step.name: step for step in (DropNull, FactoredCase)}
 # SentencePiece leaves the numbers from 200 on to others.
 _FIELD = 1_000
@@ -105,12 +118,94 @@ def _reorder_pieces(proto: bytes, ids: dict[str, int]) -> bytes:
 def with_normalization(proto: bytes, normalization: Normalization) -> bytes:
     """Returns a serialized model with another rule and other steps."""
     model = model_pb2.ModelProto.FromString(proto)
-    model.DiscardUnknownFields()
     model.normalizer_spec.CopyFrom(normalization.spec)
     names = [step.name for step in normalization.steps]
-    content = json.dumps({"steps": names}).encode()
+    entries = _own_entries(model).model_copy(update={"steps": names})
+    return _with_entries(model, entries)
+
+
+def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
+    """Returns a serialized model whose ids are places in a list of pieces.
+
+    Text is cut as before. A piece of the list that the model lacks is cut out
+    of a text only if it is a character, which was an unknown token before; it
+    has its text when ids are joined. A piece of the model that the list lacks
+    gets an id after all of these, which is read as the unknown token.
+
+    Args:
+        proto: The serialized model.
+        pieces: The vocabulary. The first four are the padding, the unknown, the
+            begin and the end piece.
+
+    Example:
+    >>> from keras_deepnmt.data import train_tokenizer
+    >>> proto = train_tokenizer(["ein Hund"] * 9, "rose.model", 14).proto
+    >>> size_of_model(with_vocabulary(proto, ["", "<unk>", "<s>", "</s>", "e"]))
+    5
+    """
+    kinds = model_pb2.ModelProto.SentencePiece
+    special = (kinds.CONTROL, kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL)
+    model = model_pb2.ModelProto.FromString(proto)
+    ordinary = {
+        piece.piece: piece
+        for piece in model.pieces
+        if piece.type not in special
+    }
+    # As unlikely as an unknown character is to SentencePiece.
+    lowest = min((p.score for p in ordinary.values()), default=0.0) - 10.0
+    ordered = [
+        kinds(piece=name, type=kind)
+        for name, kind in zip(pieces, special, strict=False)
+    ]
+    for name in pieces[len(special) :]:
+        kind = kinds.NORMAL if len(name) == 1 else kinds.UNUSED
+        absent = kinds(piece=name, score=lowest, type=kind)
+        ordered.append(ordinary.pop(name, absent))
+    names = {piece.piece for piece in ordered}
+    ordered += [one for name, one in ordinary.items() if name not in names]
+    new = model_pb2.ModelProto()
+    new.CopyFrom(model)
+    del new.pieces[:]
+    new.pieces.extend(ordered)
+    for name, value in SPECIAL_IDS.items():
+        setattr(new.trainer_spec, name, value)
+        piece = name.replace("_id", "_piece")
+        setattr(new.trainer_spec, piece, pieces[value])
+    new.trainer_spec.vocab_size = len(ordered)
+    size = {"vocabulary_size": len(pieces)}
+    return _with_entries(new, _own_entries(model).model_copy(update=size))
+
+
+def size_of_model(proto: bytes, origin: str | Path = "the tokenizer") -> int:
+    """Returns how many of the pieces of a model are its vocabulary.
+
+    Raises a `UserError` that names `origin` if its field is damaged.
+    """
+    model = model_pb2.ModelProto.FromString(proto)
+    size = _own_entries(model, origin).vocabulary_size
+    return len(model.pieces) if size is None else min(size, len(model.pieces))
+
+
+def _with_entries(model, entries):
+    model.DiscardUnknownFields()
+    content = json.dumps(entries.model_dump(exclude_defaults=True)).encode()
     field = _varint(_FIELD << 3 | 2) + _varint(len(content)) + content
     return model.SerializeToString(deterministic=True) + field
+
+
+def _own_entries(model, origin="the tokenizer"):
+    """Returns what the field of this package holds."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    entries = _Entries()
+    for field in UnknownFieldSet(model):
+        if field.field_number == _FIELD:
+            place = f"{origin}: damaged"
+            if not isinstance(field.data, bytes):
+                raise UserError(f"{place}: the field of its steps is no text.")
+            found = parse_json(field.data, place, _Entries)
+            entries = _Entries(**found)
+    return entries
 
 
 def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
@@ -118,13 +213,8 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
 
     Raises a `UserError` that names `origin` if this version lacks a step.
     """
-    from google.protobuf.unknown_fields import UnknownFieldSet
-
     model = model_pb2.ModelProto.FromString(proto)
-    names = []
-    for field in UnknownFieldSet(model):
-        if field.field_number == _FIELD:
-            names = _step_names(field.data, origin)
+    names = _own_entries(model, origin).steps
     missing = [name for name in names if name not in TEXT_STEPS]
     if missing:
         raise UserError(
@@ -136,18 +226,14 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
     return tuple(TEXT_STEPS[name](symbols) for name in names)
 
 
-def _step_names(data, origin):
-    place = f"{origin}: damaged"
-    if not isinstance(data, bytes):
-        raise UserError(f"{place}: the field of its steps is no text.")
-    return parse_json(data, place, dict[str, list[str]]).get("steps", [])
-
-
 def user_defined_symbols(model: model_pb2.ModelProto) -> list[str]:
-    """Returns the texts that always are one piece."""
+    """Returns the texts that always are one piece.
+
+    Where such a piece has the mark of a word's begin, the text has none.
+    """
     kinds = model_pb2.ModelProto.SentencePiece
     return [
-        piece.piece
+        piece.piece.removeprefix("▁")
         for piece in model.pieces
         if piece.type == kinds.USER_DEFINED
     ]

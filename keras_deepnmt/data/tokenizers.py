@@ -21,6 +21,7 @@ from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.model_files import (
     reorder_special_ids,
+    size_of_model,
     steps_of_model,
     user_defined_symbols,
 )
@@ -29,7 +30,7 @@ from keras_deepnmt.data.text_steps import DropLastSpace
 from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import bytes_sha256, write_bytes
-from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
+from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 # The first character of the first piece of a word, or the last one of its last.
 WORD_MARK = "▁"
@@ -48,7 +49,8 @@ class Tokenizer:
         model_file: Path of a SentencePiece model.
 
     Attributes:
-        vocabulary_size: number of pieces.
+        vocabulary_size: number of pieces. A model may have more, which are read
+            as unknown, see `model_files.with_vocabulary`.
         steps: the `TextStep`s before and after SentencePiece, in order.
         normalization: what happens to a text before it is cut into pieces;
             `normalization.normalize(text)` shows it.
@@ -81,7 +83,9 @@ class Tokenizer:
         self._processor = sentencepiece.SentencePieceProcessor(
             model_proto=self.proto
         )
-        self.vocabulary_size = self._processor.get_piece_size()
+        self.vocabulary_size = size_of_model(self.proto, self.model_file)
+        pieces = self._processor.get_piece_size()
+        self._has_more_pieces = pieces > self.vocabulary_size
         model = model_pb2.ModelProto.FromString(self.proto)
         self.marks_word_ends = model.trainer_spec.treat_whitespace_as_suffix
         self.steps = steps_of_model(self.proto, self.model_file)
@@ -120,7 +124,11 @@ class Tokenizer:
             )
         texts = [self.normalization.before(text) for text in texts]
         rows = _together_or_singly(self._processor.encode, texts)
-        return [np.array(row, "int32") for row in rows]
+        rows = [np.array(row, "int32") for row in rows]
+        if self._has_more_pieces:
+            for row in rows:
+                row[row >= self.vocabulary_size] = UNKNOWN_ID
+        return rows
 
     def encode_as_pieces(self, texts: Sequence[str]) -> list[list[str]]:
         """Segments texts as `encode`, into strings.
@@ -209,8 +217,9 @@ class Tokenizer:
             UserError: if the vocabulary lacks a piece.
         """
         ids = [self._processor.piece_to_id(piece) for piece in pieces]
-        for piece, name in zip(pieces, self.pieces(ids), strict=True):
-            if piece != name:
+        for piece, id_ in zip(pieces, ids, strict=True):
+            is_known = id_ < self.vocabulary_size
+            if not is_known or piece != self._processor.id_to_piece(id_):
                 raise UserError(
                     f"The vocabulary has no piece {piece!r}: another tokenizer "
                     "divided the text."

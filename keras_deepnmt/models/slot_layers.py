@@ -60,7 +60,7 @@ def nearest_layer(slot, kind):
     return nearest_name(kind.__name__, fitting, cutoff=0.7) or plainest
 
 
-def slot_config(arguments, slot):
+def slot_config(arguments, slot, fitting=None):
     """Returns the configuration of the layer in a slot, or `None`.
 
     `arguments` are those of the model. The slot holds an unbuilt layer, its
@@ -68,6 +68,7 @@ def slot_config(arguments, slot):
     `"LayerAggregation"`, `{"LayerAggregation": {"strategy": "dense"}}` or
     `{"class_name": "LayerAggregation", "config": {"strategy": "dense"}}`.
     Required arguments of such a layer that are missing are the model's.
+    `fitting` names the layers of this package for an argument that is no slot.
 
     Raises a `ValueError` if there is no such layer, if it does not fit the
     slot, or if it rejects an argument.
@@ -80,7 +81,8 @@ def slot_config(arguments, slot):
             return prototype_config(value)
         except ValueError as error:
             raise ValueError(f"`{slot}`: {error}") from error
-    return prototype_config(_make(slot, value, SLOT_LAYERS[slot], arguments))
+    fitting = fitting or SLOT_LAYERS[slot]
+    return prototype_config(_make(slot, value, fitting, arguments))
 
 
 def _is_complete(value):

@@ -84,10 +84,13 @@ class Transformer(Seq2Seq):
         num_heads: int. Attention heads N.
         num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
         source_embedding_layer, ..., layer_diversity: slots, see above.
-        position_encoding: `"sinusoidal"`, or `None` for none.
+        position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
+            layer called with `x` `(B, T, D)` and `start_index=`, which returns
+            `x` with positions, such as `layers.SinusoidalPositionEncoding`.
         share_embeddings: bool. Whether source, target and output share one
             matrix; needs equal vocabulary sizes.
         tie_output_embedding: bool. Whether target and output share one matrix.
+        output_bias: bool. Whether each token has a bias in the logits.
         dropout: float in [0, 1). On embeddings and sub-layer outputs.
         attention_dropout: float in [0, 1). On attention weights.
         activation: Keras activation of the feed-forward networks.
@@ -139,6 +142,7 @@ class Transformer(Seq2Seq):
         position_encoding="sinusoidal",
         share_embeddings=False,
         tie_output_embedding=True,
+        output_bias=False,
         dropout=0.1,
         attention_dropout=0.0,
         activation="relu",
@@ -170,6 +174,7 @@ class Transformer(Seq2Seq):
         self.source_embedding, self.target_embedding = builder.embeddings()
         self.source_dropout = builder.dropout("source_dropout")
         self.target_dropout = builder.dropout("target_dropout")
+        self.output_bias = builder.output_bias()
         self.position_encoding = builder.position_encoding()
         self.encoder_blocks = builder.blocks("encoder")
         self.decoder_blocks = builder.blocks("decoder")
@@ -292,7 +297,8 @@ class Transformer(Seq2Seq):
 
     def project(self, states):
         """Projects decoder states `(..., D)` to logits `(..., V)`."""
-        return self.target_embedding(states, reverse=True)
+        logits = self.target_embedding(states, reverse=True)
+        return logits if self.output_bias is None else self.output_bias(logits)
 
     def repeated_projection(self, num_states):
         embedding = self.target_embedding
@@ -304,7 +310,7 @@ class Transformer(Seq2Seq):
             return None
         kernel = ops.cast(embedding.embeddings, embedding.compute_dtype)
         kernel = ops.transpose(kernel)  # (D, V)
-        return lambda states: ops.matmul(states, kernel)
+        return self._with_bias(lambda states: ops.matmul(states, kernel))
 
     def projection_to(self, target_ids):
         embedding = self.target_embedding
@@ -314,7 +320,14 @@ class Transformer(Seq2Seq):
         else:
             kernel = ops.take(embedding.reverse_embeddings, target_ids, axis=1)
         kernel = ops.cast(kernel, embedding.compute_dtype)  # (D, W)
-        return lambda states: ops.matmul(states, kernel)
+        return self._with_bias(
+            lambda states: ops.matmul(states, kernel), target_ids
+        )
+
+    def _with_bias(self, project, target_ids=None):
+        if self.output_bias is None:
+            return project
+        return lambda states: self.output_bias(project(states), target_ids)
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}

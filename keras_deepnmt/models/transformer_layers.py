@@ -2,8 +2,10 @@
 
 import keras
 
+from keras_deepnmt.layers.cloning import clone_prototype
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.layer_diversity import LayerDiversity
+from keras_deepnmt.layers.output_bias import OutputBias
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding,
 )
@@ -48,11 +50,6 @@ def check_arguments(arguments):
                 f"`{name}` must be at least 1. "
                 f"Received: {name}={arguments[name]}."
             )
-    if arguments["position_encoding"] not in ("sinusoidal", None):
-        raise ValueError(
-            '`position_encoding` must be "sinusoidal" or None. Received: '
-            f"position_encoding={arguments['position_encoding']!r}."
-        )
     sizes = [
         arguments[f"{side}_vocabulary_size"] for side in ("source", "target")
     ]
@@ -69,11 +66,17 @@ def slot_configs(arguments):
     """Maps each slot to the configuration of its layer, or `None`.
 
     A number for `layer_diversity` becomes `LayerDiversity` with that weight.
+    `position_encoding` is no slot: other layers are not tried there.
     """
     if isinstance(arguments["layer_diversity"], int | float):
         diversity = LayerDiversity(arguments["layer_diversity"])
         arguments = {**arguments, "layer_diversity": diversity}
-    return {slot: slot_config(arguments, slot) for slot in SLOTS}
+    configs = {slot: slot_config(arguments, slot) for slot in SLOTS}
+    if arguments["position_encoding"] != "sinusoidal":
+        configs["position_encoding"] = slot_config(
+            arguments, "position_encoding", ("SinusoidalPositionEncoding",)
+        )
+    return configs
 
 
 class TransformerLayers:
@@ -123,11 +126,17 @@ class TransformerLayers:
         return Dropout(self.arguments["dropout"], name=name, dtype=self.policy)
 
     def position_encoding(self):
-        if self.arguments["position_encoding"] is None:
+        config, name = self.arguments["position_encoding"], "position_encoding"
+        if config is None:
             return None
-        return SinusoidalPositionEncoding(
-            name="position_encoding", dtype=self.policy
-        )
+        if config == "sinusoidal":
+            return SinusoidalPositionEncoding(name=name, dtype=self.policy)
+        return clone_prototype(config, name, self.policy)
+
+    def output_bias(self):
+        if not self.arguments["output_bias"]:
+            return None
+        return OutputBias(name="output_bias", dtype=self.policy)
 
     def blocks(self, side):
         block = {

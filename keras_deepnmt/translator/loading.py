@@ -59,6 +59,7 @@ class _Summary(BaseModel, extra="allow"):
     best: dict[str, Any] | None = None
     training: dict[str, int | float | None] = {}
     valid: dict[str, dict[str, Any]] = {}
+    device: dict[str, Any] | None = None
     versions: dict[str, str | None] = {}
     scores: list[dict[str, Any]] = []
     commit: str | None = None

@@ -12,7 +12,10 @@ from toy_slots import (
     SurfaceMixture,
 )
 
-from keras_deepnmt.layers import MultiHeadAttention
+from keras_deepnmt.layers import (
+    MultiHeadAttention,
+    SinusoidalPositionEncoding,
+)
 from keras_deepnmt.models import Transformer
 
 VS, VT, D, F, N = 11, 13, 8, 17, 2
@@ -42,6 +45,7 @@ def decoder_size(key_bias):
         ({"tie_output_embedding": False}, VS * D + 2 * VT * D),
         ({"normalize_first": True}, VS * D + VT * D + 4 * D),
         ({"position_encoding": None}, VS * D + VT * D),
+        ({"output_bias": True}, VS * D + VT * D + VT),
     ],
 )
 def test_the_number_of_parameters_is_exact(options, num_weights):
@@ -120,6 +124,43 @@ def test_without_position_encoding_the_source_has_no_order():
         assert same == (position_encoding is None)
 
 
+@pytest.mark.parametrize("tie", [True, False])
+def test_the_bias_is_added_to_the_logits_of_all_tokens_and_of_some(tie):
+    model = small(output_bias=True, tie_output_embedding=tie)
+    states = np.random.default_rng(0).normal(size=(3, 1, D)).astype("float32")
+    before = np.asarray(model.project(states))
+    bias = np.linspace(-2, 5, VT, dtype="float32")
+    model.output_bias.bias.assign(bias)
+    expected = before + bias
+    some = np.array([7, 3])
+    for found, tokens in (
+        (model.project(states), slice(None)),
+        (model.projection_to(some)(states), some),
+        ((model.repeated_projection(3) or model.project)(states), slice(None)),
+    ):
+        np.testing.assert_allclose(
+            np.asarray(found), expected[..., tokens], rtol=1e-5, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        SinusoidalPositionEncoding(100.0),
+        {"SinusoidalPositionEncoding": {"max_wavelength": 100.0}},
+    ],
+    ids=["layer", "by name"],
+)
+def test_positions_are_those_of_the_given_layer(given):
+    model = small(position_encoding=given)
+    x = np.zeros((1, 5, D), "float32")
+    np.testing.assert_array_equal(
+        model.position_encoding(x), SinusoidalPositionEncoding(100.0)(x)
+    )
+    again = Transformer.from_config(model.get_config())
+    assert again.position_encoding.max_wavelength == 100.0
+
+
 def test_it_is_a_functional_model_with_named_inputs():
     model = small()
     assert sorted(model.input) == ["source_ids", "target_ids"]
@@ -133,7 +174,7 @@ def test_it_is_a_functional_model_with_named_inputs():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"position_encoding": "learned"}, "position_encoding='learned'"),
+        ({"position_encoding": "learned"}, '`: "learned" is not a'),
         ({"share_embeddings": True}, "target_vocabulary_size=13"),
         ({"max_length": 0}, "max_length=0"),
         ({"encoder_aggregation": "mean"}, '"mean" is not a layer'),

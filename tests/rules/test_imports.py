@@ -24,7 +24,7 @@ LEVELS = [
     {"documents"},
     {"analysis"},
     {"runs", "reranking"},
-    {"recipes", "training", "evaluation", "serving"},
+    {"recipes", "training", "evaluation", "serving", "exchange"},
     {"translator"},
     {"decoding", "data"},
     {"zoo"},

@@ -58,7 +58,7 @@ class RandomSegmentation:
         self._pieces = {
             piece.piece: (number, piece.score)
             for number, piece in enumerate(proto.pieces)
-            if piece.type == normal
+            if piece.type == normal and number < tokenizer.vocabulary_size
         }
         # Symbols of users stay; other pieces, such as unknown and byte pieces,
         # do not give their text.

@@ -58,6 +58,13 @@ class Extension:
 def check_extensible(tokenizer: Tokenizer) -> None:
     """Raises a `UserError` for a model that joins no pieces."""
     model = model_pb2.ModelProto.FromString(tokenizer.proto)
+    if tokenizer.vocabulary_size < len(model.pieces):
+        raise UserError(
+            "`extend_vocabulary` needs a tokenizer all of whose pieces are in "
+            f"the vocabulary. Received: {tokenizer.model_file}, with "
+            f"{len(model.pieces):,} pieces for a vocabulary of "
+            f"{tokenizer.vocabulary_size:,}"
+        )
     kind = model.trainer_spec.model_type
     spec = model_pb2.TrainerSpec
     if kind not in (spec.BPE, spec.UNIGRAM):
@@ -199,7 +206,8 @@ class _WordCutter:
         self.scores = _scores(model)
         self.lowest = min(self.scores.values(), default=0.0)
         self.is_bpe = _is_bpe(model)
-        self._symbols = set(tokenizer.user_defined_symbols)
+        symbols = tokenizer.user_defined_symbols
+        self._symbols = {*symbols, *(WORD_MARK + text for text in symbols)}
         self._bytes = {
             piece.piece: bytes([int(piece.piece[3:5], 16)])  # <0x41>
             for piece in model.pieces

@@ -1,0 +1,41 @@
+"""The table of models that were imported from other toolkits."""
+
+from pathlib import Path
+
+from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.markdown import (
+    markdown_table,
+    measured_when_and_where,
+    newest_rows,
+)
+
+RESULTS = Path(__file__).parents[1] / "exchange" / "results"
+
+
+def exchange_table(results: Path = RESULTS) -> list[str]:
+    """Returns the Markdown blocks of the table; none without rows."""
+    rows = read_rows(results / "marian_hf.csv")
+    rows = newest_rows(rows, "kind", "shared", "activation")
+    if not rows:
+        return []
+    lines = [
+        [
+            f"`marian-hf`, {row['kind']}, "
+            f"{'joint' if row['shared'] == 'True' else 'separate'} "
+            f"vocabulary, {row['activation']}",
+            f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
+            f"{row['largest_difference']} (logits up to "
+            f"{row['largest_logit']})",
+            f"{row['equal_translations']} of {row['sentences']}",
+        ]
+        for row in rows
+    ]
+    one = rows[0]
+    return [
+        markdown_table(
+            ["model", "equal ids", "largest difference", "equal translations"],
+            lines,
+        ),
+        f"{measured_when_and_where(rows)} transformers {one['transformers']}, "
+        f"torch {one['torch']}, {one['updates']} updates.",
+    ]

@@ -1,0 +1,45 @@
+"""`deepnmt import`: writes a model of another toolkit as a preset folder."""
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
+
+EXAMPLE = """
+deepnmt import opus-mt-de-en presets/opus-mt-de-en
+deepnmt translate presets/opus-mt-de-en
+deepnmt train mine.yaml --from-preset presets/opus-mt-de-en
+"""
+CONTINUE = "Nothing was written; run the same command again."
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds the options of `deepnmt import`."""
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        type=str,
+        help="The model: a folder of Hugging Face's MarianMT, such as a copy "
+        "of one of OPUS-MT's models, with config.json, the weights, "
+        "source.spm, target.spm and vocab.json.",
+    )
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        type=str,
+        help="Preset folder to write; it must not exist yet.",
+    )
+    parser.add_argument(
+        "--format",
+        type=str,
+        metavar="NAME",
+        help="Format of the model: marian-hf. By default it is recognized.",
+    )
+
+
+def run(options: Namespace) -> None:
+    """Imports the model and prints the folder written."""
+    import_backend()
+    from keras_deepnmt.exchange import import_model
+
+    print(import_model(options.path, options.directory, options.format))

@@ -1,0 +1,275 @@
+"""What must be true of an imported Marian model: its logits are those of the
+equations, its ids those of its own vocabulary, a part that does not fit is
+named, and nothing is left behind."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from marian_folder import (
+    ENGLISH,
+    GERMAN,
+    TAGS,
+    load,
+    logits,
+    write_folder,
+)
+from safetensors.numpy import load_file, save_file
+
+from keras_deepnmt import Translator, UserError
+from keras_deepnmt.cli import main
+from keras_deepnmt.data import Tokenizer
+from keras_deepnmt.exchange import import_model, load_marian
+
+LINES = [
+    *GERMAN[:4],
+    *ENGLISH[:4],
+    "ein HUND, Ärger und Öl",
+    "日本 und zwei Hunde",
+    "",
+    "  zwei   Hunde\t",
+    "</s> ein <unk> Hund",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("marian") / "opus"
+    write_folder(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def preset(folder):
+    return import_model(folder, folder.parent / "preset")
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in folder.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    return copy
+
+
+def names_of(folder, file="vocab.json"):
+    """The pieces of a vocabulary file, by its ids."""
+    table = json.loads((folder / file).read_text())
+    return sorted(table, key=table.get)
+
+
+def order_of(names):
+    """For each id of the package, that of the file."""
+    last = len(names) - 1
+    return [last, 1, last, 0, *range(2, last)]
+
+
+@pytest.mark.parametrize(
+    ("shared", "activation", "tied"),
+    [(True, "swish", True), (False, "relu", True), (False, "swish", False)],
+)
+def test_the_logits_are_those_of_the_equations(
+    tmp_path, shared, activation, tied
+):
+    folder = tmp_path / "model"
+    tensors = write_folder(folder, shared, activation, tied)
+    model = load_marian(folder).build()
+    size = len(names_of(folder))
+    source, target = np.array([7, 5, 9, 0]), np.array([size - 1, 8, 6, 1, 4])
+    order = order_of(names_of(folder))
+    ours = {theirs: number for number, theirs in enumerate(order) if number}
+    scores = model(
+        {
+            # Padding changes nothing.
+            "source_ids": np.array([[*(ours[i] for i in source), 0, 0]]),
+            "target_ids": np.array([[2, *(ours[i] for i in target[1:])]]),
+        }
+    )
+    found = np.asarray(scores, "float64")[0]
+    expected = logits(tensors, activation, source, target)
+    np.testing.assert_allclose(
+        found[:, 1:], expected[:, order[1:]], rtol=1e-5, atol=1e-5
+    )
+    # The softmax is over the same tokens: padding takes no part in it.
+    sums = [np.log(np.exp(x).sum(-1)) for x in (found, expected)]
+    np.testing.assert_allclose(*sums, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_ids_are_those_of_the_pieces_in_the_vocabulary(tmp_path, side, kind):
+    folder = tmp_path / "model"
+    write_folder(folder, kind=kind)
+    imported = load_marian(folder)
+    file = tmp_path / "one.model"
+    file.write_bytes(getattr(imported, f"{side}_proto"))
+    tokenizer = Tokenizer(file)
+    names = names_of(folder)
+    order = order_of(names)
+    assert tokenizer.vocabulary_size == len(order)
+    known = {name: number for number, name in enumerate(names)}
+    original = load(folder, side)
+    rows = tokenizer.encode(LINES)
+    in_graph = tokenizer.in_graph_tokenizer().tokenize(tf.constant(LINES))
+    unknown = compared = 0
+    for line, row, other in zip(LINES, rows, in_graph.to_list(), strict=True):
+        pieces = original.encode(line, out_type=str)
+        expected = [known.get(piece, 1) for piece in pieces]
+        assert row.tolist() == other
+        # Several unknown characters in a row are one token there.
+        if any(
+            len(piece.strip("▁")) > 1 and original.piece_to_id(piece) == 0
+            for piece in pieces
+        ):
+            continue
+        compared += 1
+        assert [order[i] for i in row] == expected, line
+        unknown += expected.count(1)
+    assert unknown > 0
+    assert compared >= 7
+    # Pieces that only the other side has are joined as their text.
+    theirs = load(folder, "target" if side == "source" else "source")
+    pieces = theirs.encode(
+        (ENGLISH if side == "source" else GERMAN)[0], out_type=str
+    )
+    ids = [order.index(known[piece]) for piece in pieces]
+    assert tokenizer.decode([ids]) == [theirs.decode_pieces(pieces)]
+
+
+def test_a_tag_is_one_token_without_a_space(preset, folder):
+    tokenizer = Tokenizer(preset / "tokenizer" / "source.model")
+    assert tokenizer.user_defined_symbols == TAGS
+    order = order_of(names_of(folder))
+    (plain,), (tagged,) = (
+        tokenizer.encode([text]) for text in (GERMAN[0], f">>eng<< {GERMAN[0]}")
+    )
+    assert order[tagged[0]] == 2
+    np.testing.assert_array_equal(tagged[1:], plain)
+    translator = Translator.load(preset, compiled=False, tag=">>eng<<")
+    assert len(translator.translate(GERMAN[:2])) == 2
+
+
+@pytest.mark.thorough
+def test_the_folder_translates_scores_and_is_fine_tuned_as_others(
+    preset, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name, texts in (("a.de", GERMAN), ("a.en", ENGLISH)):
+        (tmp_path / name).write_text("\n".join(texts) + "\n")
+    files = ["--source", "a.de", "--target", "a.en"]
+    assert main(["score", str(preset), *files]) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 20
+    translator = Translator.load(preset)
+    assert translator.options.num_beams == 4
+    assert translator.options.length_offset == 0.0
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\ndata:\n  train:\n  - {source: a.de, target: a.en}\n"
+        "training: {steps: 1, batch_tokens: 60, validate_every: 1,"
+        " jit_compile: false}\n"
+    )
+    command = ["train", "mine.yaml", "--from-preset", str(preset), "--quiet"]
+    assert main(command) == 0, capsys.readouterr().err
+
+
+def test_the_command_recognizes_the_format(folder, tmp_path, capsys):
+    output = tmp_path / "preset"
+    assert main(["import", str(folder), str(output)]) == 0
+    assert capsys.readouterr().out == f"{output}\n"
+    assert main(["import", str(folder), str(output)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def change_config(folder, **changes):
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def change_tensors(folder, change):
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    change(tensors)
+    save_file(tensors, file)
+
+
+FC1 = "model.encoder.layers.1.fc1.weight"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda f: change_config(f, activation_function="tanh"),
+            "`activation_function` .* swish.*Received: tanh",
+        ),
+        (
+            lambda f: change_config(f, normalize_before=True),
+            "`normalize_before` must be False",
+        ),
+        (
+            lambda f: change_config(f, scale_embedding=False),
+            "`scale_embedding`",
+        ),
+        (
+            lambda f: change_config(f, decoder_ffn_dim=9),
+            "`decoder_ffn_dim` must be equal. Received: 12 and 9",
+        ),
+        (lambda f: change_config(f, d_model="8"), "`d_model` .* int"),
+        (
+            lambda f: change_config(f, bad_words_ids=[[5, 7]]),
+            r"`bad_words_ids` .*\[5, 7\]",
+        ),
+        (
+            lambda f: change_config(f, decoder_start_token_id=0),
+            "`decoder_start_token_id` .*</s>",
+        ),
+        (
+            lambda f: change_config(f, vocab_size=10),
+            "vocab.json: must have the 10 pieces",
+        ),
+        (
+            lambda f: change_tensors(f, lambda t: t.pop(FC1)),
+            f"lack {FC1}",
+        ),
+        (
+            lambda f: change_tensors(f, lambda t: t.update(other=t[FC1])),
+            r"such as other \(12, 8\)",
+        ),
+        (
+            lambda f: change_config(f, encoder_layers=1),
+            "tensors that no part .*layers.1",
+        ),
+        (
+            lambda f: change_tensors(f, lambda t: t.update({FC1: t[FC1].T})),
+            r"encoder_block_2/feed_forward/intermediate/kernel .*\(8, 12\)",
+        ),
+        (lambda f: cut(f / "model.safetensors", 1000), "cannot be read"),
+        (lambda f: cut(f / "model.safetensors", 0), "cannot be read"),
+        (lambda f: cut(f / "source.spm", 0), "source.spm: not a Sentence"),
+        (lambda f: cut(f / "target.spm", 200), "target.spm: not a Sentence"),
+        (lambda f: cut(f / "vocab.json", 20), "vocab.json"),
+        (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
+        (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
+        (lambda f: (f / "config.json").unlink(), "of no format"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_nothing_is_written(
+    copy, tmp_path, spoil, message
+):
+    spoil(copy)
+    with pytest.raises(UserError, match=message) as error:
+        import_model(copy, tmp_path / "output")
+    assert "\n" not in str(error.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
+def cut(file, size):
+    file.write_bytes(file.read_bytes()[:size])
+
+
+def test_an_unknown_format_is_refused_with_the_nearest(folder, tmp_path):
+    message = re.escape('Did you mean "marian-hf"?')
+    with pytest.raises(UserError, match=message):
+        import_model(folder, tmp_path / "output", "marian")
