@@ -76,8 +76,10 @@ class CompiledFunction:
         structure = keras.tree.map_structure(_as_array, arrays)
         arrays = _given(structure)
         numbers = _tensor_values(options)
+        whole = self._places_without_rows(structure)
         key = (
-            str(keras.tree.map_structure(self._shape_and_type, structure)),
+            str(keras.tree.map_structure(lambda x: x is None, structure)),
+            self._shapes_and_types(arrays, whole),
             compiled_options(**options),
         )
         # Tensors, so that another value needs no other compilation.
@@ -104,11 +106,21 @@ class CompiledFunction:
         if self._is_for_all_sizes and is_full:
             del self._compiled[next(iter(self._compiled))]
 
-    def _shape_and_type(self, x):
-        if x is None:
-            return None
-        shape = (None,) * len(x.shape) if self._is_for_all_sizes else x.shape
-        return tuple(shape), keras.backend.standardize_dtype(x.dtype)
+    def _shapes_and_types(self, arrays, whole):
+        """Returns the shapes that a program is for, and the types.
+
+        A graph for all sizes has open ones, but for arrays without rows, such
+        as candidates: a search needs the size of its vocabulary.
+        """
+        return tuple(
+            (
+                (None,) * len(x.shape)
+                if self._is_for_all_sizes and place not in whole
+                else tuple(x.shape),
+                keras.backend.standardize_dtype(x.dtype),
+            )
+            for place, x in enumerate(arrays)
+        )
 
     def _announce_and_compile(self, structure, arrays, options):
         if self._jit_compile:
@@ -164,7 +176,7 @@ class CompiledFunction:
             )
         # Traced here: a `tf.function` would warn of every new shape.
         specs = [
-            tf.TensorSpec(*self._shape_and_type(array)) for array in arrays
+            tf.TensorSpec(*one) for one in self._shapes_and_types(arrays, whole)
         ]
         traced = tf.function(function, autograph=False)
         concrete = traced.get_concrete_function(*specs)

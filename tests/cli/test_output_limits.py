@@ -22,7 +22,9 @@ def test_options_reach_the_search(deepnmt, monkeypatch):
         raise UserError("seen")
 
     monkeypatch.setattr("keras_deepnmt.translator.Translator.load", see)
-    monkeypatch.setattr("keras_deepnmt.runs.test_translations.evaluate", see)
+    monkeypatch.setattr(
+        "keras_deepnmt.runs.test_translations.translate_runs", see
+    )
     words = [
         word
         for name, value in OPTIONS.items()

@@ -120,7 +120,9 @@ def test_options_of_a_search_reach_it(deepnmt, monkeypatch):
         raise UserError("seen")
 
     monkeypatch.setattr("keras_deepnmt.translator.Translator.load", see)
-    monkeypatch.setattr("keras_deepnmt.runs.test_translations.evaluate", see)
+    monkeypatch.setattr(
+        "keras_deepnmt.runs.test_translations.translate_runs", see
+    )
     options = ["--length-penalty", "1", "--length-offset", "0"]
     options += ["--min-length", "3"]
     for words in (["translate"], ["evaluate"], ["export", "served"]):

@@ -254,7 +254,7 @@ def test_many_shapes_are_met_without_a_warning(caplog, monkeypatch):
     compiled = compile_for(ToyModel(), greedy_search, jit_compile=False)
     for padding in range(8):
         compiled(np.pad(SOURCES, ((0, 0), (0, padding))), max_length=4)
-    assert compiled.num_compilations == 8
+    assert compiled.num_compilations == 1  # one graph for all
     assert caplog.records == []
 
 

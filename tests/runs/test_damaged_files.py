@@ -201,7 +201,7 @@ def fault(command, damage, root, capfd):
     out.unlink(missing_ok=True)
     after = contents(damage.folder)
     # Where it adds a row to the scores it has understood them.
-    adds = words[0] == "evaluate" and code == 0
+    adds = words[0] in ("evaluate", "report") and code == 0
     # Training does that if the other of two exchanged files is of the model.
     is_made_anew = "the final model is damaged" in errors
     lost = [

@@ -245,7 +245,7 @@ def test_a_changed_file_is_refused(preset_dir, tmp_path):
     tokenizer = folder / "tokenizer" / "source.model"
     content = tokenizer.read_bytes()
     tokenizer.unlink()
-    with pytest.raises(UserError, match="no tokenizer found"):
+    with pytest.raises(UserError, match="source.model: cannot be read"):
         Translator.load(folder)
     tokenizer.write_bytes(content)
     with open(folder / "model.weights.h5", "ab") as file:

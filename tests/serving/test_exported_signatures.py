@@ -373,7 +373,9 @@ def test_a_golden_sentence_that_differs_leaves_nothing(
     translator, version_dir, tmp_path, monkeypatch, in_this_process
 ):
     def save_copy(translator, folder, **options):
-        shutil.copytree(version_dir, folder, dirs_exist_ok=True)
+        # Not what is written beside the graph later.
+        later = shutil.ignore_patterns("export.json", "golden.jsonl")
+        shutil.copytree(version_dir, folder, ignore=later, dirs_exist_ok=True)
         return ServingGraph(translator)
 
     def wrong_golden(graph, sources):
@@ -409,7 +411,7 @@ def test_a_killed_export_leaves_no_number_and_is_swept_up(
     process = run_forked(["-c", KILLED, str(tmp_path)])
     assert process.returncode == -signal.SIGKILL
     left = [folder.name for folder in tmp_path.iterdir()]
-    assert len(left) == 1 and left[0].startswith("1.partial-")
+    assert len(left) == 1 and left[0].endswith(".partial")
     test_versions_count_up_and_none_is_overwritten(
         translator, tmp_path, monkeypatch
     )

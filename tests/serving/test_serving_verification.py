@@ -175,6 +175,13 @@ def test_a_missing_golden_file_is_refused(copy):
 @pytest.mark.thorough
 def test_a_damaged_graph_is_refused_in_one_line(copy):
     (copy / "saved_model.pb").write_bytes(b"\xff\xff")
+    with pytest.raises(UserError, match="saved_model.pb: damaged"):
+        verify(copy)
+    # As it was exported by a version that recorded no hashes.
+    description = copy / "assets.extra" / "export.json"
+    content = json.loads(description.read_text())
+    del content["sha256"]
+    description.write_text(json.dumps(content))
     with pytest.raises(UserError, match="could not be run in a fresh process"):
         verify(copy)
 
