@@ -57,7 +57,7 @@ def nearest_layer(slot, kind):
         if base in classes:
             return base.__name__
     plainest = min(classes, key=lambda layer: len(layer.__mro__)).__name__
-    return nearest_name(kind.__name__, fitting, cutoff=0.7) or plainest
+    return nearest_name(kind.__name__, fitting, cutoff=0.8) or plainest
 
 
 def slot_config(arguments, slot, fitting=None):

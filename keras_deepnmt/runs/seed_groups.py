@@ -60,23 +60,24 @@ class SeedGroup:
 def group_by_recipe(run_dirs: Sequence[str]) -> list[SeedGroup]:
     """Groups runs by recipe, in the order in which the recipes appear.
 
-    Raises:
-        UserError: if a folder has no `recipe.yaml`.
+    An imported model, which has none, is a group of its own.
     """
     groups: dict[str, list] = {}
     for run_dir in run_dirs:
-        recipe = RunFolder(run_dir).recipe()
-        values = recipe_values(recipe)
-        # Without hashes it is not known whether the data are the same.
-        key = _text(values) if recipe.resolved else f"only {run_dir}"
-        groups.setdefault(key, []).append((run_dir, recipe, values))
+        recipe = RunFolder(run_dir).started()
+        name, seed, values, key = run_dir, 0, {}, f"only {run_dir}"
+        if recipe is not None:
+            name, seed, values = recipe.name, recipe.seed, recipe_values(recipe)
+            # Without hashes it is not known whether the data are the same.
+            key = _text(values) if recipe.resolved else key
+        groups.setdefault(key, []).append((run_dir, name, seed, values))
     first = [members[0] for members in groups.values()]
     names = _names(
-        [recipe.name for _, recipe, _ in first],
-        [values for _, _, values in first],
+        [name for _, name, _, _ in first],
+        [values for _, _, _, values in first],
     )
     return [
-        SeedGroup(name, {run: recipe.seed for run, recipe, _ in members})
+        SeedGroup(name, {run: seed for run, _, seed, _ in members})
         for name, members in zip(names, groups.values(), strict=True)
     ]
 

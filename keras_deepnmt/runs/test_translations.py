@@ -141,7 +141,8 @@ def translate_runs(
     # All mistakes are found before the first translation, which may take long.
     running = {k: options.pop(k) for k in RUN_OPTIONS if k in options}
     first, scoring, evaluations = RunFolder(run_dirs[0]), {}, {}
-    recipe, recipes = first.recipe(), group_by_recipe(run_dirs)
+    # An imported model has no recipe.
+    recipe, recipes = first.started(), group_by_recipe(run_dirs)
     for name in run_dirs:
         evaluation = Evaluation(
             name, prepared_dir=prepared_dir, **{**options, **scoring}
@@ -178,7 +179,7 @@ def translate_runs(
         scores,
         scoring,
         _training_words(first, prepared_dir, scoring),
-        recipe.data.target_language,
+        recipe.data.target_language if recipe is not None else None,
         tuple(more),
         recipes,
         sentence_scores,
