@@ -5,9 +5,10 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import keras
+from pydantic import Field
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -266,6 +267,10 @@ class ThroughputProgress(keras.callbacks.Callback):
             print(line, file=self.stream, flush=True)
 
 
+# By the number of the update.
+_COUNTS = dict[Annotated[str, Field(pattern=r"^\d+$")], dict[str, float | int]]
+
+
 class EpochCounts:
     """Keeps the counts of an epoch up to each checkpoint, in a file.
 
@@ -280,7 +285,7 @@ class EpochCounts:
 
     def __init__(self, file: Path):
         self._file = file
-        self._by_step = read_json(file) if file.is_file() else {}
+        self._by_step = read_json(file, _COUNTS) if file.is_file() else {}
 
     def save(self, step: int, counts: Mapping[str, float]) -> None:
         """Writes the counts; call it before saving a checkpoint.

@@ -230,6 +230,8 @@ def faults(chosen, root, capfd):
         for file in contents(damage.folder).keys() - before.keys():
             file.unlink()
         for file, content in before.items():
+            # Training may have removed a checkpoint that is damaged.
+            file.parent.mkdir(exist_ok=True)
             file.write_bytes(content)
     return [one for one in found if one]
 
