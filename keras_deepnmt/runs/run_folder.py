@@ -384,7 +384,7 @@ class RunFolder:
         ]
         tokens = sum(row.get("tokens", 0.0) for row in logs)
         busy = sum(
-            row["tokens"] / row["tokens_per_second"]
+            row.get("tokens", 0.0) / row["tokens_per_second"]
             for row in logs
             if row.get("tokens_per_second")
         )

@@ -252,6 +252,11 @@ def test_a_damaged_file_costs_a_line_and_no_other_file(
 
 
 @pytest.mark.thorough
+def test_many_damaged_files_cost_a_line_each(root, whole_weights, capfd):
+    check(random.sample(all_damages(root), 150), root, capfd)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_every_damaged_file_costs_a_line(root, whole_weights, capfd):
     damages = all_damages(root)
