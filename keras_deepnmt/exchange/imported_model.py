@@ -64,7 +64,6 @@ class ImportedModel:
         with refused_values(f"{self.origin}: the model"):
             model = Transformer(**self.arguments)
         expected = {weight.path: weight for weight in model.weights}
-        # Keras numbers layers; the model has no other part of this name.
         missing = sorted(expected.keys() - self.weights.keys())
         surplus = sorted(self.weights.keys() - expected.keys())
         for names, problem in ((missing, "lacks"), (surplus, "also has")):

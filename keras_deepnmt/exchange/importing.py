@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
@@ -174,4 +173,3 @@ def _verify(folder, directory, model):
             f"{directory}: the saved weights are not those of the model, so "
             "nothing was kept. Check the disk, and run again."
         )
-    keras.backend.clear_session(free_memory=False)

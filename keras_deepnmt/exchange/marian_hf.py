@@ -18,7 +18,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.tensor_files import read_tensors
 from keras_deepnmt.json_files import read_json
-from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
+from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 
 FORMAT = "marian-hf"
 # The epsilon of PyTorch's layer normalization, which the layout does not name.
@@ -27,7 +27,7 @@ _EPSILON = 1e-5
 # smoothing still counts it, so it must not be larger.
 _NEVER = -100.0
 _ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu"}
-_DTYPES = {
+_TYPES = {
     "vocab_size": int,
     "d_model": int,
     "encoder_layers": int,
@@ -124,7 +124,7 @@ def load_marian(path: str | Path) -> ImportedModel:
 def _read_config(folder):
     file = folder / "config.json"
     config = _read_object(file)
-    for key, kind in _DTYPES.items():
+    for key, kind in _TYPES.items():
         value = config.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise UserError(
@@ -158,9 +158,10 @@ def _read_config(folder):
     return config
 
 
-def _read_object(file) -> dict[str, Any]:
+def _read_object(file, values=Any) -> dict[str, Any]:
+    """Reads a JSON object whose values are of a type."""
     try:
-        return read_json(file, dict[str, Any])
+        return read_json(file, dict[str, values])
     except OSError as error:
         raise UserError(
             f"{file}: cannot be read ({error.strerror})."
@@ -202,11 +203,8 @@ class _Vocabulary:
 
     def __init__(self, folder, name, config):
         self.file = folder / name
-        table = _read_object(self.file)
-        ids = list(table.values())
-        if not ids or sorted(map(str, ids)) != sorted(
-            map(str, range(len(ids)))
-        ):
+        table = _read_object(self.file, int)
+        if not table or sorted(table.values()) != list(range(len(table))):
             raise UserError(
                 f"{self.file}: must map pieces to the ids from 0 on, each once."
             )
@@ -223,14 +221,9 @@ class _Vocabulary:
                 "the padding or a token of its own. Received: "
                 f"{self.start}, {self.names[self.start]}"
             )
-        special = {
-            PADDING_ID: self.padding,
-            UNKNOWN_ID: self.unknown,
-            BEGIN_ID: self.start,
-            END_ID: self.end,
-        }
-        special = [special[number] for number in sorted(special)]
-        #: The id in the file of each id of this package.
+        # In the order of the ids 0 to 3 of this package.
+        special = [self.padding, self.unknown, self.start, self.end]
+        # The id in the file of each id of this package.
         self.order = np.array(
             special + [i for i in range(len(table)) if i not in special]
         )

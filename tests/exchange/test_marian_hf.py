@@ -250,6 +250,7 @@ FC1 = "model.encoder.layers.1.fc1.weight"
         (lambda f: cut(f / "source.spm", 0), "source.spm: not a Sentence"),
         (lambda f: cut(f / "target.spm", 200), "target.spm: not a Sentence"),
         (lambda f: cut(f / "vocab.json", 20), "vocab.json"),
+        (lambda f: number_by_text(f / "vocab.json"), "vocab.json: .*integer"),
         (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
         (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
         (lambda f: (f / "config.json").unlink(), "of no format"),
@@ -263,6 +264,11 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(
         import_model(copy, tmp_path / "output")
     assert "\n" not in str(error.value)
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
+def number_by_text(file):
+    table = json.loads(file.read_text())
+    file.write_text(json.dumps({p: str(i) for p, i in table.items()}))
 
 
 def cut(file, size):
