@@ -10,6 +10,7 @@ from keras_deepnmt.evaluation.own_metrics import is_better_if_lower
 from keras_deepnmt.evaluation.scores import metric_label
 from keras_deepnmt.runs.comparisons import (
     NOT_COVERED,
+    describe_disagreements,
     has_seeds,
     paired_tests,
     seed_differences,
@@ -283,7 +284,7 @@ def _tests(tests):
             "probability of such a difference, in either direction, between "
             "equally good systems; read it where the two disagree. p of the "
             "bootstrap is about half of it for large differences, and never "
-            "above about 0.45.",
+            f"above about 0.45. {describe_disagreements(tests) or ''}".rstrip(),
             header=[
                 *("run", "compared with", "score", "difference"),
                 *("p (approximate randomization)", "p (bootstrap)"),

@@ -18,8 +18,13 @@ import yaml
 from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
-from keras_deepnmt.evaluation import corpus_gleu, rouge_scores
+from keras_deepnmt.analysis.comparisons import comparison_figures
+from keras_deepnmt.evaluation import Comparison, corpus_gleu, rouge_scores
 from keras_deepnmt.evaluation.errant_scores import load_annotator
+from keras_deepnmt.runs.test_translations import (
+    TestTranslations,
+    read_translations,
+)
 from keras_deepnmt.translator import Translator
 
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
@@ -92,6 +97,30 @@ def test_systems_are_compared_with_the_first(deepnmt, files):
     assert signs[1][:5] == ["good", "bad", "3", "0", "1"] or (
         sum(map(int, signs[1][2:5])) == 4
     )
+
+
+def test_tests_that_disagree_say_which_one_to_believe(
+    deepnmt, files, monkeypatch
+):
+    words = ["evaluate", "--hypotheses", "bad", "good"]
+    words += ["--references", "reference", "--metrics", "bleu", "ter"]
+
+    def compare(self, system, baseline, num_resamples):
+        return {
+            "bleu": Comparison(2.0, 0.03, 0.06),
+            "ter": Comparison(-2.0, 0.03, 0.04),
+        }
+
+    monkeypatch.setattr(TestTranslations, "compare", compare)
+    done = deepnmt(*words)
+    (line,) = [line for line in done.err.splitlines() if "disagree" in line]
+    assert line.startswith("The tests of BLEU of good against bad disagree:")
+    assert "Believe that of approximate randomization" in line
+    text = read_translations(
+        ["bad", "good"], ["reference"], None, {"metrics": ("bleu",)}, 10
+    )
+    _, (table, _) = comparison_figures(text, 10)
+    assert line in table.caption
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
-    from keras_deepnmt.runs.comparisons import ScoredRuns
+    from keras_deepnmt.runs.comparisons import PairedTests, ScoredRuns
     from keras_deepnmt.runs.test_translations import TestTranslations
 
 Table = list[list[str]]
@@ -35,15 +35,14 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
     return table
 
 
-def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
+def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
     """Compares systems, sentence by sentence: two tables, or none."""
     from keras_deepnmt.evaluation import format_p_value
-    from keras_deepnmt.runs.comparisons import paired_tests
 
     differences, signs = [_DIFFERENCES], [_SIGNS]
-    for tests in paired_tests(text, num_resamples):
-        names = [tests.system, tests.baseline]
-        for metric, found in tests.metrics.items():
+    for test in tests:
+        names = [test.system, test.baseline]
+        for metric, found in test.metrics.items():
             differences.append(
                 [
                     *(*names, metric, f"{found.difference:+.2f}"),
@@ -51,9 +50,9 @@ def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
                     format_p_value(found.randomization_p_value),
                 ]
             )
-        test = tests.signs
-        counts = map(str, (test.better, test.worse, test.equal))
-        signs.append([*names, *counts, format_p_value(test.p_value)])
+        split = test.signs
+        counts = map(str, (split.better, split.worse, split.equal))
+        signs.append([*names, *counts, format_p_value(split.p_value)])
     return [table for table in (differences, signs) if len(table) > 1]
 
 
