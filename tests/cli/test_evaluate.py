@@ -94,6 +94,9 @@ def test_systems_are_compared_with_the_first(deepnmt, files):
     assert float(bleu[3]) == pytest.approx(values[0] - values[1], abs=0.011)
     assert bleu[3].startswith("+") and ter[3].startswith("-")
     assert 0 < float(bleu[4]) < 1 and 0 < float(bleu[5]) < 1
+    # TER counts edits.
+    better = ["better", "higher", "higher", "lower"]
+    assert [row[-1] for row in differences] == better
     assert signs[1][:5] == ["good", "bad", "3", "0", "1"] or (
         sum(map(int, signs[1][2:5])) == 4
     )
@@ -602,6 +605,7 @@ def test_seeds_of_one_recipe_are_summed_up_and_not_tested(deepnmt, seeds):
     ]
     mean = sum(values) / 2
     assert means[1][:3] == ["transformer_tiny.digits", "bleu", "1 2"]
+    assert [means[0][-1], means[1][-1]] == ["better", "higher"]
     assert float(means[1][3]) == pytest.approx(mean, abs=0.011)
     # Student's t of two seeds: 12.706 |a - b| / 2.
     half = 12.706 * abs(values[0] - values[1]) / 2

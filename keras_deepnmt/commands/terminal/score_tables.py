@@ -12,6 +12,7 @@ Table = list[list[str]]
 _DIFFERENCES = [
     *("system", "compared with", "metric", "difference"),
     *("p (paired bootstrap)", "p (approximate randomization)"),
+    "better",
 ]
 _SIGNS = [
     *("system", "compared with"),
@@ -38,6 +39,7 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
     """Compares systems, sentence by sentence: two tables, or none."""
     from keras_deepnmt.evaluation import format_p_value
+    from keras_deepnmt.evaluation.own_metrics import direction
 
     differences, signs = [_DIFFERENCES], [_SIGNS]
     for test in tests:
@@ -48,6 +50,7 @@ def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
                     *(*names, metric, f"{found.difference:+.2f}"),
                     format_p_value(found.bootstrap_p_value),
                     format_p_value(found.randomization_p_value),
+                    direction(metric),
                 ]
             )
         split = test.signs
@@ -61,6 +64,7 @@ def seeds(text: "ScoredRuns") -> list[Table]:
     from keras_deepnmt.runs.comparisons import seed_differences, seed_scores
 
     columns = ["standard deviation", "95 % interval (Student's t over seeds)"]
+    columns.append("better")
     means = [["recipe", "metric", "seeds", "mean", *columns]]
     for row in seed_scores(text):
         means.append([row.recipe, row.metric, *_over_seeds(row, "")])
@@ -73,15 +77,18 @@ def seeds(text: "ScoredRuns") -> list[Table]:
 
 
 def _over_seeds(row, sign):
-    """The seeds, their mean, standard deviation and interval."""
-    seeds = " ".join(map(str, row.seeds))
+    """The seeds, their mean, deviation and interval, and what is better."""
+    from keras_deepnmt.evaluation.own_metrics import direction
+
+    seeds, better = " ".join(map(str, row.seeds)), direction(row.metric)
     found = row.statistics
     if found is None:
-        return [seeds, "", "", ""]
+        return [seeds, "", "", "", better]
     mean = f"{found.mean:{sign}.2f}"
     if found.number == 1:
-        return [seeds, mean, "", ""]
-    return [seeds, mean, f"{found.deviation:.2f}", f"± {found.interval:.2f}"]
+        return [seeds, mean, "", "", better]
+    interval = f"± {found.interval:.2f}"
+    return [seeds, mean, f"{found.deviation:.2f}", interval, better]
 
 
 def rouge(text: "TestTranslations") -> Table:
