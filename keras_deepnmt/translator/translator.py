@@ -368,6 +368,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
         distinct: bool | None = None,
+        finished: list[list[list[Hypothesis]]] | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -380,10 +381,17 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
         distinct: bool | None = None,
+        finished: list[list[list[Hypothesis]]] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
     def translate_nbest(
-        self, texts, num_hypotheses, on_progress=None, distinct=None, **given
+        self,
+        texts,
+        num_hypotheses,
+        on_progress=None,
+        distinct=None,
+        finished=None,
+        **given,
     ):
         """Returns several translations of each sentence, best first.
 
@@ -403,6 +411,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             distinct: whether a text occurs only once among the translations of
                 a sentence. By default it does, except with `sampling`, where
                 repetitions show how probable a text is.
+            finished: list to which the results of each batch are added as soon
+                as it is searched. The same call, with the list that a call
+                which was broken off has left, and the `search_state` from
+                before it, searches the other batches and has the same results.
+                Defaults to none.
             **given: as in `translate`.
 
         Returns:
@@ -410,7 +423,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             of a string, its list alone.
 
         Raises:
-            ValueError: if `num_hypotheses` is not an integer, or below 1.
+            ValueError: if `num_hypotheses` is not an integer, or below 1, or
+                `finished` is of other sentences.
             TypeError: if a sentence is not a string.
             UserError: if the model computes NaN.
         """
@@ -431,7 +445,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if distinct is None:
             distinct = not options.sampling
         asked = Asked(num_hypotheses, distinct)
-        nbest = self._nbest(sentences, asked, options, on_progress, rows)
+        nbest = self._nbest(
+            sentences, asked, options, on_progress, rows, finished
+        )
         return nbest[0] if is_one else nbest
 
     @overload
@@ -491,7 +507,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, asked, options, on_progress, given):
+    def _nbest(self, texts, asked, options, on_progress, given, finished):
         rows, truncated = self._source_rows(texts)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
@@ -508,6 +524,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             asked,
             given.of(numbers),
             on_progress,
+            finished,
         )
         for number, hypotheses in zip(numbers, found, strict=True):
             nbest[number] = hypotheses

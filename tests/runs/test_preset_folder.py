@@ -92,6 +92,7 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     assert metadata["pipeline_tag"] == "translation"
     assert metadata["language"] == ["en", "de"]
     assert metadata["metrics"] == ["chrf", "sacrebleu", "ter"]
+    assert "| ter (lower is better) |" in body and "| bleu |" in body
     assert {"translation", "arxiv:1706.03762"} <= set(metadata["tags"])
     rows = json.loads((run_dir / "scores.json").read_text())["evaluations"]
     score = rows[0]["scores"]["bleu"]
