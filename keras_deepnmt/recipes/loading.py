@@ -137,7 +137,7 @@ def fine_tuned_model(
     if preset_dir is None:
         started = None if restart else started_from_preset(run_dir)
         return started and dataclasses.asdict(started.model)
-    file = Path(preset_dir, PRESET_FILE)
+    file = find_run_folder(preset_dir) / PRESET_FILE
     if not file.is_file():
         raise UserError(
             f"{preset_dir}: is not a preset folder (it holds no {file.name}). "
