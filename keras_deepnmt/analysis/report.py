@@ -89,7 +89,7 @@ def report(
         _log.warning("%s: the scores were not recorded: %s", name, reason)
     labels = _labels(run_dirs)
     text = _labelled(text, labels)
-    language = RunFolder(run_dirs[0]).recipe().data.source_language
+    language = RunFolder.find(run_dirs[0]).recipe().data.source_language
     training = {label: run_dir for run_dir, label in labels.items()}
     sections = [
         Section("Runs", [[_runs(labels)]]),
@@ -174,7 +174,7 @@ def _runs(labels):
 
 
 def _training(run_dir):
-    summary = RunFolder(run_dir).read_summary()
+    summary = RunFolder.find(run_dir).read_summary()
     training = summary.get("training", {})
     seconds = training.get("seconds")
     found = {
