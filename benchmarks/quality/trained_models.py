@@ -98,6 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     recipe = RunFolder(options.run).recipe()
     own, *sides = recipe.data.train[0].name.rsplit("_", 2)
+    origin = provenance("keras", "tensorflow", "sacrebleu")
     with tempfile.TemporaryDirectory(dir=PACKAGE) as temporary:
         folder = Path(temporary) / recipe.name
         save_run_to_preset(options.run, folder, dtype="float16")
@@ -108,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
                 _evaluate(run, corpus, options) for run in (folder, options.run)
             )
             scores.append(kept)
-            append_row(RESULTS, _row(folder, kept, full))
+            append_row(RESULTS, {**origin, **_row(folder, kept, full)})
         write_json(folder / SCORES_FILE, {"evaluations": scores})
         write_card(folder, _TEXTS[own])
         final = PACKAGE / recipe.name
@@ -173,7 +174,6 @@ def _row(folder, kept, full):
     bleu, chrf = kept["scores"]["bleu"], kept["scores"]["chrf"]
     files = [file for file in folder.rglob("*") if file.is_file()]
     return {
-        **provenance("keras", "tensorflow", "sacrebleu"),
         "model": kept["name"],
         "weights_sha256": kept["weights_sha256"],
         "parameters": kept["parameters"],
@@ -220,11 +220,9 @@ def write_card(folder: Path, texts: _Texts) -> None:
         f"license: {texts.license}" if line.startswith("# license") else line
         for line in head.splitlines()
     ]
-    sections = [_section(section, texts) for section in sections]
-    sections = [section for section in sections if section]
-    write_text(
-        folder / "README.md", "\n## ".join(["\n".join(lines), *sections])
-    )
+    sections = [_section(section.rstrip(), texts) for section in sections]
+    parts = ["\n".join(lines).rstrip(), *filter(None, sections)]
+    write_text(folder / "README.md", "\n\n## ".join(parts) + "\n")
 
 
 def _section(section, texts):
@@ -233,13 +231,14 @@ def _section(section, texts):
     if title == "Examples":
         return None
     if title == "License":
-        return f"{title}\n\n{texts.terms}"
+        return f"{title}\n\n{texts.terms}".rstrip()
     before, ask, _ = section.partition(_ASK)
     if not ask:
         return section
     filled = {"Intended use": texts.use, "Limits": texts.limits}[title]
     # A list goes on without an empty line.
-    return (before.rstrip() + "\n" if title == "Limits" else before) + filled
+    before = before.rstrip() + "\n" if title == "Limits" else before
+    return (before + filled).rstrip()
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from keras_deepnmt.weights_files import (
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3
+_SIDES = ("source", "target")
 Dtype = Literal["float32", "float16"]
 DTYPES = get_args(Dtype)
 
@@ -169,6 +170,10 @@ def _portable(resolved):
         portable["initialize_from"] = {
             k: v for k, v in source.items() if k != "weights"
         }
+    portable["corpora"] = [
+        {**corpus, **{s: Path(corpus[s]).name for s in _SIDES}}
+        for corpus in portable.get("corpora", [])
+    ]
     portable["code"] = [
         {k: v for k, v in record.items() if k != "origin"}
         for record in portable.get("code", [])

@@ -9,8 +9,6 @@ import fnmatch
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from keras_deepnmt.files import PRESET_FILE, SCORES_FILE
 from keras_deepnmt.json_files import read_json
 
@@ -80,6 +78,8 @@ def describe_trained_model(name: str) -> dict[str, Any]:
     >>> model["license"]
     'apache-2.0'
     """
+    import yaml
+
     folder = _FOLDER / name
     card = folder / "README.md"
     front = card.read_text(encoding="utf-8").split("---\n", 2)[1]

@@ -8,6 +8,7 @@
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,16 @@ def test_it_translates_as_well_as_it_says():
     translations = translator.translate(list(sources))
     bleu = corpus_scores(translations, list(references))["bleu"]
     assert bleu.value > 70
+
+
+def test_the_snippets_of_its_card_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    card = (find_run_folder(DEMO) / "README.md").read_text(encoding="utf-8")
+    snippets = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    assert len(snippets) == 2
+    for snippet in snippets:
+        exec(snippet, {})  # noqa: S102
+    assert capsys.readouterr().out.startswith("[")
 
 
 def test_commands_take_its_name(deepnmt, untouched, tmp_path, monkeypatch):

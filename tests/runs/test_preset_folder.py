@@ -127,6 +127,8 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     for file in preset_dir.rglob("*.*"):
         if file.suffix in (".md", ".json"):
             assert str(run_dir.parent) not in file.read_text()
+    resolved = RunFolder(preset_dir).recipe().resolved
+    assert "/" not in resolved["corpora"][0]["source"]
 
 
 def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
