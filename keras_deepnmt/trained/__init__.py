@@ -49,7 +49,15 @@ def find_run_folder(run: str | Path) -> Path:
 
 
 def is_in_package(folder: Path) -> bool:
-    """Returns whether a folder is that of a trained model of the package."""
+    """Returns whether a folder is that of a trained model of the package.
+
+    Args:
+        folder: What `find_run_folder` returned.
+
+    Example:
+    >>> is_in_package(find_run_folder("transformer_tiny.demo_de_en"))
+    True
+    """
     return folder.parent == _FOLDER
 
 
@@ -57,6 +65,9 @@ def output_folder(folder: Path) -> Path:
     """Returns where to write files about a run: to its folder.
 
     For a trained model of the package it is the current folder.
+
+    Args:
+        folder: What `find_run_folder` returned.
 
     Example:
     >>> output_folder(find_run_folder("runs/demo"))
