@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import signal
 from functools import partial
 from typing import Literal
 
@@ -56,9 +55,8 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
     Format,
     nbest_lines,
 )
-from keras_deepnmt.errors import Terminated, UserError
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import UNKNOWN_ID
-from keras_deepnmt.signals import raised_on
 
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
@@ -197,7 +195,6 @@ def run(options: Namespace) -> None:
     name = input_name(options.input)
     resumption = Resumption(options)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(raised_on(signal.SIGTERM, Terminated))
         files = stack.enter_context(resumption.open_files())
         warnings = stack.enter_context(LineWarnings(name))
         given = GivenLines(options)

@@ -32,6 +32,7 @@ from keras_deepnmt.recipes.loading import (
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import check_changes, find_changes
+from keras_deepnmt.runs.effects import check_effects, why_no_updates
 from keras_deepnmt.trained import find_run_folder
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator.loading import (
@@ -173,7 +174,8 @@ class RunFolder:
                 change, or that change the updates without `allow_changes`; if
                 it is not a run folder, was started with other versions of the
                 presets or of the batch shapes, has more updates than `recipe`,
-                or has checkpoints and `resume` is false.
+                or has checkpoints and `resume` is false; or if what has changed
+                would have no effect.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -194,7 +196,10 @@ class RunFolder:
         self._check_versions()
         made = steps[-1] if steps else 0
         changes = find_changes(self.recipe(), recipe, has_prepared)
-        check_changes(changes, self.recipe_file, made, allow_changes)
+        reason = None
+        if changes and made:
+            reason = why_no_updates(recipe.training, self.history(), made)
+        check_changes(changes, self.recipe_file, made, allow_changes, reason)
         if steps and not resume:
             raise UserError(
                 f"{self.directory}: has checkpoints up to step {made}. "
@@ -205,6 +210,17 @@ class RunFolder:
                 f"{self.directory}: {made} updates are made already, "
                 f"`training.steps` is {recipe.training.steps}. Give more "
                 "updates, or use another run folder."
+            )
+        # From an older checkpoint, if this one is damaged, updates follow.
+        if reason is not None and self.checkpoints().latest() == made:
+            check_effects(
+                self.directory,
+                changes,
+                recipe.training,
+                self.checkpoints(),
+                made,
+                self.is_finished(),
+                reason,
             )
 
     def _check_versions(self):
