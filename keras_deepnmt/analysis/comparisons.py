@@ -49,7 +49,7 @@ def training_figures(
     if not isinstance(run_dirs, Mapping):
         run_dirs = {str(run_dir): run_dir for run_dir in run_dirs}
     logs = {
-        name: [row for _, row in RunFolder(run_dir).history()]
+        name: [row for _, row in RunFolder.find(run_dir).history()]
         for name, run_dir in run_dirs.items()
     }
     figures: list[Figure] = []

@@ -90,7 +90,7 @@ def report(
         _log.warning("%s: the scores were not recorded: %s", name, reason)
     labels = _labels(run_dirs)
     text = _labelled(text, labels)
-    language = RunFolder(run_dirs[0]).recipe().data.source_language
+    language = RunFolder.find(run_dirs[0]).recipe().data.source_language
     training = {label: run_dir for run_dir, label in labels.items()}
     sections = [
         Section("Runs", [[_runs(labels, text.recipes)]]),
@@ -182,7 +182,7 @@ def _runs(labels, recipes):
 
 
 def _training(run_dir):
-    summary = RunFolder(run_dir).read_summary()
+    summary = RunFolder.find(run_dir).read_summary()
     training = summary.get("training", {})
     seconds = training.get("seconds")
     found = {

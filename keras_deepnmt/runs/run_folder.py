@@ -14,6 +14,7 @@ from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files, file_table
 from keras_deepnmt.files import (
+    SCORES_FILE,
     WEIGHTS_FILE,
     StagedFolder,
     atomic_file,
@@ -32,6 +33,7 @@ from keras_deepnmt.recipes.loading import (
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import check_changes, find_changes
 from keras_deepnmt.runs.effects import check_effects, why_no_updates
+from keras_deepnmt.trained import find_run_folder
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator.loading import (
     MODEL_DIR,
@@ -70,7 +72,7 @@ class RunFolder:
         self.directory = Path(directory)
         self.recipe_file = self.directory / RECIPE_FILE
         self.run_file = self.directory / RUN_FILE
-        self.scores_file = self.directory / "scores.json"
+        self.scores_file = self.directory / SCORES_FILE
         self.log_file = self.directory / "log.csv"
         self.divergence_file = self.directory / "divergence.json"
         self.epoch_counts_file = self.directory / "epoch_counts.json"
@@ -81,6 +83,16 @@ class RunFolder:
         self.shortlist_file = self.directory / SHORTLIST_FILE
         self.data_dir = self.directory / "data"
         self.training_began = False
+
+    @classmethod
+    def find(cls, run: str | Path) -> "RunFolder":
+        """Opens the folder of a run, or a trained model of the package.
+
+        Example:
+        >>> RunFolder.find("runs/demo").directory
+        PosixPath('runs/demo')
+        """
+        return cls(find_run_folder(run))
 
     def checkpoints(
         self, keep: int | None = None, keep_best: int = 1

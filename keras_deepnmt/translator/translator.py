@@ -159,10 +159,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
         """Loads the folder of a finished run, or a preset folder.
 
-        `deepnmt train` and `deepnmt export --format preset` write them.
+        `deepnmt train` and `deepnmt export --format preset` write them, and
+        trained models come with the package.
 
         Args:
-            run_dir: the run folder or the preset folder, or what `read_run`
+            run_dir: the run folder, the preset folder, the name of a trained
+                model (`trained.list_trained_models`), or what `read_run`
                 returned.
             **options: arguments of the constructor. One that is `None` or left
                 out is the run's; `options` replaces all its search options.
@@ -189,6 +191,21 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         )
         translator._tag_notice = TagNotice(run.tags)
         return translator
+
+    @classmethod
+    def from_preset(cls, preset: str | Path, **options) -> "Translator":
+        """Loads a trained model of the package, or a preset folder.
+
+        It is `load` under the name that Keras has for it.
+
+        Example:
+        >>> translator = Translator.from_preset(
+        ...     "transformer_tiny.demo_de_en"
+        ... )
+        >>> translator.num_beams
+        4
+        """
+        return cls.load(preset, **options)
 
     def replaced(self, **changes: Any) -> "Translator":
         """Returns a translator with other arguments of the constructor.
