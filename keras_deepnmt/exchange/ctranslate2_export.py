@@ -249,10 +249,7 @@ def _expected(translator, sources):
     sources = sources or default_sources(translator.source_tokenizer)
     greedy = translator.replaced(num_beams=1, compiled=False)
     texts = greedy.translate(sources)
-    scores = [
-        float(greedy.score(source, text).total)
-        for source, text in zip(sources, texts, strict=True)
-    ]
+    scores = [float(found.total) for found in greedy.score(sources, texts)]
     return {
         "sources": sources,
         "targets": texts,

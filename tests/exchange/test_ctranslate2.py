@@ -56,6 +56,7 @@ def test_its_program_translates_as_this_package(demo, folder):
     assert translate(folder, texts) == demo.translate(texts)
 
 
+@pytest.mark.thorough
 def test_a_quarter_of_the_space_with_8_bits(demo, folder, tmp_path):
     found = export_ctranslate2(demo, tmp_path / "int8", "int8", SOURCES)
     # Near ties of a trained model are few.
@@ -81,6 +82,7 @@ def tokenizers(tmp_path_factory):
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments",
     [
