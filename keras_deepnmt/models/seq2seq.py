@@ -12,6 +12,10 @@ from keras_deepnmt.losses import (
 )
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.litert_export import check_operations
+from keras_deepnmt.models.quantized_saving import (
+    check_keras_file,
+    check_preset,
+)
 from keras_deepnmt.models.training_step.keras_arguments import (
     check_arrays,
     check_compiled,
@@ -381,6 +385,37 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         with self._devices():
             x, y = fill_rows((dict(x), y), self._row_multiple())
             return super().test_on_batch(x, y, return_dict=return_dict)
+
+    def save(self, filepath, overwrite=True, zipped=None, **kwargs):
+        """Saves the model as a `.keras` file.
+
+        Args:
+            filepath: path of the file.
+            overwrite: bool. Whether to replace a file without a question.
+            zipped: bool. Whether the file is a zip archive.
+            **kwargs: other arguments of `keras.Model.save`.
+
+        Raises:
+            ValueError: for int4 weights, and for int8 weights of a model that
+                was loaded, which Keras could not load again.
+        """
+        check_keras_file(self)
+        super().save(filepath, overwrite, zipped, **kwargs)
+
+    def save_to_preset(self, preset_dir, max_shard_size=10):
+        """Saves the model as a preset folder.
+
+        Args:
+            preset_dir: path of the folder.
+            max_shard_size: float. Size in GB above which the weights are
+                divided into several files.
+
+        Raises:
+            ValueError: for a quantized model, which keras-hub could not load
+                again.
+        """
+        check_preset(self)
+        super().save_to_preset(preset_dir, max_shard_size)
 
     def export(
         self,
