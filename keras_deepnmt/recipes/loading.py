@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
 from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.files import PRESET_FILE, write_text
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.code_file import located
@@ -22,6 +23,17 @@ from keras_deepnmt.recipes.schema import Recipe, sections_of
 from keras_deepnmt.validation import key_of
 
 RECIPE_FILE = "recipe.yaml"  # in a run folder
+_REMEDY = (
+    "It was written by `deepnmt train`: mend what was changed, or copy it from "
+    "where it is whole. Otherwise the run can only begin again, by `--restart`."
+)
+
+
+class _PresetModel(BaseModel, extra="allow"):
+    """The values of `translator.json` that are read here, and their types."""
+
+    preset: str
+    overrides: dict[str, Any]
 
 
 def list_recipes(pattern: str = "*") -> list[str]:
@@ -143,11 +155,30 @@ def fine_tuned_model(
             f"{preset_dir}: is not a preset folder (it holds no {file.name}). "
             "Write one with `deepnmt export RUN DIR --format preset`."
         )
-    content = read_json(file)
+    content = read_json(file, _PresetModel, "Copy the folder again.")
+    return {key: content[key] for key in ("preset", "overrides")}
+
+
+def started_recipe(run_dir: str | Path) -> Recipe | None:
+    """Returns the recipe that a run was started with.
+
+    Without a run in the folder it is `None`.
+
+    Raises:
+        UserError: as in `load_recipe`, with the remedy.
+
+    Example:
+    >>> started_recipe("runs/new") is None
+    True
+    """
+    file = Path(run_dir, RECIPE_FILE)
+    if not file.is_file():
+        return None
     try:
-        return {key: content[key] for key in ("preset", "overrides")}
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{file}: lacks preset or overrides.") from error
+        return load_recipe(file)
+    except UserError as error:
+        *lines, last = str(error).splitlines()
+        raise UserErrors([*lines, f"{last} {_REMEDY}"]) from error
 
 
 def started_from_preset(run_dir: str | Path) -> Recipe | None:
@@ -159,8 +190,7 @@ def started_from_preset(run_dir: str | Path) -> Recipe | None:
     >>> started_from_preset("runs/new") is None
     True
     """
-    file = Path(run_dir, RECIPE_FILE)
-    started = load_recipe(file) if file.is_file() else None
+    started = started_recipe(run_dir)
     if started is None or "from_preset" not in started.resolved:
         return None
     return started

@@ -26,8 +26,8 @@ from keras_deepnmt.files import (
 from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
-    load_recipe,
     save_recipe,
+    started_recipe,
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import check_changes, find_changes
@@ -95,18 +95,19 @@ class RunFolder:
         """Reads the recipe that this run was started with.
 
         Raises:
-            UserError: if the folder has no `recipe.yaml`.
+            UserError: if the folder has no `recipe.yaml`, or it is damaged.
         """
-        if not self.recipe_file.is_file():
+        started = self.started()
+        if started is None:
             raise UserError(
                 f"{self.directory}: not a run folder (it holds no "
                 "recipe.yaml). Train one with `deepnmt train`."
             )
-        return load_recipe(self.recipe_file)
+        return started
 
     def started(self) -> Recipe | None:
         """Reads the recipe that this run was started with, if there is one."""
-        return self.recipe() if self.recipe_file.is_file() else None
+        return started_recipe(self.directory)
 
     def read_summary(self) -> dict[str, Any]:
         """Reads `run.json`, which is written when a run has finished.
@@ -311,7 +312,10 @@ class RunFolder:
         """
         has_model = self.run_file.is_file()
         resolved = recipe.resolved | ({_MARK: True} if has_model else {})
-        old = self.started()
+        try:
+            old = self.started()
+        except UserError:  # damaged, and the run begins again
+            old = None
         if old != recipe or old.resolved != resolved:
             save_recipe(recipe, self.recipe_file, resolved)
 

@@ -14,6 +14,11 @@ from keras_deepnmt.recipes.schema import DecodingRecipe
 # no locks.
 NOT_WRITTEN = (OSError, NotImplementedError)
 
+_REMEDY = (
+    "Rename or delete it; `deepnmt evaluate` makes the scores of a test set "
+    "again."
+)
+
 
 def add_scores(file: Path, row: dict[str, Any]) -> None:
     """Adds a row that `evaluate` returned to `scores.json`.
@@ -51,7 +56,7 @@ def read_scores(file: Path) -> list[dict[str, Any]]:
     """
     if not file.is_file():
         return []
-    content = read_json(file)
+    content = read_json(file, remedy=_REMEDY)
     with refused_values(f"{file}: not a file of scores; rename or delete it"):
         rows = content["evaluations"]
         for row in rows:

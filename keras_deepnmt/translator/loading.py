@@ -165,7 +165,8 @@ class Run:
         self.use_code()
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
-            read_json(self.directory / "config.json", dict)
+            remedy = _remedy(PRESET_FILE)
+            read_json(self.directory / "config.json", dict, remedy)
             with refused_values(f"{self.directory / 'config.json'}"):
                 return Seq2Seq.from_preset(
                     str(self.directory), load_weights=False
@@ -273,7 +274,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             f"{file}: missing, so this is not a finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
-    return read_json(file, _Summary)
+    return read_json(file, _Summary, _remedy(file.name))
 
 
 def check_run_folder(directory: Path) -> None:
