@@ -78,6 +78,8 @@ def parse_json(
     keras_deepnmt.errors.UserError: run.json: `steps` must be an integer. ...
     """
     try:
+        if isinstance(content, bytes):
+            content = content.decode("utf-8-sig")
         made = json.loads(content)
     except RecursionError:
         made = _TOO_DEEP
@@ -86,6 +88,11 @@ def parse_json(
     if made is _TOO_DEEP or _is_too_deep(made):
         _refuse(
             f"{place}: must have at most {_MOST_LEVELS} levels of brackets.",
+            remedy,
+        )
+    if "\\ud" in content.lower() and not _is_text(made):
+        _refuse(
+            f"{place}: not valid JSON (it escapes halves of characters).",
             remedy,
         )
     if form is not None:
@@ -114,6 +121,15 @@ def _is_too_deep(content):
         ]
         if not level:
             return False
+    return True
+
+
+def _is_text(content):
+    """Whether all texts can be written, which halves of a pair cannot."""
+    try:
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
     return True
 
 

@@ -5,11 +5,11 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 import numpy as np
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
@@ -22,10 +22,17 @@ STATE_FILE = "state.npz"
 SEAL_FILE = "checkpoint.json"
 
 
-class _Seal(BaseModel, extra="allow"):
-    """The values of `checkpoint.json` that are read, and their types."""
+def _check_table(hashes):
+    for name in (WEIGHTS_FILE, STATE_FILE):
+        if name not in hashes:
+            raise ValueError(f"list {name}")
+    return hashes
 
-    sha256: dict[str, str]
+
+class _Seal(BaseModel, extra="allow"):
+    """The values of `checkpoint.json` that are read, and their rules."""
+
+    sha256: Annotated[dict[str, str], AfterValidator(_check_table)]
 
 
 def write_checkpoint(

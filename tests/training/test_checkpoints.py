@@ -207,13 +207,17 @@ def test_the_best_ones_up_to_each_checkpoint_stay_and_no_more(saved):
         assert [b.step for b in store.bests()][:2] == [step, step - 1]
 
 
-@pytest.mark.parametrize("damage", ["without a seal", "unreadable"])
+@pytest.mark.parametrize(
+    "damage", ["without a seal", "unreadable", "of no file"]
+)
 def test_an_older_checkpoint_is_never_taken_in_silence(saved, damage):
     _, store = saved
     seal = store.path(3) / "checkpoint.json"
     seal.unlink()
     if damage == "unreadable":
         seal.mkdir()
+    elif damage == "of no file":
+        seal.write_text('{"step": 3, "sha256": {}}')
     with pytest.warns(UserWarning, match="step-00000003.*the checkpoint befo"):
         assert store.latest() == 2
     with pytest.raises(UserError, match="step-00000003.*Delete"):
