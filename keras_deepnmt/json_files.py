@@ -96,10 +96,23 @@ def parse_json(
             remedy,
         )
     if form is not None:
-        mistake = _mistake(made, form)
-        if mistake is not None:
-            _refuse(f"{place}: {mistake}", remedy)
+        check_form(made, place, form, remedy)
     return made
+
+
+def check_form(
+    content: Any, place: object, form: Any, remedy: str = ""
+) -> None:
+    """Refuses content of another form, such as that of a YAML file.
+
+    The other arguments and the error are those of `parse_json`.
+
+    Example:
+    >>> check_form({"steps": 7}, "run.json", dict[str, int])
+    """
+    mistake = _mistake(content, form)
+    if mistake is not None:
+        _refuse(f"{place}: {mistake}", remedy)
 
 
 _TOO_DEEP = object()

@@ -13,7 +13,7 @@ from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.files import PRESET_FILE, write_text
-from keras_deepnmt.json_files import read_json
+from keras_deepnmt.json_files import check_form, read_json
 from keras_deepnmt.own_code.code_file import located
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker, join
@@ -27,6 +27,38 @@ _REMEDY = (
     "It was written by `deepnmt train`: mend what was changed, or copy it from "
     "where it is whole. Otherwise the run can only begin again, by `--restart`."
 )
+
+
+class _Corpus(BaseModel, extra="allow"):
+    split: str
+    name: str
+    pairs: int
+    sha256: dict[str, str] = {}
+
+
+class _Change(BaseModel, extra="allow"):
+    update: int
+    keys: dict[str, dict[str, Any]]
+    batches: dict[str, Any] = {}
+
+
+class _Resolved(BaseModel, extra="allow"):
+    prepared: str = ""
+    tokenizer: dict[str, str] = {}
+    corpora: list[_Corpus] = []
+    code: list[dict[str, str]] = []
+    versions: dict[str, str | None] = {}
+    commit: str | None = None
+    batch: dict[str, int] = {}
+    batches: dict[str, Any] = {}
+    changes: list[_Change] = []
+    initialize_from: dict[str, Any] = {}
+
+
+class _Recorded(BaseModel, extra="allow"):
+    """What `deepnmt train` adds to a recipe: what is read, and the types."""
+
+    resolved: _Resolved
 
 
 class _PresetModel(BaseModel, extra="allow"):
@@ -175,10 +207,13 @@ def started_recipe(run_dir: str | Path) -> Recipe | None:
     if not file.is_file():
         return None
     try:
-        return load_recipe(file)
+        recipe = load_recipe(file)
+        check_form({"resolved": recipe.resolved}, file, _Recorded)
+        return recipe
     except UserError as error:
         *lines, last = str(error).splitlines()
-        raise UserErrors([*lines, f"{last} {_REMEDY}"]) from error
+        last = last.removesuffix(".")
+        raise UserErrors([*lines, f"{last}. {_REMEDY}"]) from error
 
 
 def started_from_preset(run_dir: str | Path) -> Recipe | None:

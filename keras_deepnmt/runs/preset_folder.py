@@ -110,7 +110,7 @@ def save_run_to_preset(
             # The scores are those of the same weights in another file.
             {**row, "weights_sha256": weights_sha256}
             for row in read_scores(run.scores_file)
-            if row["weights_sha256"] == summary["weights_sha256"]
+            if row.get("weights_sha256") == summary["weights_sha256"]
             # Not those of translations that were given a part of the text.
             and "given" not in row
         ]

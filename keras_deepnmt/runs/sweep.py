@@ -351,7 +351,7 @@ class _Sweep:
             if failure is not None:
                 return SweepResult(run, folder.directory, {}, failure)
         summary = folder.read_summary()
-        scores = {"valid": _values(summary["valid"])}
+        scores = {"valid": _values(summary.get("valid", {}))}
         data = self._recipes[run.name].data
         if data.test is not None or data.test_pairs:
             weights = summary["weights_sha256"]

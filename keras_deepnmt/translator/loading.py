@@ -36,6 +36,18 @@ DECODING_OPTIONS = (
 )
 
 
+class _Score(BaseModel, extra="allow"):
+    value: float
+    signature: str
+    interval: float | None = None
+
+
+class _Device(BaseModel, extra="allow"):
+    accelerators: list[str] | None = None
+    processor: str | None = None
+    cores: int | None = None
+
+
 class _Summary(BaseModel, extra="allow"):
     """The values of `run.json` that are read, and their types."""
 
@@ -58,8 +70,8 @@ class _Summary(BaseModel, extra="allow"):
     averaged_steps: list[int] = []
     best: dict[str, Any] | None = None
     training: dict[str, int | float | None] = {}
-    valid: dict[str, dict[str, Any]] = {}
-    device: dict[str, Any] | None = None
+    valid: dict[str, _Score] = {}
+    device: _Device | None = None
     versions: dict[str, str | None] = {}
     scores: list[dict[str, Any]] = []
     commit: str | None = None

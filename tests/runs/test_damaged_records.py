@@ -11,6 +11,7 @@ import shutil
 
 import pytest
 
+from keras_deepnmt.analysis import report
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.sentence_budget import SentenceBudget
 from keras_deepnmt.recipes.training_schema import DivergenceRecipe
@@ -92,7 +93,12 @@ def read(tmp_path, recipe_file):
             "lacks runs.seed=1.weights_sha256",
             DELETE,
         ),
-        ("scores.json", {"evaluations": [7]}, "not a file of", "delete it"),
+        (
+            "scores.json",
+            {"evaluations": [{"test_set": {"name": "test"}}]},
+            r"lacks .*evaluations.0.test_set.sentences\.",
+            "delete it",
+        ),
         ("run.json", {"preset": 7}, "lacks overrides", COPY),
         ("translator.json", {"preset": 7}, "lacks overrides", COPY),
         ("recipe.yaml", {"steps": 7}, "`steps`", "--restart"),
@@ -128,6 +134,47 @@ def test_what_was_cut_or_is_too_deep_has_a_remedy(read, name, remedy, content):
     with pytest.raises(UserError, match=f"/{name}.*{remedy}") as info:
         read(name, content)
     assert "\n" not in str(info.value)
+
+
+def test_what_training_has_added_to_a_recipe_is_checked(read, recipe_file):
+    added = {"corpora": [{"split": "train", "name": "a"}]}
+    text = f"{recipe_file.read_text()}\nresolved: {json.dumps(added)}\n"
+    with pytest.raises(
+        UserError,
+        match="/recipe.yaml: lacks resolved.corpora.0.pairs. .*--restart",
+    ):
+        read("recipe.yaml", text)
+
+
+@pytest.mark.parametrize("name", ["run.json", "log.csv", "validation.json"])
+def test_a_folder_in_the_place_of_a_file_is_refused_before_training(
+    train_in, finished_run, tmp_path, name
+):
+    run_dir = shutil.copytree(finished_run, tmp_path / "run")
+    (run_dir / name).unlink()
+    (run_dir / name).mkdir()
+    (run_dir / "model" / "metadata.json").unlink()
+    with pytest.raises(UserError, match=f"/{name}: is a folder, .*Rename"):
+        train_in()
+    # The model would have been made anew.
+    assert not (run_dir / "model" / "metadata.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("recipe.yaml", "recipe.yaml, line 3: not YAML"),
+        ("log.csv", "log.csv: damaged. Copy it again"),
+    ],
+)
+def test_a_report_reads_the_records_before_it_translates(
+    finished_run, tmp_path, name, said
+):
+    run_dir = shutil.copytree(finished_run, tmp_path / "run")
+    (run_dir / name).write_text("epoch: [\n1,2\n")
+    with pytest.raises(UserError, match=said):
+        report([run_dir])
+    assert not (run_dir / "scores.json").exists()
 
 
 def test_a_choice_of_sentences_that_lacks_a_value_is_made_anew(read):
