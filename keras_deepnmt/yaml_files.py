@@ -61,10 +61,13 @@ def parse_yaml(text: str, place: object) -> tuple[Any, yaml.Node | None]:
     keras_deepnmt.errors.UserError: recipe, line 1: must have at most 50 lev...
     """
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None, None
         # Before anything follows the aliases, which may multiply.
         _check_size(node, place)
-        return yaml.safe_load(text), node
+        return loader.construct_document(node), node
     except UserError:
         raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -106,5 +109,4 @@ def _check_size(node, place):
         measured[id(node)] = size, height
         return measured[id(node)]
 
-    if node is not None:
-        measure(node, 1)
+    measure(node, 1)
