@@ -47,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     The exit code is 0 for success, 2 for a user error, 1 for a bug of this
     package (both are reported in one line on stderr), 130 for an interrupt
     (Ctrl-C), 141 if `translate` or `score` stopped since the reader of stdout
-    closed its end of the pipe, and 143 if SIGTERM stopped training, unless
-    `--exit-code-on-stop` gives another one. If the environment variable
+    closed its end of the pipe, and 143 if SIGTERM stopped the command, unless
+    `train --exit-code-on-stop` gives another one. If the environment variable
     `DEEPNMT_TRACEBACK` is 1, errors are raised with their traceback.
 
     Args:
@@ -137,7 +137,12 @@ def _run(words: list[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # For example, Grain logs a warning if JAX is not installed.
     absl.logging.set_verbosity(absl.logging.ERROR)
-    with ignore_cleanup_errors(), _interrupts_raised():
+    with (
+        ignore_cleanup_errors(),
+        _interrupts_raised(),
+        # So that no command leaves unfinished files or other processes.
+        raised_on(signal.SIGTERM, Terminated),
+    ):
         return _run_verb(words[0], words[1:])
 
 

@@ -24,6 +24,8 @@ except ImportError:  # on Windows
 WEIGHTS_FILE = "model.weights.h5"
 # Makes a folder with a Keras preset a preset folder of this package.
 PRESET_FILE = "translator.json"
+# What `deepnmt evaluate` measured of a run.
+SCORES_FILE = "scores.json"
 # Numbers of the errors for a full disk, a quota and a limit on file sizes.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the name of a working folder. Nobody has such a name by accident, and

@@ -89,7 +89,7 @@ class AnalyzedRun:
         constraints: Sequence[Sequence[str]] | None = None,
         max_lengths: Sequence[int] | None = None,
     ):
-        self.run = RunFolder(run_dir)
+        self.run = RunFolder.find(run_dir)
         self.name = self.run.directory.name
         self.translator = Translator.load(run_dir, compiled=compiled, tag=tag)
         self.model = self.translator.model

@@ -1,7 +1,5 @@
 """`deepnmt sweep`: trains a recipe with several seeds and values."""
 
-import signal
-
 import yaml
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
@@ -16,8 +14,7 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import Terminated, UserError, UserErrors
-from keras_deepnmt.signals import raised_on
+from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.terminal_text import table_text
 
 EXAMPLE = """
@@ -101,18 +98,17 @@ def run(options: Namespace) -> None:
     import_backend()
     from keras_deepnmt.runs.sweep import sweep, sweep_scores
 
-    with raised_on(signal.SIGTERM, Terminated):
-        results = sweep(
-            options.recipe,
-            options.output or f"sweeps/{name}",
-            grid=grid,
-            seeds=seeds,
-            overrides=overrides,
-            prepared_dir=options.prepared,
-            data_dir=options.data_dir,
-            processes=options.processes,
-            say=Console(options.quiet).print,
-        )
+    results = sweep(
+        options.recipe,
+        options.output or f"sweeps/{name}",
+        grid=grid,
+        seeds=seeds,
+        overrides=overrides,
+        prepared_dir=options.prepared,
+        data_dir=options.data_dir,
+        processes=options.processes,
+        say=Console(options.quiet).print,
+    )
     failed = [result for result in results if result.failure is not None]
     if len(failed) < len(results):
         tables = score_tables.seeds(sweep_scores(results))

@@ -1,7 +1,5 @@
 """`deepnmt train`: trains a recipe and writes a run folder."""
 
-import signal
-
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
@@ -13,8 +11,7 @@ from keras_deepnmt.commands.options.overrides import (
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.errors import TERMINATED, Terminated, UserError
-from keras_deepnmt.signals import raised_on
+from keras_deepnmt.errors import TERMINATED, UserError
 from keras_deepnmt.terminal_text import escape_controls
 
 EXAMPLE = """
@@ -97,9 +94,10 @@ def _add_folders(parser):
         type=str,
         metavar="DIR",
         help="Preset folder to fine-tune, written by `deepnmt export --format "
-        "preset`. The run starts with its weights and has its model, which the "
-        "recipe need not name; the data are prepared with its tokenizers, or "
-        "--prepared must have them. Not needed to continue the run.",
+        "preset`, or name of a trained model. The run starts with its weights "
+        "and has its model, which the recipe need not name; the data are "
+        "prepared with its tokenizers, or --prepared must have them. Not "
+        "needed to continue the run.",
     )
     parser.add_argument(
         "--extend-vocabulary",
@@ -147,18 +145,17 @@ def run(options: Namespace) -> None:
     import_backend()
     from keras_deepnmt.runs.train import train
 
-    with raised_on(signal.SIGTERM, Terminated):
-        train(
-            recipe,
-            run_dir,
-            data_dir=options.data_dir,
-            prepared_dir=options.prepared,
-            from_preset=options.from_preset,
-            extend_vocabulary=options.extend_vocabulary,
-            restart=options.restart,
-            allow_changes=options.allow_changes,
-            quiet=options.quiet,
-        )
+    train(
+        recipe,
+        run_dir,
+        data_dir=options.data_dir,
+        prepared_dir=options.prepared,
+        from_preset=options.from_preset,
+        extend_vocabulary=options.extend_vocabulary,
+        restart=options.restart,
+        allow_changes=options.allow_changes,
+        quiet=options.quiet,
+    )
     print(run_dir)
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import signal
 from functools import partial
 from typing import Literal
 
@@ -56,9 +55,8 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
     Format,
     nbest_lines,
 )
-from keras_deepnmt.errors import Terminated, UserError
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import UNKNOWN_ID
-from keras_deepnmt.signals import raised_on
 
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
@@ -197,7 +195,6 @@ def run(options: Namespace) -> None:
     name = input_name(options.input)
     resumption = Resumption(options)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(raised_on(signal.SIGTERM, Terminated))
         files = stack.enter_context(resumption.open_files())
         warnings = stack.enter_context(LineWarnings(name))
         given = GivenLines(options)
@@ -254,8 +251,11 @@ class _Choice:
         self._runs = runs
         self._unknown = unknown
 
-    def search(self, translator, texts, advance, given):
-        """Returns the hypotheses of each sentence to choose from."""
+    def search(self, translator, texts, advance, given, finished):
+        """Returns the hypotheses of each sentence to choose from.
+
+        The other arguments are those of `Translator.translate_nbest`.
+        """
         number = self._num_hypotheses
         if self._utility or self._runs or (self._unknown and number > 1):
             number = max(translator.num_beams, number)
@@ -265,6 +265,7 @@ class _Choice:
             advance,
             # Each token sequence has its own probability.
             distinct=False if self._utility else None,
+            finished=finished,
             **given,
         )
 
@@ -388,7 +389,7 @@ def _translate(
         resumption.keep(number)
         translator = translators.choose(texts)
         asked = given.take(len(texts), translator)
-        resumption.add(texts, asked)
+        resumption.begin_next(texts, asked)
         lines = segments.take(translator, texts, asked, number + 1)
         translator.on_truncated = partial(
             _warn_truncated, warnings, lines, translator.max_source_length
@@ -398,8 +399,9 @@ def _translate(
         nbest = choice.search(
             translator,
             lines.reads,
-            partial(_advance, advance, share),
+            partial(_advance, advance, share, resumption),
             lines.given,
+            resumption.batches,
         )
         nbest = choice.choose(
             translator, lines.reads, nbest, partial(_warn, warnings, lines)
@@ -423,8 +425,9 @@ def _translate(
             warnings.print()  # at once, to the person who typed the line
 
 
-def _advance(advance, share, number):
+def _advance(advance, share, resumption, number):
     advance(share * number)
+    resumption.keep_now_and_then()
 
 
 def _finish_again(choice, translator, texts, hypotheses):

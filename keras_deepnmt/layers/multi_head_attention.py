@@ -373,11 +373,12 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(context, (shape[0], shape[1], width))
 
     def _project(self, projection, x):
-        return self._split_heads(apply_to_rows(projection, x))
-
-    def _split_heads(self, x):
-        shape = ops.shape(x)
-        x = ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_dim))
+        if self.num_heads == 1:
+            # tf2onnx exports a transposition with an axis of size 1 as a
+            # reshape whose sizes are wrong.
+            return ops.expand_dims(apply_to_rows(projection, x), 1)
+        heads = (self.num_heads, self.head_dim)
+        x = apply_to_rows(projection, x, heads)  # (B, S, N, H)
         # Heads first: each head's keys are then contiguous in memory, which
         # makes a decoding step with a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)

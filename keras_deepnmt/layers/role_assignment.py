@@ -178,7 +178,9 @@ class RoleAssignment(keras.layers.Layer):
 
     def _choose_roles(self, logits, training):
         if not training:
-            return ops.one_hot(ops.argmax(logits, axis=-1), self.num_roles)
+            # Not `ops.argmax`, whose operations on bits ONNX does not have.
+            _, largest = ops.top_k(logits, 1)
+            return ops.one_hot(ops.squeeze(largest, -1), self.num_roles)
         uniform = keras.random.uniform(
             ops.shape(logits),
             minval=1e-20,  # log(0) is not finite

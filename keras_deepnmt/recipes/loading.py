@@ -20,6 +20,7 @@ from keras_deepnmt.recipes.checking import RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import present_key, present_value
 from keras_deepnmt.recipes.extending import alternatives, read_content
 from keras_deepnmt.recipes.schema import Recipe, sections_of
+from keras_deepnmt.trained import find_run_folder
 from keras_deepnmt.validation import key_of
 
 RECIPE_FILE = "recipe.yaml"  # in a run folder
@@ -172,7 +173,8 @@ def fine_tuned_model(
     `run_dir`, if a preset folder was given at its start, and otherwise `None`.
 
     Raises:
-        UserError: if `preset_dir` is not a preset folder.
+        UserError: if `preset_dir` is neither a preset folder nor the name of
+            a trained model.
 
     Example:
     >>> fine_tuned_model("runs/new", None) is None
@@ -181,7 +183,7 @@ def fine_tuned_model(
     if preset_dir is None:
         started = None if restart else started_from_preset(run_dir)
         return started and dataclasses.asdict(started.model)
-    file = Path(preset_dir, PRESET_FILE)
+    file = find_run_folder(preset_dir) / PRESET_FILE
     if not file.is_file():
         raise UserError(
             f"{preset_dir}: is not a preset folder (it holds no {file.name}). "

@@ -103,13 +103,18 @@ def find_changes(
 
 
 def check_changes(
-    changes: Sequence[KeyChange], recipe_file: Path, made: int, allow: bool
+    changes: Sequence[KeyChange],
+    recipe_file: Path,
+    made: int,
+    allow: bool,
+    reason: str | None = None,
 ) -> None:
     """Refuses changes that cannot be made, or that were not asked for.
 
     `recipe_file` is that of the run, `made` the number of updates made, and
     `allow` whether changes that later updates depend on are asked for. Before
-    the first update they need not be.
+    the first update they need not be. `reason` says why no update follows, and
+    what to change; see `effects.why_no_updates`.
 
     Raises:
         UserError: that names the keys and what to do instead.
@@ -125,10 +130,12 @@ def check_changes(
         )
     asked = [c for c in changes if c.changing is Changing.ON_REQUEST]
     if asked and made and not allow:
+        remedy = ": add `--allow-changes` to change it from there on"
+        if reason is not None:
+            remedy = f", but {reason}, and add `--allow-changes`"
         raise UserError(
-            f"{recipe_file}: {_differ(asked)}. The updates after "
-            f"{made:,} depend on it: add `--allow-changes` to change it from "
-            f"there on, or {other} to replace this run."
+            f"{recipe_file}: {_differ(asked)}. The updates after {made:,} "
+            f"depend on it{remedy}, or {other} to replace this run."
         )
 
 

@@ -21,7 +21,6 @@ from keras_deepnmt.models.training_step.training_state import (
     update_count,
     write_back_weights,
 )
-from keras_deepnmt.recipes.changing_keys import Changing
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.build import plan_batches, plan_validation
 from keras_deepnmt.runs.callbacks import (
@@ -32,6 +31,12 @@ from keras_deepnmt.runs.callbacks import (
     stopping_callbacks,
 )
 from keras_deepnmt.runs.changes import BATCHES, CHANGES, move_changes
+from keras_deepnmt.runs.effects import (
+    check_effects,
+    describe_stop,
+    validations_until,
+    why_no_updates,
+)
 from keras_deepnmt.runs.initial_weights import copy_initial_weights
 from keras_deepnmt.runs.objective_options import batch_transforms
 from keras_deepnmt.runs.own_callbacks import (
@@ -50,7 +55,6 @@ from keras_deepnmt.training.weight_average import averaged_weights
 from keras_deepnmt.xla.replicas import num_replicas
 
 _logger = logging.getLogger(__name__)
-_MEAN_KEYS = ("training.average_checkpoints", "training.final_model")
 
 
 class TrainingLoop:
@@ -176,7 +180,8 @@ class TrainingLoop:
     def check_effects(self) -> None:
         """Refuses changed keys that would have no effect; writes nothing.
 
-        Call it after `restore`.
+        Call it after `restore`. `RunFolder.check_startable` has refused all
+        that can be known without the model.
 
         Raises:
             UserError: if no updates follow that depend on the keys, or the run
@@ -186,52 +191,21 @@ class TrainingLoop:
         training, folder = self.recipe.training, self.run_folder
         if not changes or not start:
             return
-        stopped = None
-        if start < training.steps:
+        reason = why_no_updates(training, folder.history(), start)
+        if reason is None:
             rollbacks = Rollbacks(folder, self._divergence)
-            history = [
-                (epoch, logs)
-                for epoch, logs in folder.history()
-                if logs.get("step", 0) <= start
-            ]
+            history = validations_until(folder.history(), start)
             stopped = self._reason_to_stop(rollbacks, history)
-            if stopped is None:
-                return
-        if not folder.is_finished() and stopped is None:
-            # Perhaps they end the run here, before its last checkpoints.
-            changes = [c for c in changes if c.key != "training.steps"]
-        idle = [
-            f"`{c.key}`"
-            for c in changes
-            if c.changing is not Changing.FINAL and not c.is_derived
-        ]
-        if idle:
-            reason = (
-                f"all {start:,} updates are made. Give more `training.steps`"
-                if stopped is None
-                else f"the run has stopped at update {start:,}: {stopped[:-1]}"
-            )
-            raise UserError(
-                f"{folder.directory}: {' and '.join(idle)} would have no "
-                f"effect, since {reason}, or leave the change out."
-            )
-        if any(c.key in _MEAN_KEYS for c in changes):
-            self._check_number_of_checkpoints()
-
-    def _check_number_of_checkpoints(self):
-        training, number = self.recipe.training, len(self.store.steps())
-        if training.final_model == "average_best":
-            number = len(self.store.bests())
-        if training.final_model != "best" and (
-            number < training.average_checkpoints
-        ):
-            raise UserError(
-                f"{self.store.directory}: `training.average_checkpoints` is "
-                f"{training.average_checkpoints}, but the run has kept "
-                f"{number} checkpoints for `training.final_model: "
-                f"{training.final_model}`. Average fewer, or give more "
-                "`training.steps`."
-            )
+            reason = describe_stop(start, stopped)
+        check_effects(
+            folder.directory,
+            changes,
+            training,
+            self.store,
+            start,
+            folder.is_finished(),
+            reason,
+        )
 
     def run(self) -> None:
         """Trains from the update that `restore` found to the last one.

@@ -11,6 +11,7 @@ import yaml
 from keras_deepnmt.data.known_corpora.finding import find_named_corpus
 from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.own_metrics import direction
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import CHANGES
 from keras_deepnmt.runs.scores_file import with_defaults
@@ -298,7 +299,7 @@ def _scores(summary):
         (
             f"{row['test_set']['name']} ({row['test_set']['sentences']:,} "
             "sentences)",
-            metric,
+            _metric(metric),
             _value(score),
             f"`{score['signature']}`",
             _search(with_defaults(row["decoding"])),
@@ -306,13 +307,24 @@ def _scores(summary):
         for row in summary["scores"]
         for metric, score in row["scores"].items()
     ] + [
-        ("validation set", metric, _value(score), f"`{score['signature']}`", "")
+        (
+            "validation set",
+            _metric(metric),
+            _value(score),
+            f"`{score['signature']}`",
+            "",
+        )
         for metric, score in summary.get("valid", {}).items()
     ]
     if not rows:
         return "## Scores\n\nThis model has not been scored.\n"
     head = ("text", "metric", "score", "sacreBLEU signature", "search")
     return f"## Scores\n\n{_table(head, rows)}"
+
+
+def _metric(name):
+    is_lower = direction(name) == "lower"
+    return f"{name} (lower is better)" if is_lower else name
 
 
 def _value(score):

@@ -14,6 +14,7 @@ from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files, file_table
 from keras_deepnmt.files import (
+    SCORES_FILE,
     WEIGHTS_FILE,
     StagedFolder,
     atomic_file,
@@ -31,6 +32,8 @@ from keras_deepnmt.recipes.loading import (
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import check_changes, find_changes
+from keras_deepnmt.runs.effects import check_effects, why_no_updates
+from keras_deepnmt.trained import find_run_folder
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator.loading import (
     MODEL_DIR,
@@ -73,7 +76,7 @@ class RunFolder:
         self.directory = Path(directory)
         self.recipe_file = self.directory / RECIPE_FILE
         self.run_file = self.directory / RUN_FILE
-        self.scores_file = self.directory / "scores.json"
+        self.scores_file = self.directory / SCORES_FILE
         self.log_file = self.directory / "log.csv"
         self.divergence_file = self.directory / "divergence.json"
         self.epoch_counts_file = self.directory / "epoch_counts.json"
@@ -84,6 +87,16 @@ class RunFolder:
         self.shortlist_file = self.directory / SHORTLIST_FILE
         self.data_dir = self.directory / "data"
         self.training_began = False
+
+    @classmethod
+    def find(cls, run: str | Path) -> "RunFolder":
+        """Opens the folder of a run, or a trained model of the package.
+
+        Example:
+        >>> RunFolder.find("runs/demo").directory
+        PosixPath('runs/demo')
+        """
+        return cls(find_run_folder(run))
 
     def checkpoints(
         self, keep: int | None = None, keep_best: int = 1
@@ -177,7 +190,7 @@ class RunFolder:
                 it is not a run folder, has folders in place of files, was
                 started with other versions of the presets or of the batch
                 shapes, has more updates than `recipe`, or has checkpoints and
-                `resume` is false.
+                `resume` is false; or if what has changed would have no effect.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -204,7 +217,10 @@ class RunFolder:
         self._check_versions()
         made = steps[-1] if steps else 0
         changes = find_changes(self.recipe(), recipe, has_prepared)
-        check_changes(changes, self.recipe_file, made, allow_changes)
+        reason = None
+        if changes and made:
+            reason = why_no_updates(recipe.training, self.history(), made)
+        check_changes(changes, self.recipe_file, made, allow_changes, reason)
         if steps and not resume:
             raise UserError(
                 f"{self.directory}: has checkpoints up to step {made}. "
@@ -215,6 +231,17 @@ class RunFolder:
                 f"{self.directory}: {made} updates are made already, "
                 f"`training.steps` is {recipe.training.steps}. Give more "
                 "updates, or use another run folder."
+            )
+        # From an older checkpoint, if this one is damaged, updates follow.
+        if reason is not None and self.checkpoints().latest() == made:
+            check_effects(
+                self.directory,
+                changes,
+                recipe.training,
+                self.checkpoints(),
+                made,
+                self.is_finished(),
+                reason,
             )
 
     def _check_versions(self):

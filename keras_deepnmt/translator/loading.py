@@ -19,6 +19,8 @@ from keras_deepnmt.files import (
 )
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
+from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.trained import find_run_folder, list_trained_models
 from keras_deepnmt.weights_files import load_weights
 
 if TYPE_CHECKING:
@@ -202,8 +204,9 @@ def read_run(run_dir: str | Path) -> Run:
     """Reads the summary and the tokenizers of a run folder or preset folder.
 
     Args:
-        run_dir: the folder of a finished run, as `deepnmt train` wrote it, or
-            a preset folder, as `deepnmt export --format preset` did.
+        run_dir: the folder of a finished run, as `deepnmt train` wrote it, a
+            preset folder, as `deepnmt export --format preset` did, or the name
+            of a trained model of the package.
 
     Returns:
         The content of the folder; `Run.load_model` reads the weights.
@@ -216,7 +219,7 @@ def read_run(run_dir: str | Path) -> Run:
     >>> read_run("runs/demo").preset
     'transformer_tiny'
     """
-    directory = Path(run_dir)
+    directory = find_run_folder(run_dir)
     summary = read_summary(directory)
     tokenizers = {
         side: _read_tokenizer(directory, side, summary)
@@ -272,7 +275,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
         UserError: if the folder or the file is missing, or the file is not
             valid JSON, lacks a key or has a value of the wrong type.
     """
-    directory = Path(run_dir)
+    directory = find_run_folder(run_dir)
     check_run_folder(directory)
     file = _summary_file(directory)
     if not file.is_file():
@@ -297,7 +300,11 @@ def check_run_folder(directory: Path) -> None:
             an exported model.
     """
     if not directory.is_dir():
-        raise UserError(f"{directory}: no such run folder.")
+        near = did_you_mean(str(directory), list_trained_models())
+        raise UserError(
+            f"{directory}: no such run folder, and no trained model of the "
+            f"package, which `deepnmt models --trained` lists.{near}"
+        )
     recover_folder(directory / MODEL_DIR)
     if (directory / RUN_FILE).is_file() or is_preset_folder(directory):
         return

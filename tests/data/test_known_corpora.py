@@ -181,6 +181,7 @@ def test_a_corpus_can_be_named_the_other_way_round():
         "newstest2014_de_en",
         "iwslt14_47k_de_en",
         "scitldr",
+        "tatoeba_en_de",
         "ua_gec",
     ],
 )

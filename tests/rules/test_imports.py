@@ -30,7 +30,7 @@ LEVELS = [
     {"zoo"},
     {"models"},
     {"layers", "losses", "validation"},
-    {"xla", "own_code", "weights_files", "file_tables"},
+    {"xla", "own_code", "weights_files", "file_tables", "trained"},
     {
         "masks",
         "files",

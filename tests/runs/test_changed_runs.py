@@ -250,13 +250,19 @@ def test_a_message_names_the_key_that_was_changed_not_what_follows_from_it(
 
 
 def test_what_would_have_no_effect_on_a_finished_run_is_refused(
-    copy_of_finished, train_in
+    copy_of_finished, train_in, capsys
 ):
     before = (copy_of_finished / "recipe.yaml").read_bytes()
+    # At once, with all that has to change.
+    with pytest.raises(UserError, match="depend on it, but all 6 up") as info:
+        train_in({RATE: 0.1})
+    assert "more `training.steps`, and add `--allow-changes`" in str(info.value)
     for changes in ({"training.validate_every": 2}, {RATE: 0.1}):
         with pytest.raises(UserError, match="all 6 updates are made") as info:
-            train_in(changes, allow_changes=True)
+            train_in(changes, allow_changes=True, quiet=False)
         assert f"`{next(iter(changes))}` would have no" in str(info.value)
+    # Before anything is told or made.
+    assert capsys.readouterr().err == ""
     with pytest.raises(UserError, match="has kept 3 checkpoints"):
         train_in({"training.average_checkpoints": 4})
     assert (copy_of_finished / "recipe.yaml").read_bytes() == before
@@ -323,11 +329,12 @@ def test_a_run_that_stopped_early_says_why_and_which_key_continues_it(
         assert "It stopped at update 8 of 20" in text and why in text
         # More updates alone do nothing, and the message says what does.
         with pytest.raises(UserError) as info:
-            train_in({**EARLY, "training.steps": 400})
+            train_in({**EARLY, "training.steps": 400}, quiet=False)
         message = str(info.value)
         assert "`training.steps` would have no effect" in message
         assert why in message and "\n" not in message
         assert "`training.early_stopping_patience` is 2; a larger" in message
+        assert capsys.readouterr().err == ""
         assert train_in(EARLY) == stopped
         # More patience: it goes on, and ends as if it had had it always.
         patient = {**EARLY, "training.early_stopping_patience": 3}

@@ -108,12 +108,44 @@ def _iwslt14_47k():
     )
 
 
+def _tatoeba():
+    def file(split, language, digest):
+        return NamedFile(None, digest, (f"tatoeba-en-de/{split}.{language}",))
+
+    return NamedCorpus(
+        "tatoeba_en_de",
+        {
+            split: (file(split, "en", english), file(split, "de", german))
+            for split, (english, german) in _TATOEBA.items()
+        },
+        "Short everyday sentences of Tatoeba, as exported for Anki by "
+        "manythings.org on 2018-05-13 (CC BY 2.0 FR): 164,792 pairs, 2,000 for "
+        "validation and 2,000 for the test. No sentence is in two splits, "
+        "whatever its case and final punctuation. At no public address "
+        "(`--data-dir`).",
+    )
+
+
 _IWSLT14_47K = (
     "7f0688cb942dbbc69cbcf2bdde292aa544749c2b2cd9cfbac6a2c11b17a32a93",
     "a152299bfe33c3ac72f9c59afaae4ba7fbaa868d8eac00480d569a9318003a5a",
     "3f051579c9d8c7281a6ea8c72ad4ae09dbaa9bb24dfd41166f2c3a3df7cd940a",
     "e6d7317a9772cd1ed970910c611e9e7dada1f34439269b44a9d801334bff948d",
 )
+_TATOEBA = {
+    "train": (
+        "ce421f3cd16f32690c23843794a66e7f728e110e683459cb1337090fc663d85f",
+        "208abdc72d029a313312ea15cb5af76f9e45e35e3249d68940934f9b22883fe6",
+    ),
+    "valid": (
+        "52b3ea6673bc382309e0c49c1b876ebb04e6b5e0ea72b93e56c156ab5aff9364",
+        "c88d8dd18b7d0397d7933db2346261609bddc350864ac7df1cb3edc097506692",
+    ),
+    "test": (
+        "29db546ce6a699204ea5bdea91bb26908ba0471b327d26b2ccd7dbf917476576",
+        "f5fc582dc180b169493fcc32358f27a563f03830f3c2f4f1094bd4b2257b69fa",
+    ),
+}
 SMALL_CORPORA = (
     _demo(),
     _iwslt14_47k(),
@@ -190,4 +222,5 @@ SMALL_CORPORA = (
         "ae5d110486bc33d7175e9e28c7d0051eb3e5fcd2166dd93371089852c091a20e",
         local="test",
     ),
+    _tatoeba(),
 )
