@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import StagedFolder, write_json
+from keras_deepnmt.files import StagedFolder, copy_folder, write_json
 from keras_deepnmt.runs.checkpoints import average_checkpoints
 from keras_deepnmt.runs.run_code import copy_code
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -65,7 +65,7 @@ def average(
             )
         check_room(folder, model.variables)
         output = RunFolder(folder)
-        shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
+        copy_folder(run.tokenizer_dir, output.tokenizer_dir)
         output.copy_shortlist(run.directory)
         copy_code(run.directory, folder)
         shutil.copyfile(run.recipe_file, output.recipe_file)
