@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import time
@@ -207,21 +206,33 @@ def test_a_short_file_goes_on_after_the_batches_that_were_searched(
         done = deepnmt(*words)
         assert done.code == 130
         kept += 5
-        counted = re.search(
-            "0 lines are finished, in out.part, and (.*) more in out.part.json",
-            done.err,
-        )
-        assert int(counted[1]) == 8 * kept
+        said = f" {8 * kept} lines are finished, in out.part.json; the same"
+        assert said in done.err
         assert names(lines) - before == {"out.part.json"}
     batches.clear()
     batches.stop_at = None
     done = deepnmt(*words)
     assert done.code == 0
-    assert "Going on after the 0 lines in out.part and 80 of" in done.err
+    assert "Going on after the 80 lines in out.part.json." in done.err
     assert batches == whole[kept:]
     assert names(lines) - before == made
     for name in made:
         assert (lines / name).read_bytes() == expected[name]
+
+
+def test_lines_and_batches_are_told_apart(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    batches.stop_at = 70
+    said = "64 lines are finished, in out.part and 6 more in out.part.json;"
+    assert said in deepnmt(*words).err
+    batches.stop_at = None
+    done = deepnmt(*words)
+    assert "after the 64 lines in out.part and 6 of the next." in done.err
+    # One of the 150 is empty.
+    assert done.code == 0 and len(batches) == 149
 
 
 def test_batches_of_other_lines_are_searched_again(
@@ -264,11 +275,15 @@ def test_a_damaged_batch_is_refused_in_one_line(
 ):
     monkeypatch.chdir(lines)
     words = ["translate", digits / "run", *SHORT, *GREEDY]
-    batches.stop_at = 5
+    batches.stop_at = 2
     assert deepnmt(*words).code == 130
     file = lines / "out.part.json"
-    file.write_text(file.read_text().replace('\\"text\\"', '\\"words\\"'))
-    assert "out.part.json: damaged" in refused(*words)
+    record = json.loads(file.read_text())
+    (first, second) = record["state"]["next"]["batches"]
+    for other in (second.replace('"text"', '"words"'), "[" * 10_000, "{}x"):
+        record["state"]["next"]["batches"] = [first, other]
+        file.write_text(json.dumps(record))
+        assert "out.part.json: " in refused(*words)
 
 
 def test_a_full_disk_is_named_with_the_file(refused, digits, lines, echoes):

@@ -202,12 +202,14 @@ class PartFiles:
     def _describe_kept(self):
         if not self._num_kept:
             return f"{self._name} was not written."
+        lines = self._record["lines"]
         more = self._record.get("lines_of_state", 0)
-        besides = f", and {more:,} more in {self.record_file.name}"
+        place = f"{self._name}.part"
+        if more:
+            place += f" and {more:,} more in {place}.json" if lines else ".json"
         return (
-            f"{self._record['lines']:,} lines are finished, in "
-            f"{self._name}.part{besides if more else ''}; the same command "
-            "goes on after them."
+            f"{lines or more:,} lines are finished, in {place}; the same "
+            "command goes on after them."
         )
 
     def _flush(self):

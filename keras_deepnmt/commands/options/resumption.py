@@ -22,6 +22,7 @@ from keras_deepnmt.commands.terminal.input_lines import is_text_file
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import file_sha256
+from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.threads import num_cores
 from keras_deepnmt.version import __version__
 from keras_deepnmt.xla.cache import cache_dir
@@ -201,16 +202,15 @@ class Resumption:
         warnings.state = state["warnings"]
         kept = state.get("next", {"batches": [], "sha256": {}})
         self._kept = list(kept["batches"])
-        with refused_values(f"{self._parts.record_file}: damaged"):
-            self.batches = list(map(_read, self._kept))
+        file = self._parts.record_file
+        self.batches = [_read(text, file) for text in self._kept]
         self._next_lines = kept["sha256"]
+        lines, more = self.number, _num_lines(self.batches)
+        place = f"{self._options.output}.part"
+        if more:
+            place += f" and {more:,} of the next" if lines else ".json"
         _logger.info(
-            "Going on after the %s lines in %s.part%s.",
-            f"{self.number:,}",
-            self._options.output,
-            f" and {_num_lines(self.batches):,} of the next"
-            if self.batches
-            else "",
+            "Going on after the %s lines in %s.", f"{lines or more:,}", place
         )
         return True
 
@@ -293,15 +293,23 @@ def _written(batch: Sequence[Sequence["Hypothesis"]]) -> str:
     )
 
 
-def _read(text: str) -> list[list["Hypothesis"]]:
+def _read(text: str, file: Path) -> list[list["Hypothesis"]]:
     from keras_deepnmt.translator import Hypothesis
 
     def hypothesis(values):
-        given = tuple(map(tuple, values["given"]))
-        lists = {name: tuple(values[name]) for name in ("ids", "features")}
-        return Hypothesis(**{**values, **lists, "given": given})
+        return Hypothesis(
+            **{
+                **values,
+                "text": str(values["text"]),
+                "ids": tuple(map(int, values["ids"])),
+                "features": tuple(map(float, values["features"])),
+                "given": tuple((int(n), str(p)) for n, p in values["given"]),
+            }
+        )
 
-    return [list(map(hypothesis, nbest)) for nbest in json.loads(text)]
+    batch = parse_json(text, file)
+    with refused_values(f"{file}: damaged"):
+        return [list(map(hypothesis, nbest)) for nbest in batch]
 
 
 def _made_of(options, translators):
