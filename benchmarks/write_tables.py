@@ -4,8 +4,8 @@
 
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README, in the READMEs of the folders
-here, in `docs/text.md` and in `docs/exchange.md`. The project's README has only
-the most important rows.
+here, in `docs/text.md`, `docs/exchange.md` and `docs/trained_models.md`. The
+project's README has only the most important rows.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.exchange_tables import exchange_table
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
+from benchmarks.tables.package_model_tables import package_model_table
 from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
@@ -38,6 +39,7 @@ PAGES = {
     FOLDER / "scaling" / "README.md": scaling_tables,
     FOLDER.parent / "docs" / "text.md": letter_case_table,
     FOLDER.parent / "docs" / "exchange.md": exchange_table,
+    FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }
 
 

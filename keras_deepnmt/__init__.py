@@ -22,6 +22,7 @@ _MODULES = (
     "reranking",
     "runs",
     "serving",
+    "trained",
     "training",
     "zoo",
 )

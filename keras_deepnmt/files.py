@@ -24,6 +24,8 @@ except ImportError:  # on Windows
 WEIGHTS_FILE = "model.weights.h5"
 # Makes a folder with a Keras preset a preset folder of this package.
 PRESET_FILE = "translator.json"
+# What `deepnmt evaluate` measured of a run.
+SCORES_FILE = "scores.json"
 # Numbers of the errors for a full disk, a quota and a limit on file sizes.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the name of a working folder. Nobody has such a name by accident, and
@@ -303,6 +305,27 @@ def recover_folder(folder: str | Path) -> None:
             ) from error
         finally:
             os.close(lock)
+
+
+def copy_folder(folder: Path, new: Path) -> None:
+    """Copies a folder without links, see `refuse_links`.
+
+    What Python has compiled is left out. An error of the system is raised as
+    it is: `shutil.copytree` raises one without a number, by which a full disk
+    would be known.
+
+    Example:
+    >>> os.mkdir("old")
+    >>> copy_folder(Path("old"), Path("new"))
+    >>> Path("new").is_dir()
+    True
+    """
+    new.mkdir()
+    for path in folder.iterdir():
+        if path.name == "__pycache__":
+            continue
+        copy = copy_folder if path.is_dir() else shutil.copy2
+        copy(path, new / path.name)
 
 
 def delete_folder(folder: str | Path) -> None:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file
 
@@ -85,6 +87,57 @@ def written_weights(file: str | Path) -> Iterator["h5py.File"]:
         yield weights
     with atomic_file(file) as temporary, open(temporary, "wb") as target:
         target.write(content.getbuffer())
+
+
+def round_weights(file: str | Path, dtype: str) -> None:
+    """Rewrites a weights file with its floating-point arrays in another type.
+
+    Keras reads them back into the variables' own type. The file is replaced
+    when the new one is whole.
+
+    Args:
+        file: The weights file.
+        dtype: The floating-point type of the arrays, such as `"float16"`.
+
+    Raises:
+        UserError: as in `opened_weights`, and if a value is too large for the
+            type.
+
+    Example:
+    >>> with written_weights("mean.weights.h5") as weights:
+    ...     weights["bias"] = np.array([0.1], "float32")
+    >>> round_weights("mean.weights.h5", "float16")
+    >>> with opened_weights("mean.weights.h5") as weights:
+    ...     weights["bias"][()]
+    array([0.1], dtype=float16)
+    """
+    import h5py
+
+    with opened_weights(file) as weights, written_weights(file) as rounded:
+
+        def copy(name, item):
+            if isinstance(item, h5py.Group):
+                new = rounded.require_group(name)
+            else:
+                values = item[()]
+                if np.issubdtype(item.dtype, np.floating):
+                    values = _rounded(values, dtype, f"{file}: {name}")
+                new = rounded.create_dataset(name, data=values)
+            new.attrs.update(item.attrs)
+
+        rounded.attrs.update(weights.attrs)
+        weights.visititems(copy)
+
+
+def _rounded(values, dtype, place):
+    with np.errstate(over="ignore"):
+        rounded = values.astype(dtype)
+    if not np.array_equal(np.isfinite(rounded), np.isfinite(values)):
+        raise UserError(
+            f"{place}: has a value that {dtype} cannot hold. Received: "
+            f"{np.abs(values).max():.3g}. Leave `dtype` out."
+        )
+    return rounded
 
 
 def check_room(

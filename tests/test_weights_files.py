@@ -20,6 +20,7 @@ from keras_deepnmt.weights_files import (
     check_room,
     load_weights,
     opened_weights,
+    round_weights,
     written_weights,
 )
 
@@ -168,3 +169,26 @@ def test_too_little_room_is_seen_before_anything_is_written(
         check_room(tmp_path, model.variables)
     assert info.value.errno == errno.EFBIG
     assert not list(tmp_path.iterdir())
+
+
+def test_rounded_weights_take_half_of_the_space(model, file):
+    before = [weight.numpy() for weight in model.weights]
+    size = file.stat().st_size
+    round_weights(file, "float16")
+    model.set_weights([np.zeros_like(weight) for weight in before])
+    load_weights(model, file)
+    for weight, expected in zip(model.weights, before, strict=True):
+        rounded = expected.astype("float16").astype("float32")
+        np.testing.assert_array_equal(weight, rounded)
+    with opened_weights(file) as weights:
+        assert weights[ARRAY].dtype == "float16"
+    assert file.stat().st_size < size
+
+
+def test_a_value_that_float16_lacks_is_refused(model, file):
+    model.set_weights([weight.numpy() + 1e5 for weight in model.weights])
+    model.save_weights(file)
+    before = file.read_bytes()
+    with pytest.raises(UserError, match=r"float16 cannot hold.*1e\+05"):
+        round_weights(file, "float16")
+    assert file.read_bytes() == before

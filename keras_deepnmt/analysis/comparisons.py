@@ -6,10 +6,14 @@ from pathlib import Path
 
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
 from keras_deepnmt.evaluation import bleu_by_source_length, format_p_value
-from keras_deepnmt.evaluation.own_metrics import is_better_if_lower
+from keras_deepnmt.evaluation.own_metrics import (
+    direction,
+    is_better_if_lower,
+)
 from keras_deepnmt.evaluation.scores import metric_label
 from keras_deepnmt.runs.comparisons import (
     NOT_COVERED,
+    describe_disagreements,
     has_seeds,
     paired_tests,
     seed_differences,
@@ -45,7 +49,7 @@ def training_figures(
     if not isinstance(run_dirs, Mapping):
         run_dirs = {str(run_dir): run_dir for run_dir in run_dirs}
     logs = {
-        name: [row for _, row in RunFolder(run_dir).history()]
+        name: [row for _, row in RunFolder.find(run_dir).history()]
         for name, run_dir in run_dirs.items()
     }
     figures: list[Figure] = []
@@ -178,9 +182,14 @@ def _bars(text, metric):
                 for score in found
             ]
         },
-        y_label=label,
+        y_label=_axis(metric),
         as_points=True,
     )
+
+
+def _axis(metric):
+    label = metric_label(metric)
+    return f"{label} (lower is better)" if is_better_if_lower(metric) else label
 
 
 def comparison_figures(
@@ -203,7 +212,7 @@ def _over_seeds(text):
     if not has_seeds(text.recipes):
         return []
     means = seed_scores(text)
-    columns = ["seeds", "mean", "standard deviation", "95 % interval"]
+    columns = ["seeds", "mean", "standard deviation", "95 % interval", "better"]
     tables: list[Figure] = [
         Table(
             name="scores_over_seeds",
@@ -245,7 +254,7 @@ def _over_seeds(text):
                 names=_without_common_name([row.recipe for row in rows]),
                 series={label: [row.statistics.mean for row in rows]},
                 intervals={label: [row.statistics.interval for row in rows]},
-                y_label=label,
+                y_label=_axis(metric),
                 as_points=True,
             )
         )
@@ -261,14 +270,15 @@ def _without_common_name(names):
 
 
 def _statistics(row, sign):
-    seeds = ", ".join(map(str, row.seeds))
+    seeds, better = ", ".join(map(str, row.seeds)), direction(row.metric)
     found = row.statistics
     if found is None:
-        return ["none in common", "", "", ""]
+        return ["none in common", "", "", "", better]
     mean = f"{found.mean:{sign}.2f}"
     if found.number == 1:
-        return [seeds, mean, "", ""]
-    return [seeds, mean, f"{found.deviation:.2f}", f"± {found.interval:.2f}"]
+        return [seeds, mean, "", "", better]
+    interval = f"± {found.interval:.2f}"
+    return [seeds, mean, f"{found.deviation:.2f}", interval, better]
 
 
 def _tests(tests):
@@ -283,10 +293,10 @@ def _tests(tests):
             "probability of such a difference, in either direction, between "
             "equally good systems; read it where the two disagree. p of the "
             "bootstrap is about half of it for large differences, and never "
-            "above about 0.45.",
+            f"above about 0.45. {describe_disagreements(tests) or ''}".rstrip(),
             header=[
                 *("run", "compared with", "score", "difference"),
-                *("p (approximate randomization)", "p (bootstrap)"),
+                *("p (approximate randomization)", "p (bootstrap)", "better"),
             ],
             rows=[
                 [
@@ -294,6 +304,7 @@ def _tests(tests):
                     f"{found.difference:+.2f}",
                     format_p_value(found.randomization_p_value),
                     format_p_value(found.bootstrap_p_value),
+                    direction(metric),
                 ]
                 for test in tests
                 for metric, found in test.metrics.items()

@@ -24,6 +24,7 @@ from keras_deepnmt.runs.test_translations import (
 from keras_deepnmt.translator import Translator
 
 _log = logging.getLogger(__name__)
+_UNKNOWN = "not recorded"
 _UNITS = (
     "Minutes include compilations and validations; tokens are real target "
     "tokens."
@@ -70,6 +71,10 @@ def report(
 
     show = on_stage or (lambda stage: None)
     run_dirs = [str(run_dir) for run_dir in run_dirs]
+    for run_dir in run_dirs:
+        # A damaged record, too.
+        RunFolder(run_dir).recipe()
+        RunFolder(run_dir).history()
     show("Translating the test set")
     text = translate_runs(
         run_dirs,
@@ -89,10 +94,10 @@ def report(
         _log.warning("%s: the scores were not recorded: %s", name, reason)
     labels = _labels(run_dirs)
     text = _labelled(text, labels)
-    language = RunFolder(run_dirs[0]).recipe().data.source_language
+    language = RunFolder.find(run_dirs[0]).recipe().data.source_language
     training = {label: run_dir for run_dir, label in labels.items()}
     sections = [
-        Section("Runs", [[_runs(labels)]]),
+        Section("Runs", [[_runs(labels, text.recipes)]]),
         Section(
             "Scores",
             [score_figures(text), *comparison_figures(text, num_resamples)],
@@ -145,9 +150,16 @@ def _labelled(text: TestTranslations, labels: dict[str, str]):
     )
 
 
-def _runs(labels):
-    """How each run was trained; what all have in common is said once."""
+def _runs(labels, recipes):
+    """How each run was trained; what all have in common is said once.
+
+    Recipes of one name have the keys that differ beside it.
+    """
     columns = [_training(run_dir) for run_dir in labels]
+    of_run = {label: group.name for group in recipes for label in group.seeds}
+    for label, values in zip(labels.values(), columns, strict=True):
+        if values["recipe"] != _UNKNOWN:
+            values["recipe"] = of_run.get(label, values["recipe"])
     names = list(columns[0])
     if len(columns) == 1:
         return Table(
@@ -174,7 +186,7 @@ def _runs(labels):
 
 
 def _training(run_dir):
-    summary = RunFolder(run_dir).read_summary()
+    summary = RunFolder.find(run_dir).read_summary()
     training = summary.get("training", {})
     seconds = training.get("seconds")
     found = {
@@ -189,7 +201,7 @@ def _training(run_dir):
         "keras_deepnmt": summary.get("versions", {}).get("keras_deepnmt"),
     }
     return {
-        name: "not recorded" if value is None else value
+        name: _UNKNOWN if value is None else value
         for name, value in found.items()
     }
 

@@ -49,7 +49,8 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         metavar="DIR",
         help="Folder for the figures, as PNG, SVG and CSV. Default: the folder "
-        "figures in the run.",
+        "figures in the run, for a trained model of the package in the current "
+        "folder.",
     )
     add_analyzed_sentences(parser)
     add_import(parser)
@@ -70,6 +71,7 @@ def run(options: Namespace) -> None:
     console = Console(options.quiet)
     start_backend()
     from keras_deepnmt.analysis import AnalyzedRun, analyze, save_figures
+    from keras_deepnmt.trained import output_folder
 
     run = AnalyzedRun(options.run, **analyzed_sentences(options))
     figures = analyze(
@@ -77,6 +79,6 @@ def run(options: Namespace) -> None:
         options.what,
         lambda each: console.print_stage(f"{each.name}: {each.summary}"),
     )
-    folder = options.output or run.run.directory / "figures"
+    folder = options.output or output_folder(run.run.directory) / "figures"
     for file in save_figures(figures, folder):
         print(file)

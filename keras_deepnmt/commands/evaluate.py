@@ -282,8 +282,13 @@ def run(options: Namespace) -> None:
         )
     else:
         text = _translate(options)
-    _print(text, options)
-    _say_what_tests_cover(text, Console(options.quiet))
+    from keras_deepnmt.runs.comparisons import paired_tests
+
+    tests = []
+    if len(text.systems) > 1:
+        tests = paired_tests(text, options.resamples)
+    _print(text, tests, options)
+    _say_what_tests_cover(text, tests, Console(options.quiet))
     if text.unrecorded:
         raise UserErrors(
             f"{name}: the scores above were not recorded in scores.json: "
@@ -512,14 +517,14 @@ def _translate(options) -> "TestTranslations":
         )
 
 
-def _print(text: "TestTranslations", options: Namespace) -> None:
+def _print(text: "TestTranslations", tests, options: Namespace) -> None:
     from keras_deepnmt.runs.comparisons import has_seeds
 
     tables = [score_tables.scores(text, options.resamples)]
     if len(text.systems) > 1:
         if has_seeds(text.recipes):
             tables += score_tables.seeds(text)
-        tables += score_tables.comparisons(text, options.resamples)
+        tables += score_tables.comparisons(tests)
     if options.rouge:
         tables.append(score_tables.rouge(text))
     if options.errant:
@@ -538,13 +543,13 @@ def _print(text: "TestTranslations", options: Namespace) -> None:
                 file.write("\t".join(row) + "\n")
 
 
-def _say_what_tests_cover(text, console):
+def _say_what_tests_cover(text, tests, console):
     """Says what differences between systems do not tell."""
     from keras_deepnmt.runs.comparisons import (
         MORE_SEEDS,
         NOT_COVERED,
+        describe_disagreements,
         has_seeds,
-        pairs_to_test,
     )
 
     if len(text.systems) < 2:
@@ -560,6 +565,9 @@ def _say_what_tests_cover(text, console):
                 f"{run}: has the recipe and the seed of another run, and does "
                 "not count in means over seeds."
             )
-    if pairs_to_test(list(text.systems), text.recipes):
+    if tests:
         more = "" if has_seeds(text.recipes) else f" {MORE_SEEDS}"
         console.print(NOT_COVERED + (more if text.recipes else ""))
+    disagreements = describe_disagreements(tests)
+    if disagreements is not None:
+        console.print(disagreements)

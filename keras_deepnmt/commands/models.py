@@ -1,4 +1,4 @@
-"""`deepnmt models`: lists the model presets and the recipes."""
+"""`deepnmt models`: lists presets, recipes and trained models."""
 
 import json
 
@@ -9,14 +9,17 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.trained import describe_trained_model
 
 EXAMPLE = """
 deepnmt models "role_interaction_*"
 deepnmt models "*_tiny" --quiet
 deepnmt models --recipes
+deepnmt models --trained
 deepnmt models "*_tiny" --json
 """
 CONTINUE = "Nothing was changed."
+_METRICS = ("bleu", "chrf")
 COLUMNS = {
     # column of the cost table: heading
     "preset": "preset",
@@ -49,16 +52,28 @@ def add_options(parser: VerbParser) -> None:
         "presets.",
     )
     parser.add_argument(
+        "--trained",
+        action="store_true",
+        help="List the trained models that come with the package instead: BLEU "
+        "and chrF on their test sets, size, license and card. Every command "
+        "that takes a run folder takes their names.",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
-        help="Print a JSON list with one object per preset or recipe.",
+        help="Print a JSON list with one object per preset, recipe or trained "
+        "model.",
     )
     add_import(parser)
 
 
 def run(options: Namespace) -> None:
-    """Prints one line per preset or recipe, or a JSON list of all."""
-    if options.recipes:
+    """Prints one line per name, or a JSON list of all."""
+    if options.recipes and options.trained:
+        raise UserError("--recipes and --trained cannot be given together.")
+    if options.trained:
+        from keras_deepnmt.trained import list_trained_models as list_names
+    elif options.recipes:
         from keras_deepnmt.recipes.loading import list_recipes as list_names
     else:
         import_backend()
@@ -70,11 +85,19 @@ def run(options: Namespace) -> None:
     if not names:
         raise UserError(_no_match(options.pattern, list_names("*")))
     if options.json:
-        describe = _describe_recipe if options.recipes else _describe_preset
+        describe = _describe_preset
+        if options.recipes:
+            describe = _describe_recipe
+        elif options.trained:
+            describe = describe_trained_model
         print(json.dumps(list(map(describe, names)), indent=2))
         return
-    plain = options.recipes or options.quiet
-    for line in names if plain else preset_table(names):
+    if options.recipes or options.quiet:
+        lines = names
+    else:
+        make = trained_table if options.trained else preset_table
+        lines = make(names)
+    for line in lines:
         print(line)
 
 
@@ -125,20 +148,38 @@ def preset_table(names: list[str]) -> list[str]:
         row = costs.get(name, {})
         cells = [_cell(row.get(column, "")) for column in COLUMNS]
         rows.append([name, *cells[1:-1], _paper(name)])
+    return _aligned(rows, ["preset", "paper"])
+
+
+def trained_table(names: list[str]) -> list[str]:
+    """Returns the lines of a table of trained models."""
+    rows = [["model", "BLEU", "chrF", "test set", "MB", "license", "card"]]
+    for name in names:
+        model = describe_trained_model(name)
+        test = next(iter(model["scores"]), {})
+        rows.append(
+            [
+                name,
+                *(f"{test[m]:.1f}" if m in test else "-" for m in _METRICS),
+                test.get("test_set", "-"),
+                f"{model['bytes'] / 1e6:.1f}",
+                model["license"],
+                model["card"],
+            ]
+        )
+    return _aligned(rows, ["model", "test set", "license", "card"])
+
+
+def _aligned(rows, texts):
+    """Returns the rows as lines; the columns `texts` are left-aligned."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = [
+    return [
         "  ".join(
-            # The first and last columns are text, the others numbers.
-            cell.ljust(width)
-            if number in (0, len(row) - 1)
-            else cell.rjust(width)
-            for number, (cell, width) in enumerate(
-                zip(row, widths, strict=True)
-            )
+            cell.ljust(width) if column in texts else cell.rjust(width)
+            for column, cell, width in zip(rows[0], row, widths, strict=True)
         ).rstrip()
         for row in rows
     ]
-    return lines
 
 
 def _cell(value: str) -> str:

@@ -22,6 +22,7 @@ from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.trained import find_run_folder, output_folder
 
 EXAMPLE = """
 deepnmt report runs/demo
@@ -46,7 +47,8 @@ def add_options(parser: VerbParser) -> None:
         "-o",
         type=str,
         metavar="FILE",
-        help="HTML file to write. Default: report.html in the first run.",
+        help="HTML file to write. Default: report.html in the first run, for a "
+        "trained model of the package in the current folder.",
     )
     add_analyzed_sentences(parser)
     add_given_lines(parser)
@@ -66,7 +68,10 @@ def run(options: Namespace) -> None:
     repeated = {name for name in options.runs if options.runs.count(name) > 1}
     if repeated:
         raise UserError(f"{', '.join(sorted(repeated))}: given more than once.")
-    output = Path(options.output or Path(options.runs[0]) / "report.html")
+    output = Path(
+        options.output
+        or output_folder(find_run_folder(options.runs[0])) / "report.html"
+    )
     if output.is_dir() or not output.parent.is_dir():
         raise UserError(
             f"{output}: cannot be written. Give a file in an existing folder."

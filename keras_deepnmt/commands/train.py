@@ -94,9 +94,10 @@ def _add_folders(parser):
         type=str,
         metavar="DIR",
         help="Preset folder to fine-tune, written by `deepnmt export --format "
-        "preset`. The run starts with its weights and has its model, which the "
-        "recipe need not name; the data are prepared with its tokenizers, or "
-        "--prepared must have them. Not needed to continue the run.",
+        "preset`, or name of a trained model. The run starts with its weights "
+        "and has its model, which the recipe need not name; the data are "
+        "prepared with its tokenizers, or --prepared must have them. Not "
+        "needed to continue the run.",
     )
     parser.add_argument(
         "--extend-vocabulary",

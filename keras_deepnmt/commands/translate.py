@@ -251,8 +251,11 @@ class _Choice:
         self._runs = runs
         self._unknown = unknown
 
-    def search(self, translator, texts, advance, given):
-        """Returns the hypotheses of each sentence to choose from."""
+    def search(self, translator, texts, advance, given, finished):
+        """Returns the hypotheses of each sentence to choose from.
+
+        The other arguments are those of `Translator.translate_nbest`.
+        """
         number = self._num_hypotheses
         if self._utility or self._runs or (self._unknown and number > 1):
             number = max(translator.num_beams, number)
@@ -262,6 +265,7 @@ class _Choice:
             advance,
             # Each token sequence has its own probability.
             distinct=False if self._utility else None,
+            finished=finished,
             **given,
         )
 
@@ -385,7 +389,7 @@ def _translate(
         resumption.keep(number)
         translator = translators.choose(texts)
         asked = given.take(len(texts), translator)
-        resumption.add(texts, asked)
+        resumption.begin_next(texts, asked)
         lines = segments.take(translator, texts, asked, number + 1)
         translator.on_truncated = partial(
             _warn_truncated, warnings, lines, translator.max_source_length
@@ -395,8 +399,9 @@ def _translate(
         nbest = choice.search(
             translator,
             lines.reads,
-            partial(_advance, advance, share),
+            partial(_advance, advance, share, resumption),
             lines.given,
+            resumption.batches,
         )
         nbest = choice.choose(
             translator, lines.reads, nbest, partial(_warn, warnings, lines)
@@ -420,8 +425,9 @@ def _translate(
             warnings.print()  # at once, to the person who typed the line
 
 
-def _advance(advance, share, number):
+def _advance(advance, share, resumption, number):
     advance(share * number)
+    resumption.keep_now_and_then()
 
 
 def _finish_again(choice, translator, texts, hypotheses):

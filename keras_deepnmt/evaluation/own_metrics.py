@@ -8,7 +8,12 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.own_code.loading import describe_own_error, own_sha256
-from keras_deepnmt.own_code.lookup import find_own, make_own, own_names
+from keras_deepnmt.own_code.lookup import (
+    find_own,
+    is_class_name,
+    make_own,
+    own_names,
+)
 from keras_deepnmt.suggestions import did_you_mean
 
 # What a metric is tried with: two sentences, one with a second reference.
@@ -78,6 +83,27 @@ def is_better_if_lower(name: str) -> bool:
     """
     kind = _find(name)
     return name == "ter" or not getattr(kind, "higher_is_better", True)
+
+
+def direction(name: str) -> str:
+    """Returns which values of a metric are better: lower or higher ones.
+
+    Empty for a metric of the user whose file was not imported.
+
+    Args:
+        name: The metric, perhaps after the name of a split.
+
+    Example:
+    >>> direction("test ter"), direction("bleu"), direction("Unknown")
+    ('lower', 'higher', '')
+    """
+    name = name.split()[-1]
+    try:
+        if is_class_name(name) and _find(name) is None:
+            return ""
+        return "lower" if is_better_if_lower(name) else "higher"
+    except UserError:
+        return ""
 
 
 def signature_of(metric: Any) -> str:

@@ -32,6 +32,12 @@ def prototype_config(layer):
     """
     if layer is None or isinstance(layer, dict):
         return layer
+    if isinstance(layer, type) and issubclass(layer, keras.layers.Layer):
+        name = layer.__name__
+        raise ValueError(
+            f"A slot must be a layer or None. Received: {name}, a class; give "
+            f"an object: {name}(...)."
+        )
     if not isinstance(layer, keras.layers.Layer):
         raise ValueError(
             "A slot must be a `keras.layers.Layer` or None. "

@@ -31,6 +31,7 @@ from keras_deepnmt.models.training_step.objective import (
     take_earlier_arguments,
 )
 from keras_deepnmt.models.training_step.shared_batches import fill_rows
+from keras_deepnmt.trained import find_run_folder
 
 if keras.config.backend() == "tensorflow":
     from keras_deepnmt.models.training_step.tensorflow_step import (
@@ -83,6 +84,29 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             if isinstance(value, keras.layers.Layer):
                 if value not in self.layers:
                     setattr(self, name, value)
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, **kwargs):
+        """Loads a model from a preset folder.
+
+        Args:
+            preset: folder that `save_to_preset` or `deepnmt export --format
+                preset` wrote, or name of a trained model of the package
+                (`trained.list_trained_models`).
+            load_weights: bool. Whether the model has the stored weights, or
+                newly initialized ones. Defaults to `True`.
+            **kwargs: as in `keras_nlp.models.Backbone.from_preset`.
+
+        Returns:
+            The model.
+
+        Example:
+        >>> name = "transformer_tiny.demo_de_en"
+        >>> keras_deepnmt.models.Transformer.from_preset(name).count_params()
+        1174272
+        """
+        folder = str(find_run_folder(preset))
+        return super().from_preset(folder, load_weights=load_weights, **kwargs)
 
     def symbolic_graph(self):
         """Traces `encode` and `decode` once on symbolic ids.

@@ -76,7 +76,8 @@ def slot_config(arguments, slot, fitting=None):
     value = arguments[slot]
     if _is_complete(value):
         return value
-    if value is None or isinstance(value, keras.layers.Layer):
+    is_class = inspect.isclass(value) and issubclass(value, keras.layers.Layer)
+    if value is None or is_class or isinstance(value, keras.layers.Layer):
         try:
             return prototype_config(value)
         except ValueError as error:

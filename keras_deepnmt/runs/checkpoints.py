@@ -129,7 +129,7 @@ def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
     """
     if checkpoint is None:
         return read_run(run_dir)
-    folder = RunFolder(run_dir)
+    folder = RunFolder.find(run_dir)
     check_run_folder(folder.directory)
     recipe = folder.recipe()
     step, path = choose_checkpoint(folder, checkpoint)

@@ -12,6 +12,7 @@ from keras_deepnmt.evaluation import (
     seed_statistics,
     sign_test,
 )
+from keras_deepnmt.evaluation.scores import metric_label
 from keras_deepnmt.runs.seed_groups import SeedGroup
 from keras_deepnmt.runs.test_translations import TestTranslations
 
@@ -23,6 +24,8 @@ MORE_SEEDS = (
     "Train each recipe with several seeds and give all runs: then intervals "
     "over seeds are printed."
 )
+# Differences whose p-value is below it are called significant.
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,37 @@ def paired_tests(
             )
         )
     return tests
+
+
+def describe_disagreements(tests: Sequence[PairedTests]) -> str | None:
+    """Says which test to believe where two of them disagree.
+
+    They do if the p-value of only one is below 0.05.
+
+    Returns:
+        The text, or `None` if they agree everywhere.
+
+    Example:
+    >>> signs = SignTest(4, 0, 0, 0.125)
+    >>> tests = {"bleu": Comparison(2.0, 0.03, 0.06)}
+    >>> describe_disagreements([PairedTests("b", "a", tests, signs)])[:41]
+    'The tests of BLEU of b against a disagree'
+    """
+    split = [
+        f"{metric_label(metric)} of {test.system} against {test.baseline}"
+        for test in tests
+        for metric, found in test.metrics.items()
+        if (found.bootstrap_p_value < _LEVEL)
+        != (found.randomization_p_value < _LEVEL)
+    ]
+    if not split:
+        return None
+    return (
+        f"The tests of {', '.join(split)} disagree: only one p-value is below "
+        f"{_LEVEL}. Believe that of approximate randomization. The paired "
+        "bootstrap's is about half as large where the difference is large, and "
+        "too small where few sentences differ."
+    )
 
 
 def pairs_to_test(

@@ -33,6 +33,7 @@ from keras_deepnmt.runs.scores_file import (
     why_unwritable,
     with_defaults,
 )
+from keras_deepnmt.trained import is_in_package
 from keras_deepnmt.translator import Translator
 
 _log = logging.getLogger(__name__)
@@ -83,7 +84,8 @@ def evaluate(
     so before it, too.
 
     Args:
-        run_dir: folder of a run; finished, unless `checkpoint` is given.
+        run_dir: folder of a run; finished, unless `checkpoint` is given. Or
+            the name of a trained model, to whose scores nothing is added.
         source_file: text to translate; with `target_file` instead of `split`.
         target_file: its reference translations, line by line.
         more_reference_files: further references of the same sentences, a file
@@ -213,7 +215,7 @@ class Evaluation:
                 "`tag` needs `source_file`: the run's own data have the tags "
                 f"of their corpora already. Received: tag={tag}"
             )
-        self._run, self._tag = RunFolder(run_dir), tag
+        self._run, self._tag = RunFolder.find(run_dir), tag
         self._loaded = open_run(run_dir, checkpoint)
         self._summary = self._loaded.summary
         if checkpoint is not None:
@@ -250,7 +252,9 @@ class Evaluation:
             _check_folder(self._output_file)
         read_scores(self._run.scores_file)
         self._is_recordable = True
-        if fault := why_unwritable(self._run.scores_file):
+        if is_in_package(self._run.directory):
+            self._is_recordable = False
+        elif fault := why_unwritable(self._run.scores_file):
             self._is_recordable = False
             _log.warning(
                 "%s: cannot be written (%s). The scores will not be recorded.",

@@ -17,6 +17,7 @@ from keras_deepnmt.recipes.schema import ModelRecipe, Recipe
 from keras_deepnmt.runs.build import build_model
 from keras_deepnmt.runs.checkpoints import build_with_weights, load_model
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.trained import find_run_folder
 from keras_deepnmt.training.transfer import (
     SharedWeights,
     copy_shared_weights,
@@ -104,7 +105,7 @@ def fine_tuning(
             started.training.initialize_from,
             dict(started.resolved),
         )
-    directory = Path(preset_dir).resolve()
+    directory = find_run_folder(preset_dir).resolve()
     preset = read_run(directory)
     if own is not None and Path(own).resolve() != directory:
         raise UserError(
@@ -265,12 +266,12 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
         UserError: if the folder is not a run folder or preset folder, has no
             weights yet, or has other tokenizers.
     """
-    run = RunFolder(recipe.training.initialize_from)
+    run = RunFolder.find(recipe.training.initialize_from)
     preset = None
     try:
         if is_preset_folder(run.directory):
             preset = read_run(run.directory)
-            name = preset.summary["name"]
+            name = preset.summary.get("name", "")
             tokenizer = preset.summary["tokenizer"]
         else:
             source = run.recipe()
@@ -339,7 +340,7 @@ def copy_initial_weights(
         UserError: if the weights are no longer those that the run was started
             with, or nothing is shared.
     """
-    folder, file = Path(source), Path(recorded["weights"])
+    folder, file = find_run_folder(source), Path(recorded["weights"])
     if not file.is_file() or file_sha256(file) != recorded["weights_sha256"]:
         raise UserError(
             f"{folder}: its weights are no longer those that {run_dir} was "

@@ -11,8 +11,10 @@ import yaml
 from keras_deepnmt.data.known_corpora.finding import find_named_corpus
 from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.evaluation.own_metrics import direction
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import CHANGES
+from keras_deepnmt.runs.scores_file import with_defaults
 from keras_deepnmt.zoo.registry import get_preset
 
 # Title and address of each paper that a preset can name.
@@ -133,7 +135,7 @@ def _front_matter(recipe, summary, papers):
         ),
         "model-index": [
             {
-                "name": summary["name"],
+                "name": summary.get("name", recipe.name),
                 "results": [_result(row) for row in summary["scores"]],
             }
         ],
@@ -297,21 +299,32 @@ def _scores(summary):
         (
             f"{row['test_set']['name']} ({row['test_set']['sentences']:,} "
             "sentences)",
-            metric,
+            _metric(metric),
             _value(score),
             f"`{score['signature']}`",
-            _search(row["decoding"]),
+            _search(with_defaults(row["decoding"])),
         )
         for row in summary["scores"]
         for metric, score in row["scores"].items()
     ] + [
-        ("validation set", metric, _value(score), f"`{score['signature']}`", "")
+        (
+            "validation set",
+            _metric(metric),
+            _value(score),
+            f"`{score['signature']}`",
+            "",
+        )
         for metric, score in summary.get("valid", {}).items()
     ]
     if not rows:
         return "## Scores\n\nThis model has not been scored.\n"
     head = ("text", "metric", "score", "sacreBLEU signature", "search")
     return f"## Scores\n\n{_table(head, rows)}"
+
+
+def _metric(name):
+    is_lower = direction(name) == "lower"
+    return f"{name} (lower is better)" if is_lower else name
 
 
 def _value(score):
@@ -336,7 +349,7 @@ def _training(recipe, summary):
     changes = recipe.resolved.get(CHANGES, [])
     rows = [
         ("recipe", f"`recipe.yaml`, named `{recipe.name}`"),
-        ("updates", f"{summary['steps']:,}"),
+        ("updates", _number(summary.get("steps"))),
         ("started from", f"the weights of `{started}`" if started else None),
         *(
             (f"changed after update {change['update']:,}", _changed(change))
@@ -387,9 +400,9 @@ def _minutes(seconds):
 def _device(device):
     if device is None:
         return None
-    accelerators = ", ".join(device["accelerators"])
-    processor = f"{device['processor']}, {device['cores']} cores"
-    return f"{accelerators or processor} ({device['backend']})"
+    processor = f"{device.get('processor')}, {device.get('cores')} cores"
+    accelerators = ", ".join(map(str, device.get("accelerators") or []))
+    return f"{accelerators or processor} ({device.get('backend')})"
 
 
 def _data(recipe):

@@ -1,10 +1,9 @@
 """Writes the model of a run as a preset folder, with a model card."""
 
 import dataclasses
-import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
     StagedFolder,
+    copy_folder,
     file_sha256,
     write_json,
     write_text,
@@ -29,10 +29,17 @@ from keras_deepnmt.runs.scores_file import read_scores
 from keras_deepnmt.serving.golden import default_sources
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.loading import is_preset_folder
-from keras_deepnmt.weights_files import check_room
+from keras_deepnmt.weights_files import (
+    check_room,
+    load_weights,
+    round_weights,
+)
 
 # Sentences that the saved model must translate as the run's model does.
 _NUM_SENTENCES = 3
+_SIDES = ("source", "target")
+Dtype = Literal["float32", "float16"]
+DTYPES = get_args(Dtype)
 
 
 def save_run_to_preset(
@@ -40,6 +47,7 @@ def save_run_to_preset(
     directory: str | Path,
     *,
     checkpoint: str | int | None = None,
+    dtype: Dtype = "float32",
     **search_options: Any,
 ) -> Path:
     """Writes the model of a run as a preset folder, with a model card.
@@ -60,6 +68,10 @@ def save_run_to_preset(
         directory: the folder to write; it must not exist yet.
         checkpoint: `"latest"`, `"best"` or the step of the checkpoint to save.
             Defaults to the final model of a finished run.
+        dtype: type of the stored weights. With `"float16"` they take half of
+            the space and are rounded to eleven bits; the model computes in
+            float32 all the same. The folder does not have the run's scores
+            then, which are those of other weights. Defaults to `"float32"`.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the run's.
 
@@ -68,17 +80,21 @@ def save_run_to_preset(
 
     Raises:
         UserError: if the run is not finished or damaged, the folder exists,
-            a file to copy is a link, the disk is full, or the saved model is
-            not that of the run.
+            a file to copy is a link, the disk is full, a weight is too large
+            for float16, or the saved model is not that of the run.
 
     Example:
     >>> save_run_to_preset("runs/demo", "presets/demo")
     PosixPath('presets/demo')
     """
     directory = Path(directory)
+    if dtype not in DTYPES:
+        raise UserError(
+            f"`dtype` must be one of {', '.join(DTYPES)}. Received: {dtype}"
+        )
     if directory.exists():
         raise UserError(f"{directory}: exists already. Give a new folder.")
-    run = RunFolder(run_dir)
+    run = RunFolder.find(run_dir)
     if is_preset_folder(run.directory):
         raise UserError(
             f"{run.directory}: is a preset folder already. Copy it, or give "
@@ -98,7 +114,11 @@ def save_run_to_preset(
     with StagedFolder(directory) as folder:
         check_room(folder, translator.model.variables)
         translator.model.save_to_preset(str(folder))
-        shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
+        if dtype != "float32":
+            round_weights(folder / WEIGHTS_FILE, dtype)
+            # What is compared with them below.
+            load_weights(translator.model, folder / WEIGHTS_FILE)
+        copy_folder(run.tokenizer_dir, folder / run.tokenizer_dir.name)
         RunFolder(folder).copy_shortlist(run.directory)
         copy_code(run.directory, folder)
         resolved = _portable(recipe.resolved)
@@ -110,7 +130,8 @@ def save_run_to_preset(
             # The scores are those of the same weights in another file.
             {**row, "weights_sha256": weights_sha256}
             for row in read_scores(run.scores_file)
-            if row["weights_sha256"] == summary["weights_sha256"]
+            if dtype == "float32"
+            and row.get("weights_sha256") == summary["weights_sha256"]
             # Not those of translations that were given a part of the text.
             and "given" not in row
         ]
@@ -149,6 +170,10 @@ def _portable(resolved):
         portable["initialize_from"] = {
             k: v for k, v in source.items() if k != "weights"
         }
+    portable["corpora"] = [
+        {**corpus, **{s: Path(corpus[s]).name for s in _SIDES}}
+        for corpus in portable.get("corpora", [])
+    ]
     portable["code"] = [
         {k: v for k, v in record.items() if k != "origin"}
         for record in portable.get("code", [])

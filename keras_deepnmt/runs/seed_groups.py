@@ -64,7 +64,7 @@ def group_by_recipe(run_dirs: Sequence[str]) -> list[SeedGroup]:
     """
     groups: dict[str, list] = {}
     for run_dir in run_dirs:
-        recipe = RunFolder(run_dir).started()
+        recipe = RunFolder.find(run_dir).started()
         name, seed, values, key = run_dir, 0, {}, f"only {run_dir}"
         if recipe is not None:
             name, seed, values = recipe.name, recipe.seed, recipe_values(recipe)

@@ -140,7 +140,7 @@ def translate_runs(
     """
     # All mistakes are found before the first translation, which may take long.
     running = {k: options.pop(k) for k in RUN_OPTIONS if k in options}
-    first, scoring, evaluations = RunFolder(run_dirs[0]), {}, {}
+    first, scoring, evaluations = RunFolder.find(run_dirs[0]), {}, {}
     # An imported model has no recipe.
     recipe, recipes = first.started(), group_by_recipe(run_dirs)
     for name in run_dirs:

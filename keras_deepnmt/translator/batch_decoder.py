@@ -141,26 +141,32 @@ class BatchDecoder:
         asked: Asked,
         given: GivenRows,
         on_progress: Callable[[int], None] | None = None,
+        finished: list[list[list[Hypothesis]]] | None = None,
     ) -> list[list[Hypothesis]]:
         """Searches source rows in batches; returns the translations of each.
 
         These are those `asked` for, sorted, best first. `given` has their
         prefixes, phrases and maximum lengths. `on_progress` gets the number of
-        rows of each batch.
+        rows of each batch. The results of each batch are added to `finished`;
+        for those that it has at first, nothing is searched.
 
         Raises:
             UserError: if the model computes NaN, or the options allow no
                 phrases.
+            ValueError: if `finished` is not of a call with the same rows.
         """
         batches = self._source_batches(rows, options, given)
         sources = [[rows[place] for place in places] for places in batches]
+        if finished is None:
+            finished = []
+        _check_finished(finished, batches)
         if given.is_empty:
-            self._prepare(sources, options)
+            self._prepare(sources, options, len(finished))
         searches = (
             self._begin(batch, options, asked, given.of(places))
             for batch, places in zip(sources, batches, strict=True)
         )
-        return self._in_order_of_rows(batches, searches, on_progress)
+        return self._in_order_of_rows(batches, searches, on_progress, finished)
 
     def scores_of(
         self,
@@ -183,16 +189,29 @@ class BatchDecoder:
             )
             for places in batches
         )
-        return self._in_order_of_rows(batches, calls, on_progress)
+        return self._in_order_of_rows(batches, calls, on_progress, [])
 
-    def _in_order_of_rows(self, batches, calls, on_progress):
-        """Calls a function for each batch; lists the results of its rows."""
+    def _in_order_of_rows(self, batches, calls, on_progress, finished):
+        """Calls a function for each batch; lists the results of its rows.
+
+        The results of batches that are not in `finished` are added to it.
+        """
         results = [None] * sum(map(len, batches))
         at_once = min(self.batches_at_once, max(1, len(batches)))
+        known = len(finished)
+        # All are begun: the later ones depend on what was begun before.
+        calls = (
+            partial(finished.__getitem__, number) if number < known else call
+            for number, call in enumerate(calls)
+        )
         by_batch = results_in_order(calls, at_once)
-        for places, found in zip(batches, by_batch, strict=True):
+        for number, (places, found) in enumerate(
+            zip(batches, by_batch, strict=True)
+        ):
             for place, result in zip(places, found, strict=True):
                 results[place] = result
+            if number >= known:
+                finished.append(found)
             if on_progress is not None:
                 on_progress(len(places))
         return results
@@ -283,21 +302,24 @@ class BatchDecoder:
         self,
         batches: Sequence[Sequence[Sequence[int]]],
         options: SearchOptions,
+        num_finished: int,
     ) -> None:
         """Compiles programs for some batches while others are searched.
 
-        The first batch is compiled by its own search. It is traced before the
-        others, since Python traces one at a time.
+        The first batch to search is compiled by its own search. It is traced
+        before the others, since Python traces one at a time. Those before it
+        are finished.
         """
         calls = {}
-        for rows in batches:
+        for number, rows in enumerate(batches):
             candidate_ids = self._candidates.of(rows)
             shape, plan = self._plan(
                 self._shape(rows, options),
                 options,
                 {"candidate_ids": candidate_ids},
             )
-            if plan.is_compiled and shape not in calls:
+            is_finished = number < num_finished
+            if plan.is_compiled and shape not in calls and not is_finished:
                 calls[shape] = partial(
                     self._call_with_padding,
                     shape=shape,
@@ -494,6 +516,15 @@ class BatchDecoder:
         """The number of rows of some tokens each that a batch may have."""
         return most_rows(
             tokens, self.limits.batch_size, self.limits.batch_tokens
+        )
+
+
+def _check_finished(finished, batches):
+    sizes = list(map(len, batches))[: len(finished)]
+    if list(map(len, finished)) != sizes:
+        raise ValueError(
+            "`finished` must have the results of the first batches of these "
+            f"sentences, {sizes}. Received: {list(map(len, finished))}"
         )
 
 

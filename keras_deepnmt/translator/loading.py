@@ -19,6 +19,8 @@ from keras_deepnmt.files import (
 )
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.own_code.recorded import recorded_entries, use_recorded
+from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.trained import find_run_folder, list_trained_models
 from keras_deepnmt.weights_files import load_weights
 
 if TYPE_CHECKING:
@@ -34,6 +36,18 @@ DECODING_OPTIONS = (
     "batch_tokens",
     "max_source_length",
 )
+
+
+class _Score(BaseModel, extra="allow"):
+    value: float
+    signature: str
+    interval: float | None = None
+
+
+class _Device(BaseModel, extra="allow"):
+    accelerators: list[str] | None = None
+    processor: str | None = None
+    cores: int | None = None
 
 
 class _Summary(BaseModel, extra="allow"):
@@ -58,8 +72,8 @@ class _Summary(BaseModel, extra="allow"):
     averaged_steps: list[int] = []
     best: dict[str, Any] | None = None
     training: dict[str, int | float | None] = {}
-    valid: dict[str, dict[str, Any]] = {}
-    device: dict[str, Any] | None = None
+    valid: dict[str, _Score] = {}
+    device: _Device | None = None
     versions: dict[str, str | None] = {}
     scores: list[dict[str, Any]] = []
     commit: str | None = None
@@ -165,7 +179,8 @@ class Run:
         self.use_code()
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
-            read_json(self.directory / "config.json", dict)
+            remedy = _remedy(PRESET_FILE)
+            read_json(self.directory / "config.json", dict, remedy)
             with refused_values(f"{self.directory / 'config.json'}"):
                 return Seq2Seq.from_preset(
                     str(self.directory), load_weights=False
@@ -189,8 +204,9 @@ def read_run(run_dir: str | Path) -> Run:
     """Reads the summary and the tokenizers of a run folder or preset folder.
 
     Args:
-        run_dir: the folder of a finished run, as `deepnmt train` wrote it, or
-            a preset folder, as `deepnmt export --format preset` did.
+        run_dir: the folder of a finished run, as `deepnmt train` wrote it, a
+            preset folder, as `deepnmt export --format preset` did, or the name
+            of a trained model of the package.
 
     Returns:
         The content of the folder; `Run.load_model` reads the weights.
@@ -203,7 +219,7 @@ def read_run(run_dir: str | Path) -> Run:
     >>> read_run("runs/demo").preset
     'transformer_tiny'
     """
-    directory = Path(run_dir)
+    directory = find_run_folder(run_dir)
     summary = read_summary(directory)
     tokenizers = {
         side: _read_tokenizer(directory, side, summary)
@@ -259,7 +275,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
         UserError: if the folder or the file is missing, or the file is not
             valid JSON, lacks a key or has a value of the wrong type.
     """
-    directory = Path(run_dir)
+    directory = find_run_folder(run_dir)
     check_run_folder(directory)
     file = _summary_file(directory)
     if not file.is_file():
@@ -273,7 +289,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             f"{file}: missing, so this is not a finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
-    return read_json(file, _Summary)
+    return read_json(file, _Summary, _remedy(file.name))
 
 
 def check_run_folder(directory: Path) -> None:
@@ -284,7 +300,11 @@ def check_run_folder(directory: Path) -> None:
             an exported model.
     """
     if not directory.is_dir():
-        raise UserError(f"{directory}: no such run folder.")
+        near = did_you_mean(str(directory), list_trained_models())
+        raise UserError(
+            f"{directory}: no such run folder, and no trained model of the "
+            f"package, which `deepnmt models --trained` lists.{near}"
+        )
     recover_folder(directory / MODEL_DIR)
     if (directory / RUN_FILE).is_file() or is_preset_folder(directory):
         return

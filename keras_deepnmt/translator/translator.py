@@ -159,10 +159,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
         """Loads the folder of a finished run, or a preset folder.
 
-        `deepnmt train` and `deepnmt export --format preset` write them.
+        `deepnmt train` and `deepnmt export --format preset` write them, and
+        trained models come with the package.
 
         Args:
-            run_dir: the run folder or the preset folder, or what `read_run`
+            run_dir: the run folder, the preset folder, the name of a trained
+                model (`trained.list_trained_models`), or what `read_run`
                 returned.
             **options: arguments of the constructor. One that is `None` or left
                 out is the run's; `options` replaces all its search options.
@@ -189,6 +191,21 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         )
         translator._tag_notice = TagNotice(run.tags)
         return translator
+
+    @classmethod
+    def from_preset(cls, preset: str | Path, **options) -> "Translator":
+        """Loads a trained model of the package, or a preset folder.
+
+        It is `load` under the name that Keras has for it.
+
+        Example:
+        >>> translator = Translator.from_preset(
+        ...     "transformer_tiny.demo_de_en"
+        ... )
+        >>> translator.num_beams
+        4
+        """
+        return cls.load(preset, **options)
 
     def replaced(self, **changes: Any) -> "Translator":
         """Returns a translator with other arguments of the constructor.
@@ -368,6 +385,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
         distinct: bool | None = None,
+        finished: list[list[list[Hypothesis]]] | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -380,10 +398,17 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
         distinct: bool | None = None,
+        finished: list[list[list[Hypothesis]]] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
     def translate_nbest(
-        self, texts, num_hypotheses, on_progress=None, distinct=None, **given
+        self,
+        texts,
+        num_hypotheses,
+        on_progress=None,
+        distinct=None,
+        finished=None,
+        **given,
     ):
         """Returns several translations of each sentence, best first.
 
@@ -403,6 +428,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             distinct: whether a text occurs only once among the translations of
                 a sentence. By default it does, except with `sampling`, where
                 repetitions show how probable a text is.
+            finished: list to which the results of each batch are added as soon
+                as it is searched. The same call, with the list that a call
+                which was broken off has left, and the `search_state` from
+                before it, searches the other batches and has the same results.
+                Defaults to none.
             **given: as in `translate`.
 
         Returns:
@@ -410,7 +440,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             of a string, its list alone.
 
         Raises:
-            ValueError: if `num_hypotheses` is not an integer, or below 1.
+            ValueError: if `num_hypotheses` is not an integer, or below 1, or
+                `finished` is of other sentences.
             TypeError: if a sentence is not a string.
             UserError: if the model computes NaN.
         """
@@ -431,7 +462,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if distinct is None:
             distinct = not options.sampling
         asked = Asked(num_hypotheses, distinct)
-        nbest = self._nbest(sentences, asked, options, on_progress, rows)
+        nbest = self._nbest(
+            sentences, asked, options, on_progress, rows, finished
+        )
         return nbest[0] if is_one else nbest
 
     @overload
@@ -491,7 +524,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, asked, options, on_progress, given):
+    def _nbest(self, texts, asked, options, on_progress, given, finished):
         rows, truncated = self._source_rows(texts)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
@@ -508,6 +541,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             asked,
             given.of(numbers),
             on_progress,
+            finished,
         )
         for number, hypotheses in zip(numbers, found, strict=True):
             nbest[number] = hypotheses

@@ -116,7 +116,6 @@ def test_a_missing_package_is_told_before_the_work(
 def test_a_report_is_one_page_with_everything(deepnmt, runs):
     change_recipe(runs / "second", seed=5)
     shutil.copytree(runs / "first", runs / "other")
-    change_recipe(runs / "other", name="digits.other")
     change_recipe(runs / "other", "training", label_smoothing=0.3)
     words = ["--sentences", "20", "--resamples", "100"]
     done = deepnmt("report", "first", "second", "other", *words)
@@ -128,7 +127,8 @@ def test_a_report_is_one_page_with_everything(deepnmt, runs):
     for expected in (
         *("Runs", "Scores", "Training", "Sentences", "Inside the models"),
         *("Scores over seeds", "BLEU over seeds", "chrF of each run"),
-        "Differences from transformer_tiny.digits over seeds",
+        "Differences from transformer_tiny.digits (label_smoothing=0.1) over "
+        "seeds",
         *("Differences between runs", "Sign test"),
         *("BLEU by the length of the source", "Translations side by side"),
         *("Validation loss", "Entropy of attention: first"),
@@ -146,6 +146,10 @@ def test_a_report_is_one_page_with_everything(deepnmt, runs):
     assert len(set(names)) == len(names)
     found = " ".join(page.texts)
     assert "not whether trainings with other seeds would" in found
+    # How the runs were trained: what tells recipes of one name apart.
+    for smoothing in (0.1, 0.3):
+        name = f"transformer_tiny.digits (label_smoothing={smoothing})"
+        assert name in page.texts
     assert "▁" not in found
     (row,) = json.loads((runs / "first" / "scores.json").read_text())[
         "evaluations"

@@ -18,8 +18,13 @@ import yaml
 from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
-from keras_deepnmt.evaluation import corpus_gleu, rouge_scores
+from keras_deepnmt.analysis.comparisons import comparison_figures
+from keras_deepnmt.evaluation import Comparison, corpus_gleu, rouge_scores
 from keras_deepnmt.evaluation.errant_scores import load_annotator
+from keras_deepnmt.runs.test_translations import (
+    TestTranslations,
+    read_translations,
+)
 from keras_deepnmt.translator import Translator
 
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
@@ -89,9 +94,36 @@ def test_systems_are_compared_with_the_first(deepnmt, files):
     assert float(bleu[3]) == pytest.approx(values[0] - values[1], abs=0.011)
     assert bleu[3].startswith("+") and ter[3].startswith("-")
     assert 0 < float(bleu[4]) < 1 and 0 < float(bleu[5]) < 1
+    # TER counts edits.
+    better = ["better", "higher", "higher", "lower"]
+    assert [row[-1] for row in differences] == better
     assert signs[1][:5] == ["good", "bad", "3", "0", "1"] or (
         sum(map(int, signs[1][2:5])) == 4
     )
+
+
+def test_tests_that_disagree_say_which_one_to_believe(
+    deepnmt, files, monkeypatch
+):
+    words = ["evaluate", "--hypotheses", "bad", "good"]
+    words += ["--references", "reference", "--metrics", "bleu", "ter"]
+
+    def compare(self, system, baseline, num_resamples):
+        return {
+            "bleu": Comparison(2.0, 0.03, 0.06),
+            "ter": Comparison(-2.0, 0.03, 0.04),
+        }
+
+    monkeypatch.setattr(TestTranslations, "compare", compare)
+    done = deepnmt(*words)
+    (line,) = [line for line in done.err.splitlines() if "disagree" in line]
+    assert line.startswith("The tests of BLEU of good against bad disagree:")
+    assert "Believe that of approximate randomization" in line
+    text = read_translations(
+        ["bad", "good"], ["reference"], None, {"metrics": ("bleu",)}, 10
+    )
+    _, (table, _) = comparison_figures(text, 10)
+    assert line in table.caption
 
 
 @pytest.fixture
@@ -573,6 +605,7 @@ def test_seeds_of_one_recipe_are_summed_up_and_not_tested(deepnmt, seeds):
     ]
     mean = sum(values) / 2
     assert means[1][:3] == ["transformer_tiny.digits", "bleu", "1 2"]
+    assert [means[0][-1], means[1][-1]] == ["better", "higher"]
     assert float(means[1][3]) == pytest.approx(mean, abs=0.011)
     # Student's t of two seeds: 12.706 |a - b| / 2.
     half = 12.706 * abs(values[0] - values[1]) / 2

@@ -2,11 +2,13 @@
 
 * after Ctrl-C, SIGTERM, a kill and a full disk, what is finished stays in
   OUTPUT.part, and the same command gives what an undisturbed one gives
+* so do the batches of lines that are not all finished, as in a short file
 * another command is refused, and says what differs
 * what is not of this command, or was changed, is neither used nor lost
 * a link that others planted is not followed, and the file keeps its mode
 """
 
+import errno
 import json
 import os
 import random
@@ -16,16 +18,18 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from digit_run import environment
 from forked_processes import ForkedProcess
 
-from keras_deepnmt.commands.options import part_files
+from keras_deepnmt.commands.options import part_files, resumption
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
 from keras_deepnmt.commands.options.part_files import PartFiles
 from keras_deepnmt.commands.terminal import console
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.results import Hypothesis
 
 # Windows of 64 lines.
@@ -80,6 +84,32 @@ def echoes(monkeypatch):
         return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
 
     monkeypatch.setattr(Translator, "translate_nbest", translate)
+    return found
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """The numbers of rows of all batches; the search `stop_at` is stopped.
+
+    Searches are real only if `is_real`; others find the ids of the source.
+    """
+    attributes = {"stop_at": None, "look": None, "is_real": False}
+    found = type("Batches", (list,), attributes)()
+    search = BatchDecoder.search
+
+    def stop_or_search(self, source_ids, *more, **given):
+        if found.stop_at == len(found):
+            raise KeyboardInterrupt
+        if found.look is not None:
+            found.look()
+        found.append(len(source_ids))
+        if found.is_real:
+            return search(self, source_ids, *more, **given)
+        zeros = np.zeros([len(source_ids), 1])
+        scores = dict.fromkeys(["scores", "log_probs", "truncated"], zeros)
+        return {"ids": source_ids[:, None], **scores}
+
+    monkeypatch.setattr(BatchDecoder, "search", stop_or_search)
     return found
 
 
@@ -139,7 +169,132 @@ def test_a_stopped_translation_goes_on_to_the_same_bytes(
         assert (lines / name).read_bytes() == expected[name]
 
 
-def test_a_first_window_that_is_not_finished_leaves_nothing(
+# All 150 lines are one window.
+SHORT = ["--batch-size", "8", "--no-compile", "--input", "in", "-o", "out"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(
+            ["--num-beams", "2", "--num-hypotheses", "2", "--nbest-format"]
+            + ["json", "--prefixes", "prefixes", "--max-lengths", "limits"],
+            marks=pytest.mark.thorough,
+        ),
+        ["--sampling", "true", "--sampling-seed", "3", "--num-beams", "1"],
+    ],
+    ids=["n-best", "drawn"],
+)
+def test_a_short_file_goes_on_after_the_batches_that_were_searched(
+    deepnmt, digits, lines, batches, monkeypatch, more
+):
+    monkeypatch.chdir(lines)
+    batches.is_real = True
+    before = names(lines)
+    words = ["translate", digits / "run", *SHORT, *more]
+    assert deepnmt(*words).code == 0
+    made = names(lines) - before
+    expected = {name: (lines / name).read_bytes() for name in made}
+    for name in made:
+        (lines / name).unlink()
+    whole = list(batches)
+
+    kept = 0
+    for _ in range(2):  # broken off twice
+        batches.clear()
+        batches.stop_at = 5
+        done = deepnmt(*words)
+        assert done.code == 130
+        kept += 5
+        said = f" {8 * kept} lines are finished, in out.part.json; the same"
+        assert said in done.err
+        assert names(lines) - before == {"out.part.json"}
+    batches.clear()
+    batches.stop_at = None
+    done = deepnmt(*words)
+    assert done.code == 0
+    assert "Going on after the 80 lines in out.part.json." in done.err
+    assert batches == whole[kept:]
+    assert names(lines) - before == made
+    for name in made:
+        assert (lines / name).read_bytes() == expected[name]
+
+
+def test_lines_and_batches_are_told_apart(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    batches.stop_at = 70
+    said = "64 lines are finished, in out.part and 6 more in out.part.json;"
+    assert said in deepnmt(*words).err
+    batches.stop_at = None
+    done = deepnmt(*words)
+    assert "after the 64 lines in out.part and 6 of the next." in done.err
+    # One of the 150 is empty.
+    assert done.code == 0 and len(batches) == 149
+
+
+def test_batches_of_other_lines_are_searched_again(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    words = ["translate", digits / "run", *SHORT, *GREEDY]
+    batches.stop_at = 5
+    assert deepnmt(*words).code == 130
+    texts = (lines / "in").read_text().splitlines(keepends=True)
+    (lines / "in").write_text("".join(texts[:140]))
+    batches.stop_at = None
+    assert deepnmt(*words).code == 0
+    again = (lines / "out").read_bytes()
+    assert deepnmt(*words).code == 0
+    assert (lines / "out").read_bytes() == again
+    assert again.count(b"\n") == 140
+
+
+def test_a_killed_process_has_kept_its_batches_once_a_minute(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    monkeypatch.setattr(resumption, "_KEEP_EVERY", 0.0)
+    seen = []
+
+    def look():
+        record = json.loads((lines / "out.part.json").read_text())
+        seen.append(record.get("lines_of_state", 0))
+
+    batches.look = look
+    words = ["translate", digits / "run", *SHORT, *GREEDY]
+    assert deepnmt(*words).code == 0
+    assert seen == [8 * number for number in range(len(batches))]
+    assert "out.part.json" not in names(lines)
+
+
+def test_a_damaged_batch_is_refused_in_one_line(
+    deepnmt, refused, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    words = ["translate", digits / "run", *SHORT, *GREEDY]
+    batches.stop_at = 2
+    assert deepnmt(*words).code == 130
+    file = lines / "out.part.json"
+    record = json.loads(file.read_text())
+    (first, second) = record["state"]["next"]["batches"]
+    for other in (second.replace('"text"', '"words"'), "[" * 10_000, "{}x"):
+        record["state"]["next"]["batches"] = [first, other]
+        file.write_text(json.dumps(record))
+        assert "out.part.json: " in refused(*words)
+
+
+def test_a_full_disk_is_named_with_the_file(refused, digits, lines, echoes):
+    echoes.stop_at, echoes.stop = 0, OSError(errno.ENOSPC, "full")
+    out = lines / "out"
+    line = refused("translate", digits / "run", "-i", lines / "in", "-o", out)
+    assert f"{out}: No space left on device. {out} was not written." in line
+    assert "Free some space" in line
+
+
+def test_a_first_batch_that_is_not_finished_leaves_nothing(
     deepnmt, digits, lines, echoes
 ):
     (lines / "out").write_text("old\n")
@@ -183,6 +338,8 @@ def test_another_command_says_what_differs(refused, lines, stopped, more, said):
     line = refused(*stopped, *more)
     assert "out.part was begun with " in line
     assert said in line and "--restart" in line
+    # Nothing that only follows from it, as --batch-tokens.
+    assert line.count(", not ") == 1
     assert before == {name: (lines / name).read_bytes() for name in before}
     assert names(lines) == set(before)
 
@@ -191,13 +348,14 @@ def test_another_model_is_refused(refused, digits, lines, stopped, monkeypatch):
     load = Translator.load.__func__
 
     def load_other(cls, run, **options):
-        translator = load(cls, run, **options)
+        # As of a run whose recipe has another default.
+        translator = load(cls, run, **{"length_penalty": 1.0, **options})
         weight = translator.model.weights[-1]
         weight.assign(weight + 1e-6)
         return translator
 
     monkeypatch.setattr(Translator, "load", classmethod(load_other))
-    assert "begun with another RUN" in refused(*stopped)
+    assert "begun with another RUN. Give" in refused(*stopped)
 
 
 @pytest.mark.parametrize("name", ["in", "prefixes"])
@@ -281,6 +439,30 @@ def test_a_file_of_somebody_else_stays(refused, digits, lines, echoes):
         assert "out.part.json: not " in refused(*words, lines / "out")
         assert (lines / "out.part.json").read_text() == content
     assert not (lines / "out").exists() and not (lines / "out.part").exists()
+
+
+def test_a_record_that_was_changed_is_not_gone_on_from(tmp_path):
+    files, state = [str(tmp_path / "out")], {"translators": [{"a": 1}]}
+    with pytest.raises(RuntimeError), PartFiles(files) as parts:
+        assert parts.begin({"input": "a"}, {}, restart=False) is None
+        parts.streams[0].write("one\n")
+        parts.keep(1, state)
+        raise RuntimeError
+    record = tmp_path / "out.part.json"
+    whole = record.read_text()
+    for old, new in (('"lines": 1', '"lines": 0'), ('"a": 1', '"b": 1')):
+        assert old in whole
+        record.write_text(whole.replace(old, new))
+        with (
+            pytest.raises(UserError, match="out.part.json: .* damaged.*delete"),
+            PartFiles(files) as parts,
+        ):
+            parts.begin({"input": "a"}, {}, restart=False)
+        assert (tmp_path / "out.part").read_text() == "one\n"
+    record.write_text(whole)
+    with PartFiles(files) as parts:
+        assert parts.begin({"input": "a"}, {}, restart=False) == state
+    assert (tmp_path / "out").read_text() == "one\n"
 
 
 def test_two_commands_do_not_write_one_file(refused, digits, lines):

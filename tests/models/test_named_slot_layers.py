@@ -150,6 +150,22 @@ def test_what_does_not_fit_is_refused_with_what_does(text, message):
     assert message in str(info.value)
 
 
+@pytest.mark.parametrize("slot", ["encoder_self_attention", "encoder_fusion"])
+def test_a_class_in_the_place_of_an_object_is_refused_with_the_remedy(slot):
+    class MyLayer(keras.layers.Layer):
+        pass
+
+    with pytest.raises(ValueError) as info:
+        Transformer(8, 8, **SIZES, **{slot: MyLayer})
+    assert str(info.value).startswith(f"`{slot}`: ")
+    assert "MyLayer, a class; give an object: MyLayer(...)." in str(info.value)
+
+
+def test_a_class_in_the_place_of_an_object_within_a_layer_is_refused_too():
+    with pytest.raises(ValueError, match=r"give an object: HybridSelfAtt.*\("):
+        MultiLayerAttention(2, attention=HybridSelfAttention)
+
+
 def test_a_layer_of_the_users_own_is_named_too():
     @keras.saving.register_keras_serializable(package="mine")
     class FirstState(keras.layers.Layer):

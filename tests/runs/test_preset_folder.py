@@ -30,6 +30,7 @@ from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.weights_files import opened_weights
 
 TEXTS = ["a b c", "h g f e", ""]
 LANGUAGES = {"data.source_language": "en", "data.target_language": "de"}
@@ -92,6 +93,7 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     assert metadata["pipeline_tag"] == "translation"
     assert metadata["language"] == ["en", "de"]
     assert metadata["metrics"] == ["chrf", "sacrebleu", "ter"]
+    assert "| ter (lower is better) |" in body and "| bleu |" in body
     assert {"translation", "arxiv:1706.03762"} <= set(metadata["tags"])
     rows = json.loads((run_dir / "scores.json").read_text())["evaluations"]
     score = rows[0]["scores"]["bleu"]
@@ -126,6 +128,8 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     for file in preset_dir.rglob("*.*"):
         if file.suffix in (".md", ".json"):
             assert str(run_dir.parent) not in file.read_text()
+    resolved = RunFolder(preset_dir).recipe().resolved
+    assert "/" not in resolved["corpora"][0]["source"]
 
 
 def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
@@ -216,6 +220,28 @@ def test_a_checkpoint_can_be_saved_by_the_command(run_dir, tmp_path, capsys):
     assert [row["checkpoint"] for row in summary["scores"]] == [5]
     assert cli.main(command) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+def test_weights_can_be_stored_as_float16(run_dir, preset_dir, tmp_path):
+    folder = tmp_path / "half"
+    save_run_to_preset(run_dir, folder, dtype="float16")
+    for one, other in zip(weights(preset_dir), weights(folder), strict=True):
+        rounded = one.astype("float16").astype("float32")
+        np.testing.assert_array_equal(rounded, other)
+    with opened_weights(folder / "model.weights.h5") as file:
+        types = []
+        file.visititems(lambda _, item: types.append(getattr(item, "dtype", 0)))
+    assert np.dtype("float16") in types and np.dtype("float32") not in types
+    # The run's scores are those of other weights.
+    assert json.loads((folder / "translator.json").read_text())["scores"] == []
+
+
+def test_other_types_of_weights_are_refused(run_dir, tmp_path, capsys):
+    with pytest.raises(UserError, match="must be one of float32, float16"):
+        save_run_to_preset(run_dir, tmp_path / "preset", dtype="int8")
+    words = ["export", str(run_dir), str(tmp_path / "x"), "--dtype", "float16"]
+    assert cli.main(words) == 2
+    assert "--dtype needs --format preset" in capsys.readouterr().err
 
 
 def test_a_saved_model_that_differs_is_not_kept(run_dir, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@
 * translations and sources that are truncated are marked
 * more hypotheses than beams fill the groups of beams
 * a text occurs once in a list, and the next best one takes its place
+* a call goes on after the batches that one before it has finished
 * requirements on an empty sentence are not met, and this is marked
 * requirements must have room, and count in the size of a batch
 """
@@ -67,6 +68,22 @@ def shapes(monkeypatch):
 
     monkeypatch.setattr(BatchDecoder, "search", see)
     return seen
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_call_goes_on_after_finished_batches(make, shapes, compiled):
+    translator = make(batch_size=1, compiled=compiled)
+    before, finished = translator.search_state, []
+    whole = translator.translate_nbest(TEXTS, 2, finished=finished)
+    after, searched = translator.search_state, list(shapes)
+    assert [len(batch) for batch in finished] == [1] * 4 and len(searched) == 4
+    shapes.clear()
+    translator.search_state, some = before, finished[:3]
+    again = translator.translate_nbest(TEXTS, 2, finished=some)
+    assert again == whole and some == finished
+    assert shapes == searched[3:] and translator.search_state == after
+    with pytest.raises(ValueError, match="`finished` must have"):
+        translator.translate_nbest(TEXTS, 2, finished=[2 * finished[0]])
 
 
 def test_a_string_is_one_sentence(make):

@@ -1,7 +1,6 @@
 """The options of every command that translates."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from jsonargparse import Namespace
@@ -16,6 +15,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.trained import find_run_folder
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -51,8 +51,9 @@ def add_ensemble(parser: VerbParser) -> None:
         metavar="RUN",
         type=str,
         nargs="+",
-        help="Run folder written by `deepnmt train`, or preset folder written "
-        "by `deepnmt export --format preset`. Several models with the same "
+        help="Run folder written by `deepnmt train`, preset folder written by "
+        "`deepnmt export --format preset`, or name of a trained model "
+        "(`deepnmt models --trained`). Several models with the same "
         "tokenizers translate together, by the mean of their probabilities.",
     )
     parser.add_argument(
@@ -218,7 +219,7 @@ def _load_shortlists(file, folder):
 
     if file:
         return Shortlists.load(file)
-    own = Path(folder) / SHORTLIST_FILE
+    own = find_run_folder(folder) / SHORTLIST_FILE
     if not own.is_file():
         raise UserError(
             f"--shortlist: {folder} has no {SHORTLIST_FILE}. Prepare its "

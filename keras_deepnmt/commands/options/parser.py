@@ -117,8 +117,9 @@ def add_run_folder(parser: VerbParser) -> None:
         "run",
         metavar="RUN",
         type=str,
-        help="Run folder written by `deepnmt train`, or preset folder written "
-        "by `deepnmt export --format preset`.",
+        help="Run folder written by `deepnmt train`, preset folder written by "
+        "`deepnmt export --format preset`, or name of a trained model "
+        "(`deepnmt models --trained`).",
     )
 
 

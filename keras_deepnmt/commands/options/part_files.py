@@ -13,6 +13,8 @@ from keras_deepnmt.commands.options.output_file import writable_file
 from keras_deepnmt.commands.terminal.failures import explain
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
+    DISK_FULL,
+    bytes_sha256,
     keep_modes,
     lock_folder,
     open_unlinked,
@@ -23,7 +25,9 @@ from keras_deepnmt.json_files import read_json
 _logger = logging.getLogger(__name__)
 
 # Of the content of the record.
-_FORMAT = 1
+_FORMAT = 2
+_SEAL = "record_sha256"
+_REMEDY = "Rename or delete it and the file beside it."
 
 
 class PartFiles:
@@ -31,12 +35,15 @@ class PartFiles:
 
     Beside the part of the first file is its record, `NAME.part.json`: what the
     parts are made of, how many lines of the input they have, their sizes and
-    hashes, and what the caller needs to go on. If the block is left by an
-    error, or the process is killed, the next process goes on after what `keep`
-    was called for last.
+    hashes, what the caller needs to go on, and a hash of all that. If the block
+    is left by an error, or the process is killed, the next process goes on
+    after what `keep` was called for last.
 
     Args:
         paths: the files, that of `--output` first.
+
+    Attributes:
+        record_file: the path of the record.
 
     Raises:
         UserError: on entry, if a file cannot be written, or another process is
@@ -54,7 +61,7 @@ class PartFiles:
         self._parts = [
             file.with_name(f"{file.name}.part") for file in self._files
         ]
-        self._record_file = Path(f"{self._parts[0]}.json")
+        self.record_file = Path(f"{self._parts[0]}.json")
         self._streams: list[TextIO] = []
         self._hashes = [hashlib.sha256() for _ in self._files]
         self._record: dict[str, Any] = {}
@@ -91,6 +98,7 @@ class PartFiles:
         made_of: Mapping[str, Any],
         surroundings: Mapping[str, Any],
         restart: bool,
+        asked: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
         """Opens the parts, after what an earlier process finished.
 
@@ -99,6 +107,9 @@ class PartFiles:
             surroundings: the same for what changes at most the last digits of
                 a score.
             restart: whether to begin again without what was finished.
+            asked: values of `made_of` as the user gave them, or `None`, where
+                others may decide them. An error names those alone that the user
+                changed, if there are any.
 
         Returns:
             What the earlier process gave to `keep`; `None` at the beginning.
@@ -111,6 +122,7 @@ class PartFiles:
             "format": _FORMAT,
             "made_of": made_of,
             "surroundings": surroundings,
+            "asked": asked or {},
             "lines": 0,
             "sizes": [0] * len(self._parts),
         }
@@ -124,7 +136,7 @@ class PartFiles:
         if self.is_complete:
             return None
         if not found or restart:
-            write_json(self._record_file, record)
+            self._write_record(record)
         for part, file, size in zip(
             self._parts, self._files, record["sizes"], strict=True
         ):
@@ -144,7 +156,18 @@ class PartFiles:
         sizes = self._flush()
         record = {**self._record, "lines": lines, "state": dict(state)}
         record |= {"sizes": sizes, "sha256": self._digests()}
-        write_json(self._record_file, record)
+        record["lines_of_state"] = 0
+        self._write_record(record)
+        self._record = record
+        self._has_kept_more = True
+
+    def keep_state(self, state: Mapping[str, Any], lines: int) -> None:
+        """Records what the process that goes on needs besides the parts.
+
+        `state` is as in `keep`; it has the results of `lines` more lines.
+        """
+        record = {**self._record, "state": dict(state), "lines_of_state": lines}
+        self._write_record(record)
         self._record = record
         self._has_kept_more = True
 
@@ -160,17 +183,32 @@ class PartFiles:
         if isinstance(error, KeyboardInterrupt):
             # SIGTERM keeps its exit code.
             raise type(error)(f"interrupted. {kept}") from None
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            raise UserError(
+                f"{self._name}: {os.strerror(error.errno)}. {kept} Free some "
+                "space, and run the same command again."
+            ) from error
         if self._has_kept_more and isinstance(error, Exception):
             reason = explain(error)
             if reason is not None:
                 raise UserError(f"{reason} {kept}") from error
 
+    @property
+    def _num_kept(self):
+        """The number of lines with results, in the parts or in the record."""
+        record = self._record
+        return record.get("lines", 0) + record.get("lines_of_state", 0)
+
     def _describe_kept(self):
-        lines = self._record.get("lines")
-        if not lines:
+        if not self._num_kept:
             return f"{self._name} was not written."
+        lines = self._record["lines"]
+        more = self._record.get("lines_of_state", 0)
+        place = f"{self._name}.part"
+        if more:
+            place += f" and {more:,} more in {place}.json" if lines else ".json"
         return (
-            f"{lines:,} lines are finished, in {self._name}.part; the same "
+            f"{lines or more:,} lines are finished, in {place}; the same "
             "command goes on after them."
         )
 
@@ -194,7 +232,7 @@ class PartFiles:
             self._record |= {"sizes": sizes, "is_complete": True}
             for stream in self._streams:
                 stream.close()
-            write_json(self._record_file, self._record)
+            self._write_record(self._record)
         for part, file, size in zip(
             self._parts, self._files, self._record["sizes"], strict=True
         ):
@@ -204,7 +242,7 @@ class PartFiles:
                 os.replace(part, file)
             else:
                 part.unlink(missing_ok=True)
-        self._record_file.unlink()
+        self.record_file.unlink()
 
     def _stop(self):
         """Leaves the parts with what is finished, or as they were before."""
@@ -212,26 +250,31 @@ class PartFiles:
             with contextlib.suppress(OSError):  # again, of a full disk
                 stream.close()
             os.truncate(self._parts[number], self._record["sizes"][number])
-        if self._streams and not self._record["lines"]:
-            self._record_file.unlink(missing_ok=True)
+        if self._streams and not self._num_kept:
+            self.record_file.unlink(missing_ok=True)
         for part in self._parts:
             if part.exists() and not _size(part):
                 part.unlink()
 
+    def _write_record(self, record):
+        write_json(self.record_file, {**record, _SEAL: _seal(record)})
+
     def _read_record(self):
         """Returns the record of earlier processes, or `None`."""
-        if self._record_file.exists():
-            record = read_json(self._record_file)
-            if not isinstance(record, dict) or record.get("format") != _FORMAT:
+        if self.record_file.exists():
+            record = read_json(self.record_file, remedy=_REMEDY)
+            is_whole = isinstance(record, dict)
+            is_whole = is_whole and record.pop(_SEAL, None) == _seal(record)
+            if not is_whole or record.get("format") != _FORMAT:
                 raise UserError(
-                    f"{self._record_file}: not written by this version of "
-                    "deepnmt. Rename or delete it and the file beside it."
+                    f"{self.record_file}: not written by this version of "
+                    f"deepnmt, or damaged. {_REMEDY}"
                 )
             return record
         for part in self._parts:
             if _size(part):
                 raise UserError(
-                    f"{part}: exists without {self._record_file.name}, which "
+                    f"{part}: exists without {self.record_file.name}, which "
                     "would say what it is made of. Rename or delete it."
                 )
         return None
@@ -240,12 +283,23 @@ class PartFiles:
         """Refuses parts that are not what this command would have written."""
         advice = "or give --restart to begin again without what is finished."
         old, new = found["made_of"], record["made_of"]
-        changes = [
-            _describe_change(name, old.get(name), new.get(name))
-            for name in [*new, *(old.keys() - new.keys())]
+        names = [
+            name
+            for name in [*new, *sorted(old.keys() - new.keys())]
             if old.get(name) != new.get(name)
         ]
-        if changes:
+        if names:
+            before, after = found.get("asked", {}), record["asked"]
+            follows = [
+                name
+                for name in names
+                if name in before and before[name] == after.get(name)
+            ]
+            changes = [
+                _describe_change(name, old.get(name), new.get(name))
+                for name in names
+                if name not in follows or len(follows) == len(names)
+            ]
             raise UserError(
                 f"{self._name}.part was begun with {', '.join(changes)}. Give "
                 f"the same command, {advice}"
@@ -279,6 +333,11 @@ class PartFiles:
                 self._hashes[number].update(block)
                 left -= len(block)
         return self._hashes[number].hexdigest() == found["sha256"][number]
+
+
+def _seal(record):
+    """The hash of a record, by which a damaged one is known."""
+    return bytes_sha256(json.dumps(record, sort_keys=True).encode())
 
 
 def _describe_change(name, old, new):

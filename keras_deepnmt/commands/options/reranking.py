@@ -188,7 +188,7 @@ def _load(run, batches, compiled, tag=None):
 def _recipe(run):
     from keras_deepnmt.runs.run_folder import RunFolder
 
-    folder = RunFolder(run)
+    folder = RunFolder.find(run)
     # A folder that lacks it can be used: only the model is needed.
     return folder.recipe() if folder.recipe_file.is_file() else None
 

@@ -3,11 +3,12 @@
 import contextlib
 import json
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from jsonargparse import Namespace
 
@@ -19,11 +20,15 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.part_files import PartFiles
 from keras_deepnmt.commands.terminal.input_lines import is_text_file
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.files import file_sha256
+from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.threads import num_cores
 from keras_deepnmt.version import __version__
 from keras_deepnmt.xla.cache import cache_dir
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Hypothesis
 
 _logger = logging.getLogger(__name__)
 
@@ -35,6 +40,12 @@ _NOT_COMPARED = (
 )
 # Options for files whose lines belong to those of the input.
 _FILES_OF_LINES = ("alignments", "prefixes", "constraints", "max_lengths")
+# Seconds after which the batches of a window are kept again, for the case that
+# the process is killed.
+_KEEP_EVERY = 60.0
+# Characters, so that the record stays below what `read_json` takes.
+_MOST_KEPT = 50_000_000
+_OF_BATCHES = ("batch_size", "batch_tokens")
 # Options for other files.
 _FILES = ("replace_unknown", "shortlist", "rerank_weights")
 
@@ -55,14 +66,16 @@ class Resumption:
     If the input and all results are files, the finished lines stay in
     `OUTPUT.part` when the command is stopped, and the same command goes on
     after them. The result is that of a command that was not stopped: lines are
-    searched in windows, each of which is finished or begun again, and what the
-    translators have counted is kept with the last one.
+    searched in windows, each of which is finished or goes on after the batches
+    that were searched, and what the translators had counted before it is kept.
 
     Args:
         options: of the command line.
 
     Attributes:
         number: how many lines of the input are finished.
+        batches: results of the batches of the next lines that are searched, for
+            `Translator.translate_nbest`; `None` if nothing is kept.
 
     Raises:
         UserError: if --restart has nothing to begin again.
@@ -86,10 +99,15 @@ class Resumption:
                 "otherwise nothing of an interrupted command is kept."
             )
         self.number = 0
+        self.batches: list[list[list[Hypothesis]]] | None = None
         self._parts: PartFiles | None = None
         self._digests: dict[str, Any] = {}
         self._translators: list[LazilyCompiled] = []
         self._warnings: LineWarnings | None = None
+        self._state: dict[str, Any] = {}
+        self._next_lines: dict[str, str] = {}
+        self._kept: list[str] = []
+        self._kept_at = time.monotonic()
 
     @contextlib.contextmanager
     def open_files(self) -> Iterator[list[TextIO]]:
@@ -99,7 +117,12 @@ class Resumption:
         """
         if self._keeps:
             with PartFiles(self._paths) as self._parts:
-                yield self._parts.streams
+                try:
+                    yield self._parts.streams
+                except BaseException:
+                    with contextlib.suppress(OSError):  # again, of a full disk
+                        self._keep_batches()
+                    raise
             return
         try:
             with contextlib.ExitStack() as stack:
@@ -152,9 +175,14 @@ class Resumption:
                 "the number of cores": num_cores(),
             },
             self._options.restart,
+            {
+                option_name(name): self._options.get(name)
+                for name in (*asdict(translator.options), *_OF_BATCHES)
+            },
         )
         if self._parts.is_complete:
             return False
+        self.batches = []
         if state is None:
             return True
         while self.number < state["lines"] and (texts := next(windows, None)):
@@ -172,9 +200,17 @@ class Resumption:
         ):
             one.state = its_state
         warnings.state = state["warnings"]
+        kept = state.get("next", {"batches": [], "sha256": {}})
+        self._kept = list(kept["batches"])
+        file = self._parts.record_file
+        self.batches = [_read(text, file) for text in self._kept]
+        self._next_lines = kept["sha256"]
+        lines, more = self.number, _num_lines(self.batches)
+        place = f"{self._options.output}.part"
+        if more:
+            place += f" and {more:,} of the next" if lines else ".json"
         _logger.info(
-            "Going on after the %s lines in %s.part.",
-            *(f"{self.number:,}", self._options.output),
+            "Going on after the %s lines in %s.", f"{lines or more:,}", place
         )
         return True
 
@@ -190,21 +226,90 @@ class Resumption:
 
     def keep(self, number: int) -> None:
         """Keeps the results of the first lines, of which all are finished."""
-        if self._parts is None or number == self.number:
+        if self._parts is None:
             return
-        self.number = number
-        state = {
+        self._state = {
             "lines": number,
             "sha256": self._hexdigests(),
             "translators": [one.state for one in self._translators],
             "warnings": self._warnings.state,
         }
-        self._parts.keep(number, state)
+        if number != self.number:
+            self.number, self.batches, self._kept = number, [], []
+            self._parts.keep(number, self._state)
+
+    def begin_next(
+        self, texts: Sequence[str], given: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Notes the lines to translate now, of the input and other files."""
+        if self._parts is None:
+            return
+        self.add(texts, given)
+        digests = self._hexdigests()
+        # Lines that were not finished may change.
+        if digests != self._next_lines:
+            self.batches, self._kept = [], []
+        self._next_lines = digests
+
+    def keep_now_and_then(self) -> None:
+        """Keeps the batches that are searched, once a minute."""
+        if time.monotonic() - self._kept_at >= _KEEP_EVERY:
+            self._keep_batches()
+
+    def _keep_batches(self):
+        if self._state and len(self.batches) > len(self._kept):
+            for batch in self.batches[len(self._kept) :]:
+                text = _written(batch)
+                if sum(map(len, [*self._kept, text])) > _MOST_KEPT:
+                    break
+                self._kept.append(text)
+            self._parts.keep_state(
+                {
+                    **self._state,
+                    "next": {
+                        "batches": self._kept,
+                        "sha256": self._next_lines,
+                    },
+                },
+                _num_lines(self.batches[: len(self._kept)]),
+            )
+        self._kept_at = time.monotonic()
 
     def _hexdigests(self):
         return {
             name: digest.hexdigest() for name, digest in self._digests.items()
         }
+
+
+def _num_lines(batches):
+    return sum(map(len, batches))
+
+
+def _written(batch: Sequence[Sequence["Hypothesis"]]) -> str:
+    """Returns the results of a batch as a text, for `_read`."""
+    return json.dumps(
+        [[asdict(found) for found in nbest] for nbest in batch],
+        ensure_ascii=False,
+    )
+
+
+def _read(text: str, file: Path) -> list[list["Hypothesis"]]:
+    from keras_deepnmt.translator import Hypothesis
+
+    def hypothesis(values):
+        return Hypothesis(
+            **{
+                **values,
+                "text": str(values["text"]),
+                "ids": tuple(map(int, values["ids"])),
+                "features": tuple(map(float, values["features"])),
+                "given": tuple((int(n), str(p)) for n, p in values["given"]),
+            }
+        )
+
+    batch = parse_json(text, file)
+    with refused_values(f"{file}: damaged"):
+        return [list(map(hypothesis, nbest)) for nbest in batch]
 
 
 def _made_of(options, translators):

@@ -182,7 +182,7 @@ def _language(options):
         return options.source_language
     from keras_deepnmt.runs.run_folder import RunFolder
 
-    folder = RunFolder(options.runs[0])
+    folder = RunFolder.find(options.runs[0])
     if folder.recipe_file.is_file():
         data = folder.recipe().data
         if data is not None and data.source_language:

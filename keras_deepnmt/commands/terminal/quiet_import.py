@@ -97,18 +97,20 @@ def _stderr_redirected():
 
 @contextlib.contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    # Ctrl-C during the import of an extension module causes many unrelated
-    # errors, so it is raised when the import is done.
+    # An exception during the import of an extension module causes many
+    # unrelated errors, so Ctrl-C and SIGTERM come when the import is done.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     received = []
-    previous = signal.signal(
-        signal.SIGINT, lambda *signal_and_frame: received.append(True)
-    )
+    previous = {
+        number: signal.signal(number, lambda n, frame: received.append(n))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     if received:
-        raise KeyboardInterrupt
+        signal.raise_signal(received[0])

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
-    from keras_deepnmt.runs.comparisons import ScoredRuns
+    from keras_deepnmt.runs.comparisons import PairedTests, ScoredRuns
     from keras_deepnmt.runs.test_translations import TestTranslations
 
 Table = list[list[str]]
 _DIFFERENCES = [
     *("system", "compared with", "metric", "difference"),
     *("p (paired bootstrap)", "p (approximate randomization)"),
+    "better",
 ]
 _SIGNS = [
     *("system", "compared with"),
@@ -35,25 +36,26 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
     return table
 
 
-def comparisons(text: "TestTranslations", num_resamples: int) -> list[Table]:
+def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
     """Compares systems, sentence by sentence: two tables, or none."""
     from keras_deepnmt.evaluation import format_p_value
-    from keras_deepnmt.runs.comparisons import paired_tests
+    from keras_deepnmt.evaluation.own_metrics import direction
 
     differences, signs = [_DIFFERENCES], [_SIGNS]
-    for tests in paired_tests(text, num_resamples):
-        names = [tests.system, tests.baseline]
-        for metric, found in tests.metrics.items():
+    for test in tests:
+        names = [test.system, test.baseline]
+        for metric, found in test.metrics.items():
             differences.append(
                 [
                     *(*names, metric, f"{found.difference:+.2f}"),
                     format_p_value(found.bootstrap_p_value),
                     format_p_value(found.randomization_p_value),
+                    direction(metric),
                 ]
             )
-        test = tests.signs
-        counts = map(str, (test.better, test.worse, test.equal))
-        signs.append([*names, *counts, format_p_value(test.p_value)])
+        split = test.signs
+        counts = map(str, (split.better, split.worse, split.equal))
+        signs.append([*names, *counts, format_p_value(split.p_value)])
     return [table for table in (differences, signs) if len(table) > 1]
 
 
@@ -62,6 +64,7 @@ def seeds(text: "ScoredRuns") -> list[Table]:
     from keras_deepnmt.runs.comparisons import seed_differences, seed_scores
 
     columns = ["standard deviation", "95 % interval (Student's t over seeds)"]
+    columns.append("better")
     means = [["recipe", "metric", "seeds", "mean", *columns]]
     for row in seed_scores(text):
         means.append([row.recipe, row.metric, *_over_seeds(row, "")])
@@ -74,15 +77,18 @@ def seeds(text: "ScoredRuns") -> list[Table]:
 
 
 def _over_seeds(row, sign):
-    """The seeds, their mean, standard deviation and interval."""
-    seeds = " ".join(map(str, row.seeds))
+    """The seeds, their mean, deviation and interval, and what is better."""
+    from keras_deepnmt.evaluation.own_metrics import direction
+
+    seeds, better = " ".join(map(str, row.seeds)), direction(row.metric)
     found = row.statistics
     if found is None:
-        return [seeds, "", "", ""]
+        return [seeds, "", "", "", better]
     mean = f"{found.mean:{sign}.2f}"
     if found.number == 1:
-        return [seeds, mean, "", ""]
-    return [seeds, mean, f"{found.deviation:.2f}", f"± {found.interval:.2f}"]
+        return [seeds, mean, "", "", better]
+    interval = f"± {found.interval:.2f}"
+    return [seeds, mean, f"{found.deviation:.2f}", interval, better]
 
 
 def rouge(text: "TestTranslations") -> Table:
