@@ -235,6 +235,37 @@ def test_lines_and_batches_are_told_apart(
     assert done.code == 0 and len(batches) == 149
 
 
+@pytest.mark.parametrize("place", ["before", "record", "after"])
+def test_a_signal_while_a_window_is_kept_loses_and_repeats_nothing(
+    deepnmt, digits, lines, batches, monkeypatch, place
+):
+    monkeypatch.chdir(lines)
+    keep, write = PartFiles.keep, part_files.write_json
+
+    def stop_around_keep(self, number, state):
+        if place == "before" and number == 128:
+            raise KeyboardInterrupt
+        keep(self, number, state)
+        if place == "after" and number == 128:
+            raise KeyboardInterrupt
+
+    def stop_after_writing(file, record):
+        write(file, record)
+        if place == "record" and record["lines"] == 128:
+            raise KeyboardInterrupt
+
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(PartFiles, "keep", stop_around_keep)
+        patch.setattr(part_files, "write_json", stop_after_writing)
+        done = deepnmt(*words)
+        assert done.code == 130 and "lines are finished" in done.err
+    assert deepnmt(*words).code == 0
+    once = (lines / "out").read_bytes()
+    assert deepnmt(*words).code == 0
+    assert (lines / "out").read_bytes() == once and once.count(b"\n") == 150
+
+
 def test_batches_of_other_lines_are_searched_again(
     deepnmt, digits, lines, batches, monkeypatch
 ):

@@ -71,6 +71,11 @@ class PartFiles:
         return self._streams
 
     @property
+    def num_lines(self) -> int:
+        """How many lines of the input are finished."""
+        return self._record.get("lines", 0)
+
+    @property
     def is_complete(self) -> bool:
         """Whether an earlier process wrote all and could not rename it."""
         return self._record.get("is_complete", False)
@@ -154,8 +159,10 @@ class PartFiles:
         record = {**self._record, "lines": lines, "state": dict(state)}
         record |= {"sizes": sizes, "sha256": self._digests()}
         record["lines_of_state"] = 0
-        write_json(self.record_file, record)
+        # First: a signal may come between, and the part must not be cut to a
+        # smaller size than the file says.
         self._record = record
+        write_json(self.record_file, record)
         self._has_kept_more = True
 
     def keep_state(self, state: Mapping[str, Any], lines: int) -> None:
