@@ -235,7 +235,7 @@ def test_lines_and_batches_are_told_apart(
     assert done.code == 0 and len(batches) == 149
 
 
-@pytest.mark.parametrize("place", ["before", "record", "after"])
+@pytest.mark.parametrize("place", ["before", "early", "record", "after"])
 def test_a_signal_while_a_window_is_kept_loses_and_repeats_nothing(
     deepnmt, digits, lines, batches, monkeypatch, place
 ):
@@ -249,17 +249,26 @@ def test_a_signal_while_a_window_is_kept_loses_and_repeats_nothing(
         if place == "after" and number == 128:
             raise KeyboardInterrupt
 
-    def stop_after_writing(file, record):
-        write(file, record)
-        if place == "record" and record["lines"] == 128:
-            raise KeyboardInterrupt
+    stopped = []
+
+    def stop_while_writing(file, record):
+        is_now = record["lines"] == 128 and not stopped
+        for here in ("early", "record"):
+            if place == here and is_now:
+                stopped.append(here)
+                raise KeyboardInterrupt
+            if here == "early":
+                write(file, record)
 
     words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
     with monkeypatch.context() as patch:
         patch.setattr(PartFiles, "keep", stop_around_keep)
-        patch.setattr(part_files, "write_json", stop_after_writing)
+        patch.setattr(part_files, "write_json", stop_while_writing)
         done = deepnmt(*words)
-        assert done.code == 130 and "lines are finished" in done.err
+        record = json.loads((lines / "out.part.json").read_text())
+        number = 64 if place == "before" else 128
+        assert done.code == 130 and record["lines"] == number
+        assert f"{number} lines are finished, in out.part;" in done.err
     assert deepnmt(*words).code == 0
     once = (lines / "out").read_bytes()
     assert deepnmt(*words).code == 0

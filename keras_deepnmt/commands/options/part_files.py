@@ -159,10 +159,14 @@ class PartFiles:
         record = {**self._record, "lines": lines, "state": dict(state)}
         record |= {"sizes": sizes, "sha256": self._digests()}
         record["lines_of_state"] = 0
-        # First: a signal may come between, and the part must not be cut to a
-        # smaller size than the file says.
-        self._record = record
-        write_json(self.record_file, record)
+        # A signal may come while it is written: the part must then not be cut
+        # to a smaller size than the file says.
+        before, self._record = self._record, record
+        try:
+            write_json(self.record_file, record)
+        except OSError:
+            self._record = before
+            raise
         self._has_kept_more = True
 
     def keep_state(self, state: Mapping[str, Any], lines: int) -> None:
@@ -254,7 +258,11 @@ class PartFiles:
             with contextlib.suppress(OSError):  # again, of a full disk
                 stream.close()
             os.truncate(self._parts[number], self._record["sizes"][number])
-        if self._streams and not self._num_kept:
+        if self._streams and self._num_kept:
+            # The file may have those before, if a signal came meanwhile.
+            with contextlib.suppress(OSError):
+                write_json(self.record_file, self._record)
+        elif self._streams:
             self.record_file.unlink(missing_ok=True)
         for part in self._parts:
             if part.exists() and not _size(part):
