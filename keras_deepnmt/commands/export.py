@@ -1,4 +1,4 @@
-"""`deepnmt export`: exports a run for TensorFlow Serving, or as a preset."""
+"""`deepnmt export`: writes a run for a server, an engine, or as a preset."""
 
 from typing import Literal
 
@@ -14,6 +14,7 @@ from keras_deepnmt.commands.options.decoding import (
 )
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 from keras_deepnmt.errors import UserError
 
@@ -21,6 +22,7 @@ EXAMPLE = """
 deepnmt export runs/demo served/demo
 deepnmt verify served/demo
 deepnmt export runs/demo presets/demo --format preset --dtype float16
+deepnmt export runs/demo ctranslate2/demo --format ctranslate2 --dtype int8
 """
 CONTINUE = "Nothing was written; run the same command again."
 
@@ -34,25 +36,27 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         help="Model folder for TensorFlow Serving. The SavedModel is written "
         "to a subfolder with the next version number: 1, 2, ... With --format "
-        "preset the preset folder, which must not exist yet.",
+        "preset or ctranslate2 the folder itself, which must not exist yet.",
     )
     parser.add_argument(
         "--format",
-        type=Literal["saved_model", "preset"],
+        type=Literal["saved_model", "preset", "ctranslate2"],
         default="saved_model",
         help="saved_model: text in, text out, for TensorFlow Serving, with "
-        "given beginnings, phrases and maximum lengths in a signature; or "
+        "given beginnings, phrases and maximum lengths in a signature; "
         "preset: a Keras preset with tokenizers, search options and a model "
         "card, to publish, to load with Translator.load and to fine-tune with "
-        "deepnmt train --from-preset.",
+        "deepnmt train --from-preset; or ctranslate2: a plain Transformer for "
+        "CTranslate2, with a program that translates without this package.",
     )
     parser.add_argument(
         "--dtype",
-        type=Literal["float32", "float16"],
+        type=Literal["float32", "float16", "int16", "int8"],
         default="float32",
-        help="Type of the weights that --format preset stores. float16 takes "
-        "half of the space; the weights are rounded, so that the folder has no "
-        "scores until it is evaluated.",
+        help="Type of the weights that --format preset (float32 or float16) "
+        "or ctranslate2 stores. Other types than float32 take a half or a "
+        "quarter of the space and round the weights, so that a preset folder "
+        "has no scores until it is evaluated.",
     )
     add_tag(parser)
     add_search_options(parser)
@@ -65,8 +69,11 @@ def run(options: Namespace) -> None:
     if options.format == "preset":
         _export_preset(options)
         return
+    if options.format == "ctranslate2":
+        _export_ctranslate2(options)
+        return
     if options.dtype != "float32":
-        raise UserError("--dtype needs --format preset.")
+        raise UserError("--dtype needs --format preset or ctranslate2.")
     translator = load_translator(options)
     from keras_deepnmt.serving import export
 
@@ -93,3 +100,26 @@ def _export_preset(options):
         **search_options,
     )
     print(folder)
+
+
+def _export_ctranslate2(options):
+    # A missing package is reported before the model is loaded.
+    import ctranslate2  # noqa: F401
+
+    console = Console(options.quiet)
+    translator = load_translator(options)
+    from keras_deepnmt.exchange import export_ctranslate2
+
+    found = export_ctranslate2(translator, options.directory, options.dtype)
+    console.print(
+        f"{found['equal']} of {found['sentences']} golden sentences have the "
+        "same greedy translation as with this package; log-probabilities "
+        f"differ by up to {found['largest_difference']:.1e}."
+    )
+    if translator.length_offset and translator.num_beams > 1:
+        console.print(
+            "CTranslate2 divides by a power of the length, as `length_offset` "
+            f"0 does, and this run has {translator.length_offset:g}: of "
+            "several beams another one may win."
+        )
+    print(options.directory)

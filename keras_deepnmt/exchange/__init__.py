@@ -1,9 +1,19 @@
-"""Models of other toolkits, read as models of this package.
+"""Models of other toolkits and engines, read and written.
 
 `import_model` writes a preset folder, which everything else takes: it
 translates, is evaluated, fine-tuned, analyzed and exported.
+`export_ctranslate2` writes a model for CTranslate2.
 """
 
+from keras_deepnmt.exchange.ctranslate2_export import (
+    export_ctranslate2 as export_ctranslate2,
+)
+from keras_deepnmt.exchange.ctranslate2_export import (
+    is_ctranslate2_folder as is_ctranslate2_folder,
+)
+from keras_deepnmt.exchange.ctranslate2_export import (
+    verify_ctranslate2 as verify_ctranslate2,
+)
 from keras_deepnmt.exchange.imported_model import (
     ImportedModel as ImportedModel,
 )

@@ -481,6 +481,30 @@ def test_a_file_of_somebody_else_stays(refused, digits, lines, echoes):
     assert not (lines / "out").exists() and not (lines / "out.part").exists()
 
 
+def test_a_record_that_was_changed_is_not_gone_on_from(tmp_path):
+    files, state = [str(tmp_path / "out")], {"translators": [{"a": 1}]}
+    with pytest.raises(RuntimeError), PartFiles(files) as parts:
+        assert parts.begin({"input": "a"}, {}, restart=False) is None
+        parts.streams[0].write("one\n")
+        parts.keep(1, state)
+        raise RuntimeError
+    record = tmp_path / "out.part.json"
+    whole = record.read_text()
+    for old, new in (('"lines": 1', '"lines": 0'), ('"a": 1', '"b": 1')):
+        assert old in whole
+        record.write_text(whole.replace(old, new))
+        with (
+            pytest.raises(UserError, match="out.part.json: .* damaged.*delete"),
+            PartFiles(files) as parts,
+        ):
+            parts.begin({"input": "a"}, {}, restart=False)
+        assert (tmp_path / "out.part").read_text() == "one\n"
+    record.write_text(whole)
+    with PartFiles(files) as parts:
+        assert parts.begin({"input": "a"}, {}, restart=False) == state
+    assert (tmp_path / "out").read_text() == "one\n"
+
+
 def test_two_commands_do_not_write_one_file(refused, digits, lines):
     words = ["translate", digits / "run", "-i", lines / "in", "-o"]
     with PartFiles([str(lines / "out")]) as parts:

@@ -16,6 +16,7 @@ USER_ERROR = 2
 INTERNAL_ERROR = 1
 # Optional packages and the extra of this package that installs them.
 _EXTRAS = {
+    "ctranslate2": "ctranslate2",
     "errant": "errant",
     "jax": "jax",
     "matplotlib": "analysis",

@@ -1,0 +1,85 @@
+"""Translates lines of text with CTranslate2 and SentencePiece alone.
+
+    python translate.py < source.txt > translations.txt
+
+The model is in the folder of this file. `deepnmt export --format ctranslate2`
+wrote both.
+"""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import ctranslate2
+import sentencepiece
+
+
+class Model:
+    """The model of a folder, with its tokenizers and search options."""
+
+    def __init__(self, folder):
+        folder = Path(folder)
+        content = json.loads((folder / "export.json").read_text("utf-8"))
+        self.options = content["search"]
+        self.longest = content["max_source_length"]
+        self.special = content["special_pieces"]
+        self.source, self.target = (
+            sentencepiece.SentencePieceProcessor(
+                model_file=str(folder / f"{side}.spm")
+            )
+            for side in ("source", "target")
+        )
+        # The type of the stored weights; others would be converted.
+        self.translator = ctranslate2.Translator(
+            str(folder), device="auto", compute_type="default"
+        )
+
+    def pieces(self, text):
+        """Returns the pieces of a source."""
+        return self.source.encode(text.replace("\0", ""), out_type=str)
+
+    def translate(self, texts, **changes):
+        """Returns the translations; that of an empty text is empty."""
+        rows = [self.pieces(text)[: self.longest - 1] for text in texts]
+        full = [row for row in rows if row]
+        options = {**self.options, **changes}
+        ratio, extra = options.pop("length_ratio"), options.pop("extra_tokens")
+        # Each source has a limit of its own; ends count as tokens.
+        limits = [math.ceil(ratio * (len(row) + 1)) + extra for row in full]
+        found = self.translator.translate_batch(
+            full,
+            max_batch_size=32,
+            max_input_length=0,
+            max_decoding_length=max(limits, default=1),
+            # Padding and the begin are no tokens of a translation.
+            suppress_sequences=[[piece] for piece in self.special],
+            **options,
+        )
+        texts = iter(
+            self.target.decode(result.hypotheses[0][: limit - 1])
+            for result, limit in zip(found, limits, strict=True)
+        )
+        return [next(texts) if row else "" for row in rows]
+
+    def score(self, sources, targets):
+        """Returns the sums of the log-probabilities, end included."""
+        scores = self.translator.score_batch(
+            [self.pieces(text)[: self.longest - 1] for text in sources],
+            [self.target.encode(text, out_type=str) for text in targets],
+            max_input_length=0,
+        )
+        return [sum(score.log_probs) for score in scores]
+
+
+def main():
+    """Translates standard input in blocks of lines."""
+    model = Model(Path(__file__).parent)
+    lines = (line.rstrip("\n") for line in sys.stdin)
+    while block := [line for line, _ in zip(lines, range(1024), strict=False)]:
+        for translation in model.translate(block):
+            print(translation, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""What must be true of a folder for CTranslate2: the engine computes what this
+package does, without this package; what it cannot compute is refused."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_deepnmt import Translator, UserError
+from keras_deepnmt.cli import main
+from keras_deepnmt.data.demo import demo_pairs
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.exchange import (
+    export_ctranslate2,
+    is_ctranslate2_folder,
+    verify_ctranslate2,
+)
+from keras_deepnmt.models import Transformer
+
+pytest.importorskip("ctranslate2")
+DEMO = "transformer_tiny.demo_de_en"
+SOURCES = [pair.source for pair in demo_pairs(12)]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return Translator.from_preset(DEMO, compiled=False, length_offset=0.0)
+
+
+@pytest.fixture(scope="module")
+def folder(demo, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ctranslate2") / "demo"
+    found = export_ctranslate2(demo, folder)
+    assert found["equal"] == found["sentences"]
+    assert found["largest_difference"] < 1e-4
+    return folder
+
+
+def translate(folder, texts):
+    """Runs the folder's own program, without the folder of this package."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(folder / "translate.py")],
+        input="".join(f"{text}\n" for text in texts),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+    )
+    return done.stdout.split("\n")[:-1]
+
+
+def test_its_program_translates_as_this_package(demo, folder):
+    texts = [SOURCES[0], "", *SOURCES[1:], "ein\tHund ﬁel"]
+    assert translate(folder, texts) == demo.translate(texts)
+
+
+@pytest.mark.thorough
+def test_a_quarter_of_the_space_with_8_bits(demo, folder, tmp_path):
+    found = export_ctranslate2(demo, tmp_path / "int8", "int8", SOURCES)
+    # Near ties of a trained model are few.
+    assert found["equal"] >= 0.8 * found["sentences"]
+    sizes = [
+        (each / "model.bin").stat().st_size
+        for each in (tmp_path / "int8", folder)
+    ]
+    assert sizes[0] < 0.4 * sizes[1]
+    assert verify_ctranslate2(tmp_path / "int8")["largest_difference"] < 1e-4
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizers")
+    texts = {
+        side: [getattr(pair, side) for pair in demo_pairs(400)]
+        for side in ("source", "target")
+    }
+    return [
+        train_tokenizer(texts[side], folder / f"{side}.model", size)
+        for side, size in (("source", 200), ("target", 150))
+    ]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"normalize_first": True, "tie_output_embedding": False},
+        {"activation": "gelu", "output_bias": True, "key_bias": True},
+    ],
+    ids=["pre_norm", "biases"],
+)
+def test_models_of_other_kinds(arguments, tokenizers, tmp_path):
+    sizes = [each.vocabulary_size for each in tokenizers]
+    model = Transformer(*sizes, 16, 24, 2, 2, 1, **arguments)
+    # So that no two next tokens are as likely, and biases are seen.
+    generator = np.random.default_rng(0)
+    model.set_weights(
+        [
+            w + 0.3 * generator.normal(size=w.shape).astype("float32")
+            for w in model.get_weights()
+        ]
+    )
+    translator = Translator(model, *tokenizers, compiled=False)
+    found = export_ctranslate2(translator, tmp_path / "other", sources=SOURCES)
+    assert found["equal"] == found["sentences"]
+
+
+def test_a_changed_file_is_found(demo, folder, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in folder.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    assert verify_ctranslate2(copy)["sentences"] == 17
+    with open(copy / "source.spm", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(UserError, match="source.spm: damaged|source.spm"):
+        verify_ctranslate2(copy)
+
+
+def test_other_outputs_than_recorded_are_found(folder, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in folder.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    content = json.loads((copy / "export.json").read_text())
+    content["golden"]["texts"][3] += " dog"
+    (copy / "export.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match="1 of 17 golden sentences"):
+        verify_ctranslate2(copy)
+
+
+@pytest.mark.parametrize(
+    ("slots", "named"),
+    [
+        ({"encoder_fusion": "FineGrainedLayerAttention"}, "`encoder_fusion`"),
+        ({"output_fusion": "SurfaceFusion"}, "SurfaceFusion in `output_fus"),
+        ({"position_encoding": None}, "`position_encoding` is None"),
+    ],
+)
+def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):
+    sizes = [each.vocabulary_size for each in tokenizers]
+    model = Transformer(*sizes, 8, 8, 2, 1, 1, **slots)
+    translator = Translator(model, *tokenizers, compiled=False)
+    with pytest.raises(UserError, match=f"only plain Transformers.*{named}"):
+        export_ctranslate2(translator, tmp_path / "refused")
+    assert not list(tmp_path.iterdir())
+
+
+def test_search_options_that_its_program_lacks_are_refused(demo, tmp_path):
+    sampled = demo.replaced(sampling=True)
+    with pytest.raises(UserError, match="no `sampling`.*sampling=True"):
+        export_ctranslate2(sampled, tmp_path / "refused")
+    with pytest.raises(UserError, match="must be one of float32.*int4"):
+        export_ctranslate2(demo, tmp_path / "refused", "int4")
+
+
+def test_the_commands_write_and_verify_it(tmp_path, capsys):
+    target = tmp_path / "demo"
+    words = ["export", DEMO, str(target), "--format", "ctranslate2"]
+    assert main(words) == 0
+    done = capsys.readouterr()
+    assert done.out.strip() == str(target)
+    assert "17 of 17 golden sentences" in done.err
+    assert "another one may win" in done.err
+    assert is_ctranslate2_folder(target)
+    assert main(["verify", str(target)]) == 0
+    assert "only CTranslate2 and SentencePiece" in capsys.readouterr().out
+    assert main(words) == 2
+    assert "exists already" in capsys.readouterr().err
