@@ -235,6 +235,46 @@ def test_lines_and_batches_are_told_apart(
     assert done.code == 0 and len(batches) == 149
 
 
+@pytest.mark.parametrize("place", ["before", "early", "record", "after"])
+def test_a_signal_while_a_window_is_kept_loses_and_repeats_nothing(
+    deepnmt, digits, lines, batches, monkeypatch, place
+):
+    monkeypatch.chdir(lines)
+    keep, write = PartFiles.keep, part_files.write_json
+
+    def stop_around_keep(self, number, state):
+        if place == "before" and number == 128:
+            raise KeyboardInterrupt
+        keep(self, number, state)
+        if place == "after" and number == 128:
+            raise KeyboardInterrupt
+
+    stopped = []
+
+    def stop_while_writing(file, record):
+        is_now = record["lines"] == 128 and not stopped
+        for here in ("early", "record"):
+            if place == here and is_now:
+                stopped.append(here)
+                raise KeyboardInterrupt
+            if here == "early":
+                write(file, record)
+
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(PartFiles, "keep", stop_around_keep)
+        patch.setattr(part_files, "write_json", stop_while_writing)
+        done = deepnmt(*words)
+        record = json.loads((lines / "out.part.json").read_text())
+        number = 64 if place == "before" else 128
+        assert done.code == 130 and record["lines"] == number
+        assert f"{number} lines are finished, in out.part;" in done.err
+    assert deepnmt(*words).code == 0
+    once = (lines / "out").read_bytes()
+    assert deepnmt(*words).code == 0
+    assert (lines / "out").read_bytes() == once and once.count(b"\n") == 150
+
+
 def test_batches_of_other_lines_are_searched_again(
     deepnmt, digits, lines, batches, monkeypatch
 ):

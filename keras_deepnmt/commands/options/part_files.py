@@ -74,6 +74,11 @@ class PartFiles:
         return self._streams
 
     @property
+    def num_lines(self) -> int:
+        """How many lines of the input are finished."""
+        return self._record.get("lines", 0)
+
+    @property
     def is_complete(self) -> bool:
         """Whether an earlier process wrote all and could not rename it."""
         return self._record.get("is_complete", False)
@@ -157,8 +162,14 @@ class PartFiles:
         record = {**self._record, "lines": lines, "state": dict(state)}
         record |= {"sizes": sizes, "sha256": self._digests()}
         record["lines_of_state"] = 0
-        self._write_record(record)
-        self._record = record
+        # A signal may come while it is written: the part must then not be cut
+        # to a smaller size than the file says.
+        before, self._record = self._record, record
+        try:
+            self._write_record(record)
+        except OSError:
+            self._record = before
+            raise
         self._has_kept_more = True
 
     def keep_state(self, state: Mapping[str, Any], lines: int) -> None:
@@ -250,7 +261,11 @@ class PartFiles:
             with contextlib.suppress(OSError):  # again, of a full disk
                 stream.close()
             os.truncate(self._parts[number], self._record["sizes"][number])
-        if self._streams and not self._num_kept:
+        if self._streams and self._num_kept:
+            # The file may have those before, if a signal came meanwhile.
+            with contextlib.suppress(OSError):
+                self._write_record(self._record)
+        elif self._streams:
             self.record_file.unlink(missing_ok=True)
         for part in self._parts:
             if part.exists() and not _size(part):
