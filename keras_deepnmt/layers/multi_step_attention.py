@@ -146,7 +146,9 @@ class MultiStepAttention(keras.layers.Layer):
         record(self, "weights", lambda: ops.moveaxis(weights, 2, 1))
         flat = ops.reshape(weights, (*ops.shape(query)[:2], -1))
         context = ops.matmul(flat, value)  # (B, T, D), Eq. 8 to 10
-        factor = _compute_variance_factor(weights, memory_padding_mask)
+        factor = _compute_variance_factor(
+            weights, num_pairs, memory_padding_mask
+        )
         context = context * ops.cast(factor, self.compute_dtype)
         output = ops.reshape(self.output_projection(context), ops.shape(inputs))
         if not return_attention_scores:
@@ -181,9 +183,9 @@ def _compute_weights(query, key, num_pairs, real):
     return weights if real is None else ops.where(real, weights, 0.0)
 
 
-def _compute_variance_factor(weights, real):
+def _compute_variance_factor(weights, num_pairs, real):
     """Computes sqrt(S / n), which restores the variance after averaging."""
-    num_pairs, length = weights.shape[2], ops.shape(weights)[3]
+    length = ops.shape(weights)[3]
     if real is not None:
         length = ops.sum(ops.cast(real, "float32"), axis=-1)  # (B,)
         length = ops.expand_dims(length, (1, 2))
