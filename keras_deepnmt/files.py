@@ -307,6 +307,27 @@ def recover_folder(folder: str | Path) -> None:
             os.close(lock)
 
 
+def copy_folder(folder: Path, new: Path) -> None:
+    """Copies a folder without links, see `refuse_links`.
+
+    What Python has compiled is left out. An error of the system is raised as
+    it is: `shutil.copytree` raises one without a number, by which a full disk
+    would be known.
+
+    Example:
+    >>> os.mkdir("old")
+    >>> copy_folder(Path("old"), Path("new"))
+    >>> Path("new").is_dir()
+    True
+    """
+    new.mkdir()
+    for path in folder.iterdir():
+        if path.name == "__pycache__":
+            continue
+        copy = copy_folder if path.is_dir() else shutil.copy2
+        copy(path, new / path.name)
+
+
 def delete_folder(folder: str | Path) -> None:
     """Deletes a folder, which disappears at once with all that it holds.
 

@@ -1,6 +1,7 @@
 """Reads JSON that may come from a stranger: bounded, and of a known form."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,20 @@ _KINDS = {
 }
 
 
-def read_json(path: str | Path, form: Any = None) -> Any:
+# How pydantic says the other rules, such as "Input should be greater than 0",
+# and those of validators, whose messages go on after "must".
+_RULE = re.compile(r"^(?:Input|\w+) should |^Value error, ")
+
+
+def read_json(path: str | Path, form: Any = None, remedy: str = "") -> Any:
     """Reads a JSON file.
 
     Args:
         path: the file.
         form: a type that the content must have, such as `dict[str, int]` or a
             pydantic model. Defaults to any.
+        remedy: what the user can do if it is damaged, a sentence that ends the
+            message. Defaults to none.
 
     Returns:
         The content, as it is in the file.
@@ -48,17 +56,20 @@ def read_json(path: str | Path, form: Any = None) -> Any:
     with open(path, "rb") as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
-        raise UserError(
+        _refuse(
             f"{path}: must have at most {_MOST_BYTES:,} bytes. "
-            "It is no file that deepnmt wrote."
+            "It is no file that deepnmt wrote.",
+            remedy,
         )
-    return parse_json(content, path, form)
+    return parse_json(content, path, form, remedy)
 
 
-def parse_json(content: bytes | str, place: object, form: Any = None) -> Any:
+def parse_json(
+    content: bytes | str, place: object, form: Any = None, remedy: str = ""
+) -> Any:
     """Reads JSON from a text or its UTF-8 bytes; `place` is named in errors.
 
-    Raises a `UserError` as `read_json` does.
+    The other arguments and the errors are those of `read_json`.
 
     Example:
     >>> parse_json('{"steps": "7"}', "run.json", dict[str, int])
@@ -67,21 +78,48 @@ def parse_json(content: bytes | str, place: object, form: Any = None) -> Any:
     keras_deepnmt.errors.UserError: run.json: `steps` must be an integer. ...
     """
     try:
+        if isinstance(content, bytes):
+            content = content.decode("utf-8-sig")
         made = json.loads(content)
     except RecursionError:
         made = _TOO_DEEP
     except ValueError as error:
-        raise UserError(f"{place}: not valid JSON ({error}).") from error
+        _refuse(f"{place}: not valid JSON ({error}).", remedy, error)
     if made is _TOO_DEEP or _is_too_deep(made):
-        raise UserError(
-            f"{place}: must have at most {_MOST_LEVELS} levels of brackets."
+        _refuse(
+            f"{place}: must have at most {_MOST_LEVELS} levels of brackets.",
+            remedy,
+        )
+    if "\\ud" in content.lower() and not _is_text(made):
+        _refuse(
+            f"{place}: not valid JSON (it escapes halves of characters).",
+            remedy,
         )
     if form is not None:
-        _check_form(made, place, form)
+        check_form(made, place, form, remedy)
     return made
 
 
+def check_form(
+    content: Any, place: object, form: Any, remedy: str = ""
+) -> None:
+    """Refuses content of another form, such as that of a YAML file.
+
+    The other arguments and the error are those of `parse_json`.
+
+    Example:
+    >>> check_form({"steps": 7}, "run.json", dict[str, int])
+    """
+    mistake = _mistake(content, form)
+    if mistake is not None:
+        _refuse(f"{place}: {mistake}", remedy)
+
+
 _TOO_DEEP = object()
+
+
+def _refuse(message, remedy, cause=None):
+    raise UserError(f"{message} {remedy}".strip()) from cause
 
 
 def _is_too_deep(content):
@@ -99,7 +137,17 @@ def _is_too_deep(content):
     return True
 
 
-def _check_form(content, place, form):
+def _is_text(content):
+    """Whether all texts can be written, which halves of a pair cannot."""
+    try:
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _mistake(content, form):
+    """Says in a sentence which rule of a form is broken; `None` if none is."""
     # Imported here, since most files are of our own processes.
     import pydantic
 
@@ -109,19 +157,20 @@ def _check_form(content, place, form):
     except pydantic.ValidationError as error:
         mistakes = error.errors(include_url=False)
     else:
-        return
+        return None
     missing = sorted(
         ".".join(map(str, item["loc"]))
         for item in mistakes
         if item["type"] == "missing"
     )
     if missing:
-        raise UserError(f"{place}: lacks {', '.join(missing)}.")
+        return f"lacks {', '.join(missing)}."
     key = ".".join(map(str, mistakes[0]["loc"]))
     received = repr(mistakes[0]["input"])
     if len(received) > _MOST_SHOWN:
         received = f"{received[:_MOST_SHOWN]}..."
     kind = mistakes[0]["type"]
-    rule = f"must be {_KINDS[kind]}" if kind in _KINDS else mistakes[0]["msg"]
+    rule = f"be {_KINDS[kind]}" if kind in _KINDS else mistakes[0]["msg"]
+    rule = _RULE.sub("", rule)
     where = f"`{key}` " if key else ""
-    raise UserError(f"{place}: {where}{rule}. Received: {received}")
+    return f"{where}must {rule}. Received: {received}."

@@ -49,7 +49,7 @@ def relative_positions(length, num_keys=None, start=0):
 
     queries = ops.arange(length) + start
     keys = ops.arange(length if num_keys is None else num_keys)
-    return keys[None, :] - queries[:, None]
+    return keys - ops.expand_dims(queries, 1)
 
 
 def ancestor_mask(ancestors, position):
@@ -76,11 +76,12 @@ def ancestor_mask(ancestors, position):
     batch_size, num_beams, length = ops.shape(ancestors)
     positions = ops.arange(length, dtype="int32")
     beams = ops.arange(num_beams, dtype="int32")
-    ancestors = ops.where(
-        ops.equal(positions, position), beams[:, None], ancestors
-    )
-    is_ancestor = ops.equal(ancestors[..., None], beams)  # (B, K, M, K)
-    mask = ops.logical_and(is_ancestor, (positions <= position)[:, None])
+    own = ops.expand_dims(beams, 1)  # (K, 1)
+    ancestors = ops.where(ops.equal(positions, position), own, ancestors)
+    ancestors = ops.expand_dims(ancestors, -1)
+    is_ancestor = ops.equal(ancestors, beams)  # (B, K, M, K)
+    is_past = ops.expand_dims(positions <= position, 1)  # (M, 1)
+    mask = ops.logical_and(is_ancestor, is_past)
     return ops.reshape(mask, (batch_size, num_beams, length * num_beams))
 
 

@@ -11,6 +11,7 @@
 * hashes are SHA-256 of the bytes
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -27,6 +28,7 @@ from keras_deepnmt.files import (
     StagedFolder,
     atomic_file,
     bytes_sha256,
+    copy_folder,
     delete_folder,
     file_lock,
     file_sha256,
@@ -376,3 +378,25 @@ def test_a_folder_keeps_its_modes_when_it_is_replaced(output):
 def test_a_folder_with_content_is_not_written_over(output):
     with pytest.raises(UserError, match="exists already"), StagedFolder(output):
         pytest.fail("It was not refused.")
+
+
+def test_a_disk_that_is_full_while_a_folder_is_copied_is_said_so(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "old" / "inner").mkdir(parents=True)
+    (tmp_path / "old" / "inner" / "file").write_text("text")
+    with StagedFolder(tmp_path / "whole") as folder:
+        copy_folder(tmp_path / "old", folder / "copy")
+    copied = tmp_path / "whole" / "copy" / "inner" / "file"
+    assert copied.read_text() == "text"
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copy2", full)
+    with (
+        pytest.raises(UserError, match="could not be written .No space left"),
+        StagedFolder(tmp_path / "new") as folder,
+    ):
+        copy_folder(tmp_path / "old", folder / "copy")
+    assert not (tmp_path / "new").exists()

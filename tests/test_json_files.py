@@ -35,8 +35,9 @@ def nested(levels):
 
 
 def test_what_is_read_is_what_was_written(read):
-    content = {"steps": 7, "more": [1.5, None, "ä", {"deep": [[[True]]]}]}
-    assert read(json.dumps(content), Form) == content
+    content = {"steps": 7, "more": [1.5, None, "ä😀", {"deep": [[[True]]]}]}
+    for text in (json.dumps(content), json.dumps(content, ensure_ascii=False)):
+        assert read(text, Form) == content
     deepest = f"{'[' * 100}7{']' * 100}"
     assert read(deepest) == json.loads(deepest)
 
@@ -49,6 +50,7 @@ def test_what_is_read_is_what_was_written(read):
         (nested(101), "at most 100 levels"),
         (nested(100_000), "at most 100 levels"),
         ('{"a": ' * 101 + "1" + "}" * 101, "at most 100 levels"),
+        ('{"name": "\\ud83d"}', "it escapes halves of characters"),
         ("[1]", "run.json: must be an object with keys. Received: [1]"),
         ("{}", "lacks steps."),
         ('{"steps": "7"}', "`steps` must be an integer. Received: "),

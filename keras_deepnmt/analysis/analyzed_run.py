@@ -1,6 +1,5 @@
 """A run's model with some sentences, on which it is analysed."""
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from keras_deepnmt.data.tokenizers import WORD_MARK, Tokenizer
 from keras_deepnmt.data.word_units import lacks_spaces
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation import Score, corpus_scores
+from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.runs.evaluate import open_data, read_pairs
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -274,7 +274,7 @@ def _read_labels(file, num_sentences):
         return [
             {
                 int(label["token_index"]): str(label["function"])
-                for label in json.loads(line)
+                for label in parse_json(line, "a line")
             }
             for line in lines
         ]

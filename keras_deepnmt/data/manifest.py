@@ -49,7 +49,7 @@ def read_manifest(directory: str | Path) -> dict:
     # `prepare --overwrite` may have been killed while it replaced the folder.
     recover_folder(directory)
     try:
-        manifest = read_json(path)
+        manifest = read_json(path, remedy="Run `deepnmt prepare` again.")
     except FileNotFoundError as error:
         raise UserError(
             f"{directory}: not a prepared corpus (it has no {MANIFEST_FILE})."

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import yaml
 from packaging.version import Version
 
 from keras_deepnmt.errors import UserError
@@ -16,6 +15,7 @@ from keras_deepnmt.evaluation.scores import Score, check_lengths
 from keras_deepnmt.files import file_sha256
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.processes import run_other_python
+from keras_deepnmt.yaml_files import read_yaml
 
 # The second one without references.
 COMET_METRICS = ("comet", "comet-qe")
@@ -184,13 +184,12 @@ def _check_kind(checkpoint, metric):
     """Refuses a model that cannot compute the metric, before it is loaded."""
     file = checkpoint.absolute().parents[1] / "hparams.yaml"
     try:
-        hparams = yaml.safe_load(file.read_text(encoding="utf-8"))
-        kind = hparams["class_identifier"]
-    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError) as e:
+        kind = read_yaml(file)[0]["class_identifier"]
+    except (OSError, LookupError, TypeError) as error:
         raise UserError(
             f"{file}: not the file of a COMET model, which has a line "
-            f"class_identifier ({type(e).__name__})."
-        ) from e
+            f"class_identifier ({type(error).__name__})."
+        ) from error
     if metric != _ONLY.get(kind, metric):
         needs = "needs" if metric == "comet-qe" else "does not read"
         raise UserError(

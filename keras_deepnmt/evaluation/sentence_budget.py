@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from keras_deepnmt.data.batches.epoch_order import shuffled_order
 from keras_deepnmt.files import write_json
@@ -12,6 +13,17 @@ from keras_deepnmt.json_files import read_json
 PILOT_SENTENCES = 50
 FEWEST_SENTENCES = 100
 _STREAM = 20_05
+_REMEDY = (
+    "Delete it to go on; the sentences of the validations are then chosen anew."
+)
+
+
+class _Stored(BaseModel, extra="allow"):
+    """The values of the file that are read, and their rules."""
+
+    seconds_per_update: float = Field(0.0, ge=0)
+    sentences: int = Field(0, ge=1)
+    of_sentences: int = 0
 
 
 class SentenceBudget:
@@ -58,7 +70,7 @@ class SentenceBudget:
         self.file = file
         self._stored = {}
         if file is not None and file.is_file():
-            self._stored = read_json(file)
+            self._stored = read_json(file, _Stored, _REMEDY)
 
     def note_pace(self, seconds_per_update: float) -> None:
         """Records the speed of training; later calls are ignored.
@@ -85,7 +97,10 @@ class SentenceBudget:
             Indices of the chosen sentences, in ascending order.
         """
         order = shuffled_order(num_sentences, self.seed, _STREAM)
-        if self._stored.get("of_sentences") != num_sentences:
+        if (
+            "sentences" not in self._stored
+            or self._stored.get("of_sentences") != num_sentences
+        ):
             size = self._affordable_size(order, seconds_of)
             self._store(sentences=size, of_sentences=num_sentences)
         return np.sort(order[: self._stored["sentences"]])

@@ -197,7 +197,11 @@ class AggregationNode(keras.layers.Layer):
         if self.function != "attention":
             x = self.output_dense(x)  # (B, S, D)
         elif cache is None:
-            real = None if padding_mask is None else padding_mask[:, None, :]
+            real = (
+                None
+                if padding_mask is None
+                else ops.expand_dims(padding_mask, 1)
+            )
             x = self.attention(
                 x,
                 attention_mask=merge_attention_masks(attention_mask, real),

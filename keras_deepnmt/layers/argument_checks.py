@@ -4,6 +4,8 @@ from numbers import Integral, Real
 
 import keras
 
+_MOST_LAYERS = 1_000
+
 
 def check_choice(name, value, choices):
     """Raises a `ValueError` if `value` is not one of `choices`."""
@@ -30,6 +32,19 @@ def check_integer(name, value, minimum=1):
             f"`{name}` must be an integer of at least {minimum}. "
             f"Received: {name}={value!r}."
         )
+
+
+def check_num_layers(arguments):
+    """Raises a `ValueError` for stacks too deep to be built.
+
+    The numbers may come from the file of a stranger.
+    """
+    for name in ("num_encoder_layers", "num_decoder_layers"):
+        if arguments[name] > _MOST_LAYERS:
+            raise ValueError(
+                f"`{name}` must be at most {_MOST_LAYERS:,}. "
+                f"Received: {name}={arguments[name]}."
+            )
 
 
 def check_number(name, value):

@@ -115,7 +115,7 @@ class DenseAttentionMemory(keras.layers.Layer):
         ]
         keys = ops.stack(projected, axis=1)  # (B, n, S, D)
         keys = self.gradient_scale_layer(keys)
-        values = (keys + source_embeddings[:, None]) * 0.5**0.5
+        values = (keys + ops.expand_dims(source_embeddings, 1)) * 0.5**0.5
         return [keys, values]  # Eq. 9, 10
 
     def compute_output_shape(self, layer_states_shape, source_embeddings_shape):

@@ -130,7 +130,9 @@ class GatedConvolution(keras.layers.Layer):
         check_alike("inputs", parts[1:], "inputs", parts[0])
         check_mask("padding_mask", padding_mask, parts[0].shape[:2])
         padding_mask = first_mask(padding_mask, mask)
-        real = None if padding_mask is None else padding_mask[..., None]
+        real = (
+            None if padding_mask is None else ops.expand_dims(padding_mask, -1)
+        )
         if cache is None:
             y = self._convolve(parts, real, training)
         else:

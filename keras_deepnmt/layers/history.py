@@ -34,7 +34,7 @@ def write_history(history, new, position):
     first_rows = ops.arange(batch_size * width, dtype="int32") * num_slots
     slots = ops.cast(position, "int32") * num_beams
     slots = slots + ops.arange(num_beams, dtype="int32")
-    rows = ops.reshape(first_rows[:, None] + slots, (-1, 1))
+    rows = ops.reshape(ops.expand_dims(first_rows, 1) + slots, (-1, 1))
     written = ops.scatter_update(
         ops.reshape(history, (-1, *others)),
         rows,
@@ -68,7 +68,8 @@ def own_slots(num_beams, num_slots):
     Returns a bool tensor `(1, K, M*K)`.
     """
     beams = ops.arange(num_slots, dtype="int32") % num_beams
-    return ops.equal(beams, ops.arange(num_beams, dtype="int32")[:, None])[None]
+    own = ops.expand_dims(ops.arange(num_beams, dtype="int32"), 1)
+    return ops.expand_dims(ops.equal(beams, own), 0)
 
 
 def history_distances(num_beams, num_slots, position):
@@ -77,4 +78,4 @@ def history_distances(num_beams, num_slots, position):
     Returns an int tensor `(1, M*K)`, equal for all hypotheses.
     """
     positions = ops.arange(num_slots, dtype="int32") // num_beams
-    return (positions - ops.cast(position, "int32"))[None]
+    return ops.expand_dims(positions - ops.cast(position, "int32"), 0)

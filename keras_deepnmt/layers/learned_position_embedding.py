@@ -74,7 +74,7 @@ class LearnedPositionEmbedding(keras.layers.Layer):
     def call(self, inputs, start_index=0):
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
         positions = ops.minimum(positions + start_index, self.max_length - 1)
-        return self.table(positions[None])  # (1, T, D)
+        return self.table(ops.expand_dims(positions, 0))  # (1, T, D)
 
     def compute_output_shape(self, inputs_shape):
         return (1, *inputs_shape[1:])

@@ -330,9 +330,13 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _make_mask(self, attention_mask, is_causal, distances):
         if is_causal:
-            causal = (distances <= 0)[None]  # (1, T, S)
+            causal = ops.expand_dims(distances <= 0, 0)  # (1, T, S)
             attention_mask = merge_attention_masks(attention_mask, causal)
-        return None if attention_mask is None else attention_mask[:, None]
+        return (
+            None
+            if attention_mask is None
+            else ops.expand_dims(attention_mask, 1)
+        )
 
     def _attend(self, logits, values, allowed, training):
         weights = self._softmax(logits, allowed)
@@ -434,4 +438,4 @@ def _beams_as_queries(x, keys):
 def _mask_of_keys(*padding_masks):
     """Turns masks `(B, S)` of real tokens into one attention mask."""
     mask = merge_attention_masks(*padding_masks)
-    return None if mask is None else mask[:, None, :]  # (B, 1, S)
+    return None if mask is None else ops.expand_dims(mask, 1)  # (B, 1, S)

@@ -1,6 +1,7 @@
 """Self-attention to the states of several layers (Dou et al., 2018, Eq. 8)."""
 
 import keras
+from keras import ops
 
 from keras_deepnmt.layers.aggregation_node import AggregationNode
 from keras_deepnmt.layers.aggregation_options import (
@@ -203,7 +204,7 @@ class MultiLayerAttention(keras.layers.Layer):
         real = first_mask(mask, query_mask, layer_states_mask)
         if cache is None and real is not None:
             attention_mask = merge_attention_masks(
-                attention_mask, real[:, None, :]
+                attention_mask, ops.expand_dims(real, 1)
             )
         options = {
             "attention_mask": attention_mask,

@@ -128,7 +128,7 @@ class MultiStepAttention(keras.layers.Layer):
             memory_padding_mask, key_mask, value_mask
         )
         if len(key.shape) == 3:
-            key, value = key[:, None], value[:, None]  # (B, n, S, D)
+            key, value = ops.expand_dims(key, 1), ops.expand_dims(value, 1)
         query = self.query_projection(inputs) + target_embeddings
         # Beams become queries of one sentence: (B*K, 1, D) -> (B, K, D)
         query = ops.reshape(
@@ -146,7 +146,9 @@ class MultiStepAttention(keras.layers.Layer):
         record(self, "weights", lambda: ops.moveaxis(weights, 2, 1))
         flat = ops.reshape(weights, (*ops.shape(query)[:2], -1))
         context = ops.matmul(flat, value)  # (B, T, D), Eq. 8 to 10
-        factor = _compute_variance_factor(weights, memory_padding_mask)
+        factor = _compute_variance_factor(
+            weights, num_pairs, memory_padding_mask
+        )
         context = context * ops.cast(factor, self.compute_dtype)
         output = ops.reshape(self.output_projection(context), ops.shape(inputs))
         if not return_attention_scores:
@@ -170,7 +172,7 @@ def _compute_weights(query, key, num_pairs, real):
     logits = ops.reshape(logits, (*shape[:2], num_pairs, length))
     logits = ops.cast(logits, "float32")
     if real is not None:
-        real = real[:, None, None, :]
+        real = ops.expand_dims(real, (1, 2))
         logits = ops.where(real, logits, -1e9)
     if logits.shape[-1] == 1:
         # A softmax over one entry is 1, and Keras would warn about it.
@@ -181,10 +183,10 @@ def _compute_weights(query, key, num_pairs, real):
     return weights if real is None else ops.where(real, weights, 0.0)
 
 
-def _compute_variance_factor(weights, real):
+def _compute_variance_factor(weights, num_pairs, real):
     """Computes sqrt(S / n), which restores the variance after averaging."""
-    num_pairs, length = weights.shape[2], ops.shape(weights)[3]
+    length = ops.shape(weights)[3]
     if real is not None:
         length = ops.sum(ops.cast(real, "float32"), axis=-1)  # (B,)
-        length = length[:, None, None]
+        length = ops.expand_dims(length, (1, 2))
     return ops.sqrt(ops.cast(length, "float32") / num_pairs)

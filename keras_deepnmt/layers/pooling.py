@@ -13,7 +13,7 @@ def pool_positions(inputs, padding_mask=None, how="mean"):
     if padding_mask is None:
         real = ops.ones_like(x[..., :1], dtype="bool")
     else:
-        real = padding_mask[..., None]  # (B, S, 1)
+        real = ops.expand_dims(padding_mask, -1)  # (B, S, 1)
     count = ops.sum(ops.cast(real, "float32"), axis=1, keepdims=True)
     if how == "mean":
         total = ops.sum(ops.where(real, x, 0.0), axis=1, keepdims=True)

@@ -219,7 +219,10 @@ class RoleEncoder(keras.layers.Layer):
             inputs[:, 0], [previous, cache["cell"]]
         )
         output_hidden = previous if self.exclusive else hidden
-        return output_hidden[:, None], {"hidden": hidden, "cell": cell}
+        return ops.expand_dims(output_hidden, 1), {
+            "hidden": hidden,
+            "cell": cell,
+        }
 
     def _run_convolution(self, inputs, padding_mask, cache=None):
         if cache is not None:
@@ -228,7 +231,9 @@ class RoleEncoder(keras.layers.Layer):
             return hidden, {"inputs": window[:, 1:]}
         if self.bidirectional:
             if padding_mask is not None:
-                inputs = ops.where(padding_mask[..., None], inputs, 0.0)
+                inputs = ops.where(
+                    ops.expand_dims(padding_mask, -1), inputs, 0.0
+                )
             sides = ((self.kernel_size - 1) // 2, self.kernel_size // 2)
         else:
             inputs = inputs[:, :-1] if self.exclusive else inputs

@@ -152,12 +152,20 @@ class RoleInteraction(ContextualizedEmbedding):
         return output + embeddings if self.residual else output
 
     def _transform(self, embeddings, roles):
+        # Products of matrices, several times faster than `einsum`, for which
+        # LiteRT has no operation.
+        batch_size, length = ops.shape(embeddings)[:2]
+        width = embeddings.shape[-1]
+        embeddings = ops.expand_dims(embeddings, 2)  # (B, S, 1, D)
         output = 0.0
         for start in range(0, self.num_roles, tuned.ROLES_AT_ONCE):
             part = slice(start, start + tuned.ROLES_AT_ONCE)
-            product = ops.einsum("bsr,bsd->bsrd", roles[..., part], embeddings)
             kernels = self.role_kernels[part]
-            output = output + ops.einsum("bsrd,rde->bse", product, kernels)
+            rows = kernels.shape[0] * width
+            product = ops.expand_dims(roles[..., part], -1) * embeddings
+            product = ops.reshape(product, (batch_size, length, rows))
+            kernel = ops.reshape(kernels, (rows, width))
+            output = output + ops.matmul(product, kernel)
         return output
 
     def get_config(self):

@@ -72,9 +72,9 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
         frequencies = self.max_wavelength**-exponents  # (D/2,)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
         positions = ops.cast(positions + start_index, "float32")
-        angles = positions[:, None] * frequencies[None, :]  # (T, D/2)
+        angles = ops.expand_dims(positions, 1) * frequencies  # (T, D/2)
         waves = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
-        return inputs + ops.cast(waves, inputs.dtype)[None]
+        return inputs + ops.cast(waves, inputs.dtype)
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

@@ -288,7 +288,7 @@ class SurfaceFusion(keras.layers.Layer):
             ops.stop_gradient(inputs),
             embeddings,
             None if memory is None else ops.stop_gradient(memory),
-            attention_mask=None if mask is None else mask[:, None, :],
+            attention_mask=None if mask is None else ops.expand_dims(mask, 1),
             cache=static_cache,
             training=training,
         )
@@ -312,8 +312,8 @@ class SurfaceFusion(keras.layers.Layer):
             return ops.log_softmax(logits + surface_logits, axis=-1)
         share = self.weight
         if self.mode == "gate":
-            score = ops.matmul(inputs, self.gate[0][:, None])
-            score += ops.matmul(surface, self.gate[1][:, None])
+            score = ops.matmul(inputs, ops.expand_dims(self.gate[0], 1))
+            score += ops.matmul(surface, ops.expand_dims(self.gate[1], 1))
             share = ops.sigmoid(ops.cast(score, "float32"))  # (B, T, 1)
             record(self, "share", share)
         log_probs = ops.log_softmax(logits, axis=-1)

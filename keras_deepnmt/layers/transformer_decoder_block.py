@@ -1,6 +1,7 @@
 """Decoder block of the Transformer (Vaswani et al., 2017, Section 3.1)."""
 
 import keras
+from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_mask
 from keras_deepnmt.layers.recording import record
@@ -102,7 +103,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
             keys = static_cache and static_cache["key"]  # (B, N H, S)
             shape = memory.shape[:2] if keys is None else keys.shape[::2]
             check_mask("memory_padding_mask", mask, shape)
-            mask = mask[:, None, :]  # (B, 1, S)
+            mask = ops.expand_dims(mask, 1)  # (B, 1, S)
         y = self.cross_attention_residual.before(x)
         if static_cache is None:
             y = self.cross_attention(

@@ -1,6 +1,7 @@
 """Encoder block of the Transformer (Vaswani et al., 2017, Section 3.1)."""
 
 import keras
+from keras import ops
 
 from keras_deepnmt.layers.argument_checks import (
     check_integer,
@@ -132,7 +133,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
 
     def call(self, inputs, padding_mask=None, layer_states=None, training=None):
         check_mask("padding_mask", padding_mask, inputs.shape[:2])
-        mask = None if padding_mask is None else padding_mask[:, None, :]
+        mask = (
+            None if padding_mask is None else ops.expand_dims(padding_mask, 1)
+        )
         x = self._attend(
             inputs, layer_states, attention_mask=mask, training=training
         )

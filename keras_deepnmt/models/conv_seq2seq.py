@@ -226,7 +226,9 @@ class ConvSeq2Seq(Seq2Seq):
 
     def project(self, states):
         """Projects the decoder's output `(..., E)` to logits `(..., V)`."""
-        return self.output_projection(self.output_dropout(states))
+        logits = self.output_projection(self.output_dropout(states))
+        # As those of `Transformer` are, also in half precision.
+        return keras.ops.cast(logits, "float32")
 
     def repeated_projection(self, num_states):
         # The kernel is normalized here, and not by each call.

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_num_layers
 from keras_deepnmt.layers.conv_decoder_block import ConvDecoderBlock
 from keras_deepnmt.layers.conv_encoder_block import ConvEncoderBlock
 from keras_deepnmt.layers.dense_attention_memory import DenseAttentionMemory
@@ -40,6 +41,7 @@ EMBEDDING_STDDEV = 0.1
 
 def check_arguments(arguments):
     """Raises a `ValueError` for invalid arguments of `models.ConvSeq2Seq`."""
+    check_num_layers(arguments)
     for name in SIZES:
         value = arguments[name]
         values = value if isinstance(value, list | tuple) else [value]

@@ -4,12 +4,18 @@ import keras
 import keras_nlp
 from keras import ops
 
+from keras_deepnmt.files import atomic_file
 from keras_deepnmt.losses import (
     computes_from_scores,
     cross_entropy_of_scores,
     negative_log_likelihood,
 )
 from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.models.litert_export import check_operations
+from keras_deepnmt.models.quantized_saving import (
+    check_keras_file,
+    check_preset,
+)
 from keras_deepnmt.models.training_step.keras_arguments import (
     check_arrays,
     check_compiled,
@@ -403,6 +409,75 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         with self._devices():
             x, y = fill_rows((dict(x), y), self._row_multiple())
             return super().test_on_batch(x, y, return_dict=return_dict)
+
+    def save(self, filepath, overwrite=True, zipped=None, **kwargs):
+        """Saves the model as a `.keras` file.
+
+        Args:
+            filepath: path of the file.
+            overwrite: bool. Whether to replace a file without a question.
+            zipped: bool. Whether the file is a zip archive.
+            **kwargs: other arguments of `keras.Model.save`.
+
+        Raises:
+            ValueError: for int4 weights, and for int8 weights of a model that
+                was loaded, which Keras could not load again.
+        """
+        check_keras_file(self)
+        super().save(filepath, overwrite, zipped, **kwargs)
+
+    def save_to_preset(self, preset_dir, max_shard_size=10):
+        """Saves the model as a preset folder.
+
+        Args:
+            preset_dir: path of the folder.
+            max_shard_size: float. Size in GB above which the weights are
+                divided into several files.
+
+        Raises:
+            ValueError: for a quantized model, which keras-hub could not load
+                again.
+        """
+        check_preset(self)
+        super().save_to_preset(preset_dir, max_shard_size)
+
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **kwargs,
+    ):
+        """Writes the network for another engine: ids in, scores out.
+
+        Args:
+            filepath: path of the file or folder; for LiteRT it ends in
+                `.tflite`.
+            format: str. As in `keras.Model.export`: `"tf_saved_model"`,
+                `"onnx"`, `"litert"`, `"openvino"` or `"torch"`.
+            verbose: bool. Whether to print where the file is.
+            input_signature: structure of `keras.InputSpec`. Defaults to open
+                sizes.
+            **kwargs: other arguments of `keras.Model.export`.
+
+        Raises:
+            ValueError: if LiteRT could not run the file. Nothing is written
+                then.
+        """
+        if format == "onnx" and input_signature is None:
+            # Keras finds it itself only if the model was called.
+            input_signature = [self.input]
+        options = {"input_signature": input_signature, **kwargs}
+        is_tensorflow = keras.config.backend() == "tensorflow"
+        if format != "litert" or not is_tensorflow or "target_spec" in kwargs:
+            super().export(filepath, format, verbose, **options)
+            return
+        with atomic_file(filepath) as temporary:
+            super().export(temporary, format, False, **options)
+            check_operations(temporary)
+        if verbose is None or verbose:
+            print(f"Saved artifact at '{filepath}'.")
 
     def get_compile_config(self):
         if not self.compiled:

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_deepnmt.layers.argument_checks import check_num_layers
 from keras_deepnmt.layers.cloning import clone_prototype
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.layer_diversity import LayerDiversity
@@ -44,6 +45,7 @@ SIZES = (
 
 def check_arguments(arguments):
     """Raises a `ValueError` for invalid arguments of `models.Transformer`."""
+    check_num_layers(arguments)
     for name in SIZES:
         if arguments[name] < 1:
             raise ValueError(

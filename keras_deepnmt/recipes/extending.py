@@ -13,13 +13,10 @@ from keras_deepnmt.recipes.checking import Position, RecipeChecker, join
 from keras_deepnmt.recipes.earlier_keys import move_earlier_keys
 from keras_deepnmt.recipes.schema import Recipe, sections_of
 from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.yaml_files import parse_yaml, read_yaml
 
 # Keys that belong to one file alone.
 _OWN_KEYS = ("name", "resolved", "extends")
-# Reading a recipe of this size takes a few seconds.
-_MOST_CHARACTERS = 1_000_000
-_MOST_VALUES = 100_000
-_MOST_LEVELS = 50
 
 
 def read_content(recipe: str, checker: RecipeChecker) -> Any:
@@ -126,15 +123,11 @@ class _RecipeFile:
     name: str
     folder: Path = dataclasses.field(compare=False)
 
-    def text(self):
+    def read(self):
+        """Returns the content and its nodes."""
         if self.path is None:
-            return bundled_text(self.name)
-        try:
-            return self.path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{self.place}: not UTF-8 at byte {error.start}."
-            ) from error
+            return parse_yaml(bundled_text(self.name), self.place)
+        return read_yaml(self.path, self.place)
 
 
 def _find(recipe, folder):
@@ -154,66 +147,14 @@ def _find(recipe, folder):
 
 
 def _parse(file, checker):
-    positions, text = {}, file.text()
-    if len(text) > _MOST_CHARACTERS:
-        raise UserError(
-            f"{file.place}: must have at most {_MOST_CHARACTERS:,} characters. "
-            f"Received: {len(text):,}"
-        )
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        # Before anything follows the aliases, which may multiply.
-        _check_size(node, file.place)
-        content = yaml.safe_load(text)
-        _find_positions(node, file.place, positions, checker)
-    except UserError:
-        raise
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # PyYAML raises `ValueError` for a date such as 2020-13-45; brackets
-        # may be too deep, or an alias may stand in its own anchor.
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
-        raise UserError(f"{file.place}{line}: not YAML: {problem}.") from error
+    content, node = file.read()
+    positions = {}
+    _find_positions(node, file.place, positions, checker)
     move_earlier_keys(content, positions)
     own = content.get("import") if isinstance(content, dict) else None
     if isinstance(own, list):
         content["import"] = [located(entry, file.folder) for entry in own]
     return {} if content is None else content, positions
-
-
-def _check_size(node, place):
-    """Refuses a document with too many values or levels, aliases followed.
-
-    A few lines of aliases can stand for billions of values.
-    """
-    measured = {}
-
-    def refuse(node, rule):
-        line = node.start_mark.line + 1
-        raise UserError(f"{place}, line {line}: must have at most {rule}.")
-
-    def measure(node, level):
-        """Returns the number of values and of levels of a node."""
-        if id(node) in measured:
-            return measured[id(node)]
-        inner = node.value if isinstance(node.value, list) else []
-        if isinstance(node, yaml.MappingNode):
-            inner = [part for pair in inner for part in pair]
-        size, height = 1, 1
-        # An alias inside of what it stands for is met again at each level.
-        for part in inner if level <= _MOST_LEVELS else ():
-            values, levels = measure(part, level + 1)
-            size, height = size + values, max(height, levels + 1)
-        if size > _MOST_VALUES:
-            refuse(node, f"{_MOST_VALUES:,} values, with those of aliases")
-        if max(level, height) > _MOST_LEVELS:
-            refuse(node, f"{_MOST_LEVELS} levels, with those of aliases")
-        measured[id(node)] = size, height
-        return measured[id(node)]
-
-    if node is not None:
-        measure(node, 1)
 
 
 def _find_positions(node, place, positions, checker, prefix=""):

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
 from keras_deepnmt.data.manifest import MANIFEST_FILE, read_manifest
 from keras_deepnmt.data.preparation.options import PrepareOptions
-from keras_deepnmt.errors import UserError
+from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.files import PRESET_FILE, write_text
-from keras_deepnmt.json_files import read_json
+from keras_deepnmt.json_files import check_form, read_json
 from keras_deepnmt.own_code.code_file import located
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.checking import RecipeChecker, join
@@ -23,6 +24,49 @@ from keras_deepnmt.trained import find_run_folder
 from keras_deepnmt.validation import key_of
 
 RECIPE_FILE = "recipe.yaml"  # in a run folder
+_REMEDY = (
+    "It was written by `deepnmt train`: mend what was changed, or copy it from "
+    "where it is whole. Otherwise the run can only begin again, by `--restart`."
+)
+
+
+class _Corpus(BaseModel, extra="allow"):
+    split: str
+    name: str
+    pairs: int
+    sha256: dict[str, str] = {}
+
+
+class _Change(BaseModel, extra="allow"):
+    update: int
+    keys: dict[str, dict[str, Any]]
+    batches: dict[str, Any] = {}
+
+
+class _Resolved(BaseModel, extra="allow"):
+    prepared: str = ""
+    tokenizer: dict[str, str] = {}
+    corpora: list[_Corpus] = []
+    code: list[dict[str, str]] = []
+    versions: dict[str, str | None] = {}
+    commit: str | None = None
+    batch: dict[str, int] = {}
+    batches: dict[str, Any] = {}
+    changes: list[_Change] = []
+    initialize_from: dict[str, Any] = {}
+
+
+class _Recorded(BaseModel, extra="allow"):
+    """What `deepnmt train` adds to a recipe: what is read, and the types."""
+
+    resolved: _Resolved
+
+
+class _PresetModel(BaseModel, extra="allow"):
+    """The values of `translator.json` that are read here, and their types."""
+
+    preset: str
+    overrides: dict[str, Any]
 
 
 def list_recipes(pattern: str = "*") -> list[str]:
@@ -145,11 +189,33 @@ def fine_tuned_model(
             f"{preset_dir}: is not a preset folder (it holds no {file.name}). "
             "Write one with `deepnmt export RUN DIR --format preset`."
         )
-    content = read_json(file)
+    content = read_json(file, _PresetModel, "Copy the folder again.")
+    return {key: content[key] for key in ("preset", "overrides")}
+
+
+def started_recipe(run_dir: str | Path) -> Recipe | None:
+    """Returns the recipe that a run was started with.
+
+    Without a run in the folder it is `None`.
+
+    Raises:
+        UserError: as in `load_recipe`, with the remedy.
+
+    Example:
+    >>> started_recipe("runs/new") is None
+    True
+    """
+    file = Path(run_dir, RECIPE_FILE)
+    if not file.is_file():
+        return None
     try:
-        return {key: content[key] for key in ("preset", "overrides")}
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{file}: lacks preset or overrides.") from error
+        recipe = load_recipe(file)
+        check_form({"resolved": recipe.resolved}, file, _Recorded)
+        return recipe
+    except UserError as error:
+        *lines, last = str(error).splitlines()
+        last = last.removesuffix(".")
+        raise UserErrors([*lines, f"{last}. {_REMEDY}"]) from error
 
 
 def started_from_preset(run_dir: str | Path) -> Recipe | None:
@@ -161,8 +227,7 @@ def started_from_preset(run_dir: str | Path) -> Recipe | None:
     >>> started_from_preset("runs/new") is None
     True
     """
-    file = Path(run_dir, RECIPE_FILE)
-    started = load_recipe(file) if file.is_file() else None
+    started = started_recipe(run_dir)
     if started is None or "from_preset" not in started.resolved:
         return None
     return started

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import StagedFolder, write_json
+from keras_deepnmt.files import StagedFolder, copy_folder, write_json
 from keras_deepnmt.runs.checkpoints import average_checkpoints
 from keras_deepnmt.runs.run_code import copy_code
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.translator.loading import read_run
 from keras_deepnmt.weights_files import check_room
 
 
@@ -36,9 +37,9 @@ def average(
 
     Raises:
         ValueError: unless one of `last` and `best` is given.
-        UserError: if the run is not finished or trains further, has fewer
-            checkpoints, the output exists, a file to copy is a link, or the
-            disk is full.
+        UserError: if the run is not finished, damaged or trains further, has
+            fewer checkpoints, the output exists, a file to copy is a link, or
+            the disk is full.
 
     Example:
     >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
@@ -51,7 +52,8 @@ def average(
         )
     kind, number = ("last", last) if best is None else ("best", best)
     run = RunFolder(run_dir)
-    summary = run.read_summary()
+    # With the check of the files that are copied.
+    summary = read_run(run_dir).summary
     run.refuse_links()
     if Path(output_dir).exists():
         raise UserError(f"{output_dir}: exists already. Give a new folder.")
@@ -63,7 +65,7 @@ def average(
             )
         check_room(folder, model.variables)
         output = RunFolder(folder)
-        shutil.copytree(run.tokenizer_dir, output.tokenizer_dir)
+        copy_folder(run.tokenizer_dir, output.tokenizer_dir)
         output.copy_shortlist(run.directory)
         copy_code(run.directory, folder)
         shutil.copyfile(run.recipe_file, output.recipe_file)

@@ -271,7 +271,7 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
     try:
         if is_preset_folder(run.directory):
             preset = read_run(run.directory)
-            name = preset.summary["name"]
+            name = preset.summary.get("name", "")
             tokenizer = preset.summary["tokenizer"]
         else:
             source = run.recipe()

@@ -161,7 +161,7 @@ class TrainingLoop:
         if self._start:
             self._print(f"Resuming at update {self._start:,}.")
             return
-        if self.workers.is_chief and folder.is_finished() and not restart:
+        if self.workers.is_chief and not restart and folder.is_finished():
             raise UserError(
                 f"{folder.directory}: is a finished run without a checkpoint "
                 "from which to train further. Use another run folder, or "

@@ -14,6 +14,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation.own_metrics import direction
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import CHANGES
+from keras_deepnmt.runs.scores_file import with_defaults
 from keras_deepnmt.zoo.registry import get_preset
 
 # Title and address of each paper that a preset can name.
@@ -134,7 +135,7 @@ def _front_matter(recipe, summary, papers):
         ),
         "model-index": [
             {
-                "name": summary["name"],
+                "name": summary.get("name", recipe.name),
                 "results": [_result(row) for row in summary["scores"]],
             }
         ],
@@ -301,7 +302,7 @@ def _scores(summary):
             _metric(metric),
             _value(score),
             f"`{score['signature']}`",
-            _search(row["decoding"]),
+            _search(with_defaults(row["decoding"])),
         )
         for row in summary["scores"]
         for metric, score in row["scores"].items()
@@ -348,7 +349,7 @@ def _training(recipe, summary):
     changes = recipe.resolved.get(CHANGES, [])
     rows = [
         ("recipe", f"`recipe.yaml`, named `{recipe.name}`"),
-        ("updates", f"{summary['steps']:,}"),
+        ("updates", _number(summary.get("steps"))),
         ("started from", f"the weights of `{started}`" if started else None),
         *(
             (f"changed after update {change['update']:,}", _changed(change))
@@ -399,9 +400,9 @@ def _minutes(seconds):
 def _device(device):
     if device is None:
         return None
-    accelerators = ", ".join(device["accelerators"])
-    processor = f"{device['processor']}, {device['cores']} cores"
-    return f"{accelerators or processor} ({device['backend']})"
+    processor = f"{device.get('processor')}, {device.get('cores')} cores"
+    accelerators = ", ".join(map(str, device.get("accelerators") or []))
+    return f"{accelerators or processor} ({device.get('backend')})"
 
 
 def _data(recipe):

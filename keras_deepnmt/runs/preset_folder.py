@@ -1,7 +1,6 @@
 """Writes the model of a run as a preset folder, with a model card."""
 
 import dataclasses
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +13,7 @@ from keras_deepnmt.files import (
     PRESET_FILE,
     WEIGHTS_FILE,
     StagedFolder,
+    copy_folder,
     file_sha256,
     write_json,
     write_text,
@@ -118,7 +118,7 @@ def save_run_to_preset(
             round_weights(folder / WEIGHTS_FILE, dtype)
             # What is compared with them below.
             load_weights(translator.model, folder / WEIGHTS_FILE)
-        shutil.copytree(run.tokenizer_dir, folder / run.tokenizer_dir.name)
+        copy_folder(run.tokenizer_dir, folder / run.tokenizer_dir.name)
         RunFolder(folder).copy_shortlist(run.directory)
         copy_code(run.directory, folder)
         resolved = _portable(recipe.resolved)
@@ -131,7 +131,7 @@ def save_run_to_preset(
             {**row, "weights_sha256": weights_sha256}
             for row in read_scores(run.scores_file)
             if dtype == "float32"
-            and row["weights_sha256"] == summary["weights_sha256"]
+            and row.get("weights_sha256") == summary["weights_sha256"]
             # Not those of translations that were given a part of the text.
             and "given" not in row
         ]

@@ -3,9 +3,11 @@
 import math
 import warnings
 from pathlib import Path
+from typing import Annotated
 
 import keras
 import numpy as np
+from pydantic import AfterValidator, BaseModel, Field
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_json
@@ -18,6 +20,34 @@ from keras_deepnmt.training.divergence import (
     DivergenceDetector,
     lower_rate,
 )
+
+_REMEDY = (
+    "Delete it to go on as if training had never been rolled back: with the "
+    "whole learning rate of the recipe."
+)
+
+
+class _Rollback(BaseModel, extra="allow"):
+    """The value of a rollback that is read, and its rule."""
+
+    rate_factor: float = Field(1.0, gt=0, lt=1)
+
+
+def _check_state(state):
+    if len(state) not in (0, 2):
+        raise ValueError("have no values, or a mean and a number")
+    return state
+
+
+class _Record(BaseModel, extra="allow"):
+    """The values of `divergence.json` that are read, and their rules."""
+
+    rollbacks: list[_Rollback]
+    # By the number of the update.
+    states: dict[
+        Annotated[str, Field(pattern=r"^\d+$")],
+        Annotated[list[float], AfterValidator(_check_state)],
+    ]
 
 
 class Rollbacks:
@@ -43,7 +73,7 @@ class Rollbacks:
         self._file: Path = run.divergence_file
         self._record = {"rollbacks": [], "states": {}}
         if self._file.is_file():
-            self._record = read_json(self._file)
+            self._record = read_json(self._file, _Record, _REMEDY)
 
     @property
     def rate_factor(self) -> float:

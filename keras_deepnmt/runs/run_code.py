@@ -1,11 +1,10 @@
 """The user's own code in a run: which file is used, and the copy of it."""
 
-import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from keras_deepnmt.files import write_bytes
+from keras_deepnmt.files import copy_folder, write_bytes
 from keras_deepnmt.own_code.code_file import CODE_DIR, CodeFile, read_codes
 from keras_deepnmt.own_code.loading import (
     allow_code,
@@ -105,11 +104,7 @@ def keep_code(
 def copy_code(source: Path, target: Path) -> None:
     """Copies the code that a run or preset folder keeps, if it has any."""
     if (source / CODE_DIR).is_dir():
-        shutil.copytree(
-            source / CODE_DIR,
-            target / CODE_DIR,
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
+        copy_folder(source / CODE_DIR, target / CODE_DIR)
 
 
 def _read(entries: Iterable[str]) -> list[CodeFile]:

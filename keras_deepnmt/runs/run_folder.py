@@ -27,8 +27,8 @@ from keras_deepnmt.files import (
 from keras_deepnmt.own_code.code_file import CODE_DIR
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
-    load_recipe,
     save_recipe,
+    started_recipe,
 )
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import check_changes, find_changes
@@ -46,6 +46,10 @@ from keras_deepnmt.weights_files import check_room
 from keras_deepnmt.zoo.registry import check_preset_version
 
 _CHECKPOINTS_DIR = "checkpoints"
+_LOG_REMEDY = (
+    "Copy it again, or delete it to go on without the validations that were "
+    "made."
+)
 # In `resolved` of recipe.yaml while a finished model waits for the next one.
 _MARK = "replaces_finished_model"
 
@@ -104,22 +108,33 @@ class RunFolder:
         folder = self.directory / _CHECKPOINTS_DIR
         return CheckpointStore(folder, keep, keep_best)
 
+    def _records(self):
+        """The files about the training and its scores."""
+        return (
+            self.log_file,
+            self.divergence_file,
+            self.epoch_counts_file,
+            self.validation_file,
+            self.scores_file,
+        )
+
     def recipe(self) -> Recipe:
         """Reads the recipe that this run was started with.
 
         Raises:
-            UserError: if the folder has no `recipe.yaml`.
+            UserError: if the folder has no `recipe.yaml`, or it is damaged.
         """
-        if not self.recipe_file.is_file():
+        started = self.started()
+        if started is None:
             raise UserError(
                 f"{self.directory}: not a run folder (it holds no "
                 "recipe.yaml). Train one with `deepnmt train`."
             )
-        return load_recipe(self.recipe_file)
+        return started
 
     def started(self) -> Recipe | None:
         """Reads the recipe that this run was started with, if there is one."""
-        return self.recipe() if self.recipe_file.is_file() else None
+        return started_recipe(self.directory)
 
     def read_summary(self) -> dict[str, Any]:
         """Reads `run.json`, which is written when a run has finished.
@@ -172,10 +187,10 @@ class RunFolder:
         Raises:
             UserError: if the folder has another recipe with keys that cannot
                 change, or that change the updates without `allow_changes`; if
-                it is not a run folder, was started with other versions of the
-                presets or of the batch shapes, has more updates than `recipe`,
-                or has checkpoints and `resume` is false; or if what has changed
-                would have no effect.
+                it is not a run folder, has folders in place of files, was
+                started with other versions of the presets or of the batch
+                shapes, has more updates than `recipe`, or has checkpoints and
+                `resume` is false; or if what has changed would have no effect.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -183,6 +198,12 @@ class RunFolder:
                 "wrote. Train in another folder; `--from-preset "
                 f"{self.directory}` starts with its weights."
             )
+        for file in (self.run_file, self.recipe_file, *self._records()):
+            if file.is_dir():
+                raise UserError(
+                    f"{file}: is a folder, where training writes a file. "
+                    "Rename or delete it."
+                )
         steps = self.checkpoints().steps()
         if not self.recipe_file.is_file():
             if steps:
@@ -317,15 +338,8 @@ class RunFolder:
             self.record(recipe)
             return
         if restart and self.recipe_file.is_file():
-            for old in (
-                self.directory / _CHECKPOINTS_DIR,
-                self.tensorboard_dir,
-                self.log_file,
-                self.divergence_file,
-                self.epoch_counts_file,
-                self.validation_file,
-                self.scores_file,
-            ):
+            checkpoints = self.directory / _CHECKPOINTS_DIR
+            for old in (checkpoints, self.tensorboard_dir, *self._records()):
                 _delete(old)
         if not self.run_file.is_file():
             self.copy_tokenizers(prepared_dir)
@@ -339,7 +353,10 @@ class RunFolder:
         """
         has_model = self.run_file.is_file()
         resolved = recipe.resolved | ({_MARK: True} if has_model else {})
-        old = self.started()
+        try:
+            old = self.started()
+        except UserError:  # damaged, and the run begins again
+            old = None
         if old != recipe or old.resolved != resolved:
             save_recipe(recipe, self.recipe_file, resolved)
 
@@ -382,7 +399,7 @@ class RunFolder:
     def history(self) -> list[tuple[int, dict[str, float]]]:
         """Reads the validations made so far: `(epoch, logs)`, oldest first."""
         _, rows = self._read_log()
-        with refused_values(f"{self.log_file}: damaged"):
+        with refused_values(f"{self.log_file}: damaged. {_LOG_REMEDY} Found"):
             return [
                 (
                     int(row["epoch"]),
@@ -435,7 +452,7 @@ class RunFolder:
         A row that was written only in part, as on a full disk, is removed too.
         """
         names, rows = self._read_log()
-        with refused_values(f"{self.log_file}: damaged"):
+        with refused_values(f"{self.log_file}: damaged. {_LOG_REMEDY} Found"):
             rows = [
                 row
                 for row in rows
@@ -472,8 +489,7 @@ class RunFolder:
                 return reader.fieldnames or [], list(reader)
         except (UnicodeDecodeError, csv.Error) as error:
             raise UserError(
-                f"{self.log_file}: damaged ({error}). Copy it again, or delete "
-                "it to go on without the validations that were made."
+                f"{self.log_file}: damaged. {_LOG_REMEDY} Found: {error}"
             ) from error
 
     def _write_log(self, names, rows):

@@ -5,7 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from keras_deepnmt.errors import refused_values
+from pydantic import BaseModel
+
 from keras_deepnmt.files import file_lock, lines_sha256, write_json
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.recipes.schema import DecodingRecipe
@@ -13,6 +14,48 @@ from keras_deepnmt.recipes.schema import DecodingRecipe
 # Raised where the file cannot be written; the second by file systems that have
 # no locks.
 NOT_WRITTEN = (OSError, NotImplementedError)
+
+_REMEDY = (
+    "Rename or delete it; `deepnmt evaluate` makes the scores of a test set "
+    "again."
+)
+
+
+class _TestSet(BaseModel, extra="allow"):
+    name: str
+    sentences: int
+
+
+class _Score(BaseModel, extra="allow"):
+    value: float
+    signature: str
+    interval: float | None = None
+
+
+class _Example(BaseModel, extra="allow"):
+    source: str
+    translation: str
+    reference: str
+
+
+class _Decoding(BaseModel, extra="allow"):
+    num_beams: int = 1
+    length_penalty: float = 0.0
+
+
+class _Row(BaseModel, extra="allow"):
+    test_set: _TestSet
+    scores: dict[str, _Score]
+    decoding: _Decoding
+    evaluation: dict[str, Any]
+    weights_sha256: str = ""
+    examples: list[_Example] = []
+
+
+class _Scores(BaseModel, extra="allow"):
+    """The values of `scores.json` that are read, and their types."""
+
+    evaluations: list[_Row]
 
 
 def add_scores(file: Path, row: dict[str, Any]) -> None:
@@ -51,12 +94,7 @@ def read_scores(file: Path) -> list[dict[str, Any]]:
     """
     if not file.is_file():
         return []
-    content = read_json(file)
-    with refused_values(f"{file}: not a file of scores; rename or delete it"):
-        rows = content["evaluations"]
-        for row in rows:
-            _setting(row)
-    return rows
+    return read_json(file, _Scores, _REMEDY)["evaluations"]
 
 
 def _setting(row):

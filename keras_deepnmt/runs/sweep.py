@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.errors import UserError, UserErrors
@@ -31,6 +32,23 @@ from keras_deepnmt.runs.seed_groups import SeedGroup
 from keras_deepnmt.runs.start import settle_recipe
 
 RESULTS_FILE = "sweep.json"
+_REMEDY = (
+    "Delete it; the same `deepnmt sweep` then writes it again, and evaluates "
+    "the finished runs for it."
+)
+
+
+class _Row(BaseModel, extra="allow"):
+    """The values of a run in `sweep.json` that are read, and their types."""
+
+    weights_sha256: str
+    scores: dict[str, dict[str, float]]
+
+
+class _Results(BaseModel, extra="allow"):
+    """The form of `sweep.json`; its runs have the names of their folders."""
+
+    runs: dict[str, _Row]
 
 
 @dataclass(frozen=True)
@@ -231,6 +249,8 @@ class _Sweep:
         self._running = set()
         self._lock = threading.Lock()
         self._stopped = False
+        # A damaged file is refused before anything trains.
+        self._read()
 
     def is_finished(self, run):
         """Whether a run is trained; refuses a recipe that cannot be its own."""
@@ -331,7 +351,7 @@ class _Sweep:
             if failure is not None:
                 return SweepResult(run, folder.directory, {}, failure)
         summary = folder.read_summary()
-        scores = {"valid": _values(summary["valid"])}
+        scores = {"valid": _values(summary.get("valid", {}))}
         data = self._recipes[run.name].data
         if data.test is not None or data.test_pairs:
             weights = summary["weights_sha256"]
@@ -403,7 +423,9 @@ class _Sweep:
 
     def _read(self):
         file = self._directory / RESULTS_FILE
-        return read_json(file)["runs"] if file.is_file() else {}
+        if not file.is_file():
+            return {}
+        return read_json(file, _Results, _REMEDY)["runs"]
 
     def _record(self, run, weights_sha256, scores):
         file = self._directory / RESULTS_FILE

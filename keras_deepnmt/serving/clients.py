@@ -4,7 +4,6 @@ There is no gRPC client, since `tensorflow-serving-api` has many dependencies.
 The signatures are the same there.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.serving.golden import EXPORT_FILE
 from keras_deepnmt.serving.rest_call import check_url, post_json
 from keras_deepnmt.serving.served_outputs import checked_outputs
-from keras_deepnmt.serving.verification import find_version
+from keras_deepnmt.serving.verification import find_version, read_description
 from keras_deepnmt.translator.requests import (
     as_pairs,
     as_sentences,
@@ -259,8 +257,7 @@ class SavedModelClient(ServingClient):
         import tensorflow_text  # noqa: F401  registers Sentencepiece*
 
         self.version_dir = find_version(directory)
-        text = (self.version_dir / EXPORT_FILE).read_text(encoding="utf-8")
-        self.description = json.loads(text)
+        self.description = read_description(self.version_dir)
         # A reference is kept: the signatures alone do not hold the variables.
         self._loaded = tf.saved_model.load(str(self.version_dir))
 

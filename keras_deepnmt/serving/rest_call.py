@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.terminal_text import escape_controls
 
 _PIECE = 2**16
@@ -130,11 +131,12 @@ class _Call:
                 f"({_shown(repr(error))})."
             ) from error
         try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
+            return parse_json(body, "it")
+        except UserError as error:
             raise UserError(
-                f"{self._url}: the answer is not JSON ({error}). It begins "
-                f"with {body[:40]!r}. Is this the address of the model?"
+                f"{self._url}: the answer is not JSON that can be read "
+                f"({error}). It begins with {body[:40]!r}. Is this the "
+                "address of the model?"
             ) from error
 
     def _read(self, answer):

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from keras_deepnmt.errors import UserError, refused_values
+from pydantic import BaseModel
+
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_sha256
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.processes import run_python
@@ -16,6 +19,15 @@ from keras_deepnmt.translator.requests import as_sentences
 
 SCRIPT = Path(__file__).with_name("standalone.py")
 _MAX_CHARACTERS = 80
+_REMEDY = "Copy the export again, or export the model again."
+
+
+class _Description(BaseModel, extra="allow"):
+    """The values of `export.json` that are read, and their types."""
+
+    num_beams: int
+    length_penalty: float
+    sha256: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -129,11 +141,7 @@ def find_version(directory: str | Path) -> Path:
 def _check_files(version_dir):
     """Refuses files of the SavedModel that are not those of the export."""
     description = version_dir / EXPORT_FILE
-    content = read_json(description)
-    with refused_values(f"{description}: damaged"):
-        # Exports of earlier versions have no hashes.
-        hashes = dict(content.get("sha256", {}))
-    for name, expected in hashes.items():
+    for name, expected in read_description(version_dir)["sha256"].items():
         try:
             received = file_sha256(version_dir / name)
         except OSError as error:
@@ -142,8 +150,18 @@ def _check_files(version_dir):
             raise UserError(
                 f"{version_dir / name}: damaged; its SHA-256 must be that in "
                 f"{description}. Received: {received} instead of {expected}. "
-                "Copy the export again, or export the model again."
+                f"{_REMEDY}"
             )
+
+
+def read_description(version_dir: Path) -> dict[str, Any]:
+    """Reads what an export says about its model and its files.
+
+    Raises a `UserError` if the file is damaged.
+    """
+    content = read_json(version_dir / EXPORT_FILE, _Description, _REMEDY)
+    # Exports of earlier versions have no hashes.
+    return {"sha256": {}, **content}
 
 
 def numbered_versions(directory: str | Path) -> list[int]:

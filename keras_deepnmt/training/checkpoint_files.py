@@ -5,11 +5,12 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from zipfile import BadZipFile
 
 import keras
 import numpy as np
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
@@ -22,10 +23,17 @@ STATE_FILE = "state.npz"
 SEAL_FILE = "checkpoint.json"
 
 
-class _Seal(BaseModel, extra="allow"):
-    """The values of `checkpoint.json` that are read, and their types."""
+def _check_table(hashes):
+    for name in (WEIGHTS_FILE, STATE_FILE):
+        if name not in hashes:
+            raise ValueError(f"list {name}")
+    return hashes
 
-    sha256: dict[str, str]
+
+class _Seal(BaseModel, extra="allow"):
+    """The values of `checkpoint.json` that are read, and their rules."""
+
+    sha256: Annotated[dict[str, str], AfterValidator(_check_table)]
 
 
 def write_checkpoint(
@@ -73,13 +81,25 @@ def read_checkpoint(folder: Path, model: keras.Model) -> None:
             f"({str(error).splitlines()[0]}). Use the recipe it was "
             "trained with."
         ) from error
-    with np.load(folder / STATE_FILE) as arrays:
-        values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    try:
+        # Opened here: NumPy leaves a file open that it cannot read.
+        with (
+            open(folder / STATE_FILE, "rb") as stream,
+            np.load(stream) as arrays,
+        ):
+            values = [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    except (ValueError, LookupError, EOFError, BadZipFile, OSError) as error:
+        # Not damaged on the way: it has its hash.
+        raise UserError(
+            f"{folder / STATE_FILE}: not a file of random states ({error}). "
+            "Delete the checkpoint."
+        ) from error
     variables = seed_variables(model)
-    if len(variables) != len(values):
+    if [v.shape for v in variables] != [v.shape for v in values]:
         raise UserError(
             f"{folder / STATE_FILE}: holds {len(values)} random states, the "
-            f"model has {len(variables)}. Use the recipe it was trained with."
+            f"model has {len(variables)}, or they differ in their shapes. Use "
+            "the recipe it was trained with."
         )
     for variable, value in zip(variables, values, strict=True):
         variable.assign(value)

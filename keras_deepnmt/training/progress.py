@@ -268,7 +268,11 @@ class ThroughputProgress(keras.callbacks.Callback):
 
 
 # By the number of the update.
-_COUNTS = dict[Annotated[str, Field(pattern=r"^\d+$")], dict[str, float | int]]
+_COUNTS = dict[Annotated[str, Field(pattern=r"^\d+$")], dict[str, float]]
+_REMEDY = (
+    "Delete it to go on; the log of this epoch then has no seconds, tokens and "
+    "losses from before the last checkpoint."
+)
 
 
 class EpochCounts:
@@ -285,7 +289,9 @@ class EpochCounts:
 
     def __init__(self, file: Path):
         self._file = file
-        self._by_step = read_json(file, _COUNTS) if file.is_file() else {}
+        self._by_step = {}
+        if file.is_file():
+            self._by_step = read_json(file, _COUNTS, _REMEDY)
 
     def save(self, step: int, counts: Mapping[str, float]) -> None:
         """Writes the counts; call it before saving a checkpoint.

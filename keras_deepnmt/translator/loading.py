@@ -38,6 +38,18 @@ DECODING_OPTIONS = (
 )
 
 
+class _Score(BaseModel, extra="allow"):
+    value: float
+    signature: str
+    interval: float | None = None
+
+
+class _Device(BaseModel, extra="allow"):
+    accelerators: list[str] | None = None
+    processor: str | None = None
+    cores: int | None = None
+
+
 class _Summary(BaseModel, extra="allow"):
     """The values of `run.json` that are read, and their types."""
 
@@ -60,8 +72,8 @@ class _Summary(BaseModel, extra="allow"):
     averaged_steps: list[int] = []
     best: dict[str, Any] | None = None
     training: dict[str, int | float | None] = {}
-    valid: dict[str, dict[str, Any]] = {}
-    device: dict[str, Any] | None = None
+    valid: dict[str, _Score] = {}
+    device: _Device | None = None
     versions: dict[str, str | None] = {}
     scores: list[dict[str, Any]] = []
     commit: str | None = None
@@ -167,7 +179,8 @@ class Run:
         self.use_code()
         if self.is_preset_folder:
             # Its configuration needs no definition of the preset.
-            read_json(self.directory / "config.json", dict)
+            remedy = _remedy(PRESET_FILE)
+            read_json(self.directory / "config.json", dict, remedy)
             with refused_values(f"{self.directory / 'config.json'}"):
                 return Seq2Seq.from_preset(
                     str(self.directory), load_weights=False
@@ -276,7 +289,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
             f"{file}: missing, so this is not a finished run. Run the same "
             f"`deepnmt train` again to continue it{other}."
         )
-    return read_json(file, _Summary)
+    return read_json(file, _Summary, _remedy(file.name))
 
 
 def check_run_folder(directory: Path) -> None:

@@ -92,6 +92,10 @@ def test_a_list_of_moses_keeps_all_that_it_has():
         *("", "a dog", "0 ||| a dog", "x ||| a dog ||| -1", "0 ||| a ||| dog"),
         *("{", '{"sentence": 0}', '{"sentence": -1, "text": "a"}'),
         '{"sentence": 0, "text": "a", "pieces": "a"}',
+        '{"sentence": 0, "text": "\\udc41"}',
+        f'{{"sentence": 0, "text": "a", "more": {"[" * 500}{"]" * 500}}}',
+        f'{{"sentence": 0, "text": {"[" * 100_000}',
+        f'{{"sentence": {"9" * 5000}, "text": "a"}}',
     ],
 )
 def test_what_is_no_line_of_a_list_is_refused(line):

@@ -235,6 +235,46 @@ def test_lines_and_batches_are_told_apart(
     assert done.code == 0 and len(batches) == 149
 
 
+@pytest.mark.parametrize("place", ["before", "early", "record", "after"])
+def test_a_signal_while_a_window_is_kept_loses_and_repeats_nothing(
+    deepnmt, digits, lines, batches, monkeypatch, place
+):
+    monkeypatch.chdir(lines)
+    keep, write = PartFiles.keep, part_files.write_json
+
+    def stop_around_keep(self, number, state):
+        if place == "before" and number == 128:
+            raise KeyboardInterrupt
+        keep(self, number, state)
+        if place == "after" and number == 128:
+            raise KeyboardInterrupt
+
+    stopped = []
+
+    def stop_while_writing(file, record):
+        is_now = record["lines"] == 128 and not stopped
+        for here in ("early", "record"):
+            if place == here and is_now:
+                stopped.append(here)
+                raise KeyboardInterrupt
+            if here == "early":
+                write(file, record)
+
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(PartFiles, "keep", stop_around_keep)
+        patch.setattr(part_files, "write_json", stop_while_writing)
+        done = deepnmt(*words)
+        record = json.loads((lines / "out.part.json").read_text())
+        number = 64 if place == "before" else 128
+        assert done.code == 130 and record["lines"] == number
+        assert f"{number} lines are finished, in out.part;" in done.err
+    assert deepnmt(*words).code == 0
+    once = (lines / "out").read_bytes()
+    assert deepnmt(*words).code == 0
+    assert (lines / "out").read_bytes() == once and once.count(b"\n") == 150
+
+
 def test_batches_of_other_lines_are_searched_again(
     deepnmt, digits, lines, batches, monkeypatch
 ):
@@ -439,6 +479,30 @@ def test_a_file_of_somebody_else_stays(refused, digits, lines, echoes):
         assert "out.part.json: not " in refused(*words, lines / "out")
         assert (lines / "out.part.json").read_text() == content
     assert not (lines / "out").exists() and not (lines / "out.part").exists()
+
+
+def test_a_record_that_was_changed_is_not_gone_on_from(tmp_path):
+    files, state = [str(tmp_path / "out")], {"translators": [{"a": 1}]}
+    with pytest.raises(RuntimeError), PartFiles(files) as parts:
+        assert parts.begin({"input": "a"}, {}, restart=False) is None
+        parts.streams[0].write("one\n")
+        parts.keep(1, state)
+        raise RuntimeError
+    record = tmp_path / "out.part.json"
+    whole = record.read_text()
+    for old, new in (('"lines": 1', '"lines": 0'), ('"a": 1', '"b": 1')):
+        assert old in whole
+        record.write_text(whole.replace(old, new))
+        with (
+            pytest.raises(UserError, match="out.part.json: .* damaged.*delete"),
+            PartFiles(files) as parts,
+        ):
+            parts.begin({"input": "a"}, {}, restart=False)
+        assert (tmp_path / "out.part").read_text() == "one\n"
+    record.write_text(whole)
+    with PartFiles(files) as parts:
+        assert parts.begin({"input": "a"}, {}, restart=False) == state
+    assert (tmp_path / "out").read_text() == "one\n"
 
 
 def test_two_commands_do_not_write_one_file(refused, digits, lines):

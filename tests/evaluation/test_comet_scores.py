@@ -104,7 +104,7 @@ def test_models_that_do_not_fit_are_refused(tmp_path, python):
         CometModel(unified, "comet-qe", python).sentence_scores(SOURCES, TEXTS)
     with pytest.raises(ValueError, match="same length"):
         CometModel(model, python=python).sentence_scores(SOURCES, TEXTS)
-    for content in ("", "[1", "other: 1\n"):
+    for content in ("", "other: 1\n"):
         (tmp_path / "model" / "hparams.yaml").write_text(content)
         with pytest.raises(UserError, match="not the file of a COMET model"):
             CometModel(model, python=python)
@@ -138,3 +138,16 @@ def test_a_missing_or_old_package_is_told_with_the_remedy(tmp_path):
         assert (python or sys.executable) in str(told.value)
     with pytest.raises(UserError, match="none/python: cannot be run"):
         CometModel(model, python="none/python")
+
+
+def test_a_description_of_a_model_is_read_with_limits(tmp_path, python):
+    model = make_model(tmp_path / "model")
+    for text, said in (
+        ("a: [1\n", "hparams.yaml, line 2: not YAML"),
+        (f"a: {'[' * 60}{']' * 60}\n", "hparams.yaml, line 1: must have at"),
+        ("# " + "x" * 1_000_000, "hparams.yaml: must have at most"),
+        ("[]", "hparams.yaml: not the file of a COMET model"),
+    ):
+        (tmp_path / "model" / "hparams.yaml").write_text(text)
+        with pytest.raises(UserError, match=said):
+            CometModel(model, python=python)

@@ -17,6 +17,7 @@ from keras_deepnmt.layers import (
     SinusoidalPositionEncoding,
 )
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.zoo import create_model
 
 VS, VT, D, F, N = 11, 13, 8, 17, 2
 
@@ -189,3 +190,11 @@ def test_refuses_arguments_that_cannot_work(options, words):
 def test_refuses_heads_that_do_not_divide_the_width():
     with pytest.raises(ValueError, match="num_heads=3"):
         Transformer(VS, VT, D, F, 3, 1, 1)
+
+
+@pytest.mark.parametrize("preset", ["transformer_tiny", "conv_seq2seq_tiny"])
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_a_stack_that_cannot_be_built_is_refused_at_once(preset, stack):
+    name = f"num_{stack}_layers"
+    with pytest.raises(ValueError, match=f"`{name}` must be at most 1,000"):
+        create_model(preset, 11, 11, **{name: 10**9})

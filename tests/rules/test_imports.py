@@ -35,6 +35,7 @@ LEVELS = [
         "masks",
         "files",
         "json_files",
+        "yaml_files",
         "processes",
         "docstrings",
         "threads",

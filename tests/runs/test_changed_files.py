@@ -84,6 +84,15 @@ def test_a_folder_of_an_earlier_version_is_read(folder):
     load_unchanged(folder)
 
 
+def test_a_damaged_tokenizer_gets_into_no_average(finished_run, tmp_path):
+    run_dir = shutil.copytree(finished_run, tmp_path / "run")
+    file = run_dir / "tokenizer" / "source.model"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(UserError, match="source.model: not the file"):
+        average(run_dir, tmp_path / "mean", last=2)
+    assert not (tmp_path / "mean").exists()
+
+
 @pytest.mark.parametrize(
     "name", ["tokenizer", "tokenizer/notes.txt", "recipe.yaml", "shortlist.npz"]
 )

@@ -21,16 +21,16 @@ from keras_deepnmt.runs.scores_file import (
 
 def row(name, value=1.0):
     return {
-        "test_set": {"name": name},
+        "test_set": {"name": name, "sentences": 5},
         "decoding": {"num_beams": 4},
         "evaluation": {"metrics": ["bleu"]},
-        "scores": {"bleu": value},
+        "scores": {"bleu": {"value": value, "signature": "tok:13a"}},
     }
 
 
 def recorded(file):
     rows = json.loads(file.read_text())["evaluations"]
-    return {r["test_set"]["name"]: r["scores"]["bleu"] for r in rows}
+    return {r["test_set"]["name"]: r["scores"]["bleu"]["value"] for r in rows}
 
 
 def test_a_row_of_the_same_setting_is_replaced(tmp_path):

@@ -134,10 +134,11 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     folder = tmp_path / "sweep"
     shutil.copytree(finished_run, folder / "dropout=0.3,seed=7")
     options = {"grid": {DROPOUT: [0.3]}, "prepared_dir": prepared_dir}
-    row = {"test_set": "test", "decoding": {}, "evaluation": {}}
+    row = {"test_set": {"name": "test", "sentences": 7}}
+    row |= {"decoding": {}, "evaluation": {}}
     summary = RunFolder(finished_run).read_summary()
     row["weights_sha256"] = summary["weights_sha256"]
-    row["scores"] = {"bleu": {"value": 12.5}}
+    row["scores"] = {"bleu": {"value": 12.5, "signature": "tok:13a"}}
     reached = []
 
     def process(self, words, log, devices):

@@ -109,6 +109,7 @@ def test_good_answers_are_read(server):
         (http(b"\xff\xfe\xff"), "not JSON"),
         (http(b"[" * 5_000), "not JSON"),
         (http(b""), "not JSON"),
+        (http(rb'{"outputs": {"text": ["\udc00"]}}'), "not JSON .*halves"),
         (http(["a"]), "no named `outputs`"),
         (http({"outputs": ["a"]}), "no named `outputs`"),
         (http({"predictions": ["a"]}), "no named `outputs`"),

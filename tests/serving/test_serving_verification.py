@@ -97,11 +97,13 @@ def test_a_damaged_file_of_an_export_is_named(copy, name, damage):
             read(copy)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"sha256": 3}'])
+@pytest.mark.parametrize("content", ["", "[]", '{"sha256": 3}', "{}"])
 def test_a_damaged_description_of_an_export_is_named(copy, content):
     (copy / "assets.extra" / "export.json").write_text(content)
     with pytest.raises(UserError, match="export.json: "):
         verify(copy)
+    with pytest.raises(UserError, match="export.json: .*Copy the export"):
+        SavedModelClient(copy)
 
 
 def test_a_weight_that_changed_is_found(copy, in_this_process):

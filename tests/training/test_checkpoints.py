@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256
 from keras_deepnmt.training.checkpoint_files import read_checkpoint
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.training.schedules import InverseSquareRoot
@@ -207,13 +208,17 @@ def test_the_best_ones_up_to_each_checkpoint_stay_and_no_more(saved):
         assert [b.step for b in store.bests()][:2] == [step, step - 1]
 
 
-@pytest.mark.parametrize("damage", ["without a seal", "unreadable"])
+@pytest.mark.parametrize(
+    "damage", ["without a seal", "unreadable", "of no file"]
+)
 def test_an_older_checkpoint_is_never_taken_in_silence(saved, damage):
     _, store = saved
     seal = store.path(3) / "checkpoint.json"
     seal.unlink()
     if damage == "unreadable":
         seal.mkdir()
+    elif damage == "of no file":
+        seal.write_text('{"step": 3, "sha256": {}}')
     with pytest.warns(UserWarning, match="step-00000003.*the checkpoint befo"):
         assert store.latest() == 2
     with pytest.raises(UserError, match="step-00000003.*Delete"):
@@ -354,6 +359,22 @@ def test_weights_of_another_model_are_refused_in_one_line(saved):
     other.compile("adam", "mse")
     with pytest.raises(UserError, match="belongs to another model") as info:
         store.restore(other)
+    assert "\n" not in str(info.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04", None])
+def test_random_states_that_are_none_are_refused_in_one_line(saved, content):
+    """Of a stranger, who also wrote the hash of the file."""
+    _, store = saved
+    file, seal = (store.path(3) / x for x in ("state.npz", "checkpoint.json"))
+    old = file_sha256(file)
+    if content is None:
+        np.savez(file, np.zeros((2, 3), "float32"))
+    else:
+        file.write_bytes(content)
+    seal.write_text(seal.read_text().replace(old, file_sha256(file)))
+    with pytest.raises(UserError, match="state.npz: .*random states") as info:
+        store.restore(make_model())
     assert "\n" not in str(info.value)
 
 

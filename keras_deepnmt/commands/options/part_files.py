@@ -14,6 +14,7 @@ from keras_deepnmt.commands.terminal.failures import explain
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
     DISK_FULL,
+    bytes_sha256,
     keep_modes,
     lock_folder,
     open_unlinked,
@@ -24,7 +25,9 @@ from keras_deepnmt.json_files import read_json
 _logger = logging.getLogger(__name__)
 
 # Of the content of the record.
-_FORMAT = 1
+_FORMAT = 2
+_SEAL = "record_sha256"
+_REMEDY = "Rename or delete it and the file beside it."
 
 
 class PartFiles:
@@ -32,9 +35,9 @@ class PartFiles:
 
     Beside the part of the first file is its record, `NAME.part.json`: what the
     parts are made of, how many lines of the input they have, their sizes and
-    hashes, and what the caller needs to go on. If the block is left by an
-    error, or the process is killed, the next process goes on after what `keep`
-    was called for last.
+    hashes, what the caller needs to go on, and a hash of all that. If the block
+    is left by an error, or the process is killed, the next process goes on
+    after what `keep` was called for last.
 
     Args:
         paths: the files, that of `--output` first.
@@ -69,6 +72,11 @@ class PartFiles:
     def streams(self) -> list[TextIO]:
         """The open parts, to which lines are added, after `begin`."""
         return self._streams
+
+    @property
+    def num_lines(self) -> int:
+        """How many lines of the input are finished."""
+        return self._record.get("lines", 0)
 
     @property
     def is_complete(self) -> bool:
@@ -133,7 +141,7 @@ class PartFiles:
         if self.is_complete:
             return None
         if not found or restart:
-            write_json(self.record_file, record)
+            self._write_record(record)
         for part, file, size in zip(
             self._parts, self._files, record["sizes"], strict=True
         ):
@@ -154,8 +162,14 @@ class PartFiles:
         record = {**self._record, "lines": lines, "state": dict(state)}
         record |= {"sizes": sizes, "sha256": self._digests()}
         record["lines_of_state"] = 0
-        write_json(self.record_file, record)
-        self._record = record
+        # A signal may come while it is written: the part must then not be cut
+        # to a smaller size than the file says.
+        before, self._record = self._record, record
+        try:
+            self._write_record(record)
+        except OSError:
+            self._record = before
+            raise
         self._has_kept_more = True
 
     def keep_state(self, state: Mapping[str, Any], lines: int) -> None:
@@ -164,7 +178,7 @@ class PartFiles:
         `state` is as in `keep`; it has the results of `lines` more lines.
         """
         record = {**self._record, "state": dict(state), "lines_of_state": lines}
-        write_json(self.record_file, record)
+        self._write_record(record)
         self._record = record
         self._has_kept_more = True
 
@@ -229,7 +243,7 @@ class PartFiles:
             self._record |= {"sizes": sizes, "is_complete": True}
             for stream in self._streams:
                 stream.close()
-            write_json(self.record_file, self._record)
+            self._write_record(self._record)
         for part, file, size in zip(
             self._parts, self._files, self._record["sizes"], strict=True
         ):
@@ -247,20 +261,29 @@ class PartFiles:
             with contextlib.suppress(OSError):  # again, of a full disk
                 stream.close()
             os.truncate(self._parts[number], self._record["sizes"][number])
-        if self._streams and not self._num_kept:
+        if self._streams and self._num_kept:
+            # The file may have those before, if a signal came meanwhile.
+            with contextlib.suppress(OSError):
+                self._write_record(self._record)
+        elif self._streams:
             self.record_file.unlink(missing_ok=True)
         for part in self._parts:
             if part.exists() and not _size(part):
                 part.unlink()
 
+    def _write_record(self, record):
+        write_json(self.record_file, {**record, _SEAL: _seal(record)})
+
     def _read_record(self):
         """Returns the record of earlier processes, or `None`."""
         if self.record_file.exists():
-            record = read_json(self.record_file)
-            if not isinstance(record, dict) or record.get("format") != _FORMAT:
+            record = read_json(self.record_file, remedy=_REMEDY)
+            is_whole = isinstance(record, dict)
+            is_whole = is_whole and record.pop(_SEAL, None) == _seal(record)
+            if not is_whole or record.get("format") != _FORMAT:
                 raise UserError(
                     f"{self.record_file}: not written by this version of "
-                    "deepnmt. Rename or delete it and the file beside it."
+                    f"deepnmt, or damaged. {_REMEDY}"
                 )
             return record
         for part in self._parts:
@@ -325,6 +348,11 @@ class PartFiles:
                 self._hashes[number].update(block)
                 left -= len(block)
         return self._hashes[number].hexdigest() == found["sha256"][number]
+
+
+def _seal(record):
+    """The hash of a record, by which a damaged one is known."""
+    return bytes_sha256(json.dumps(record, sort_keys=True).encode())
 
 
 def _describe_change(name, old, new):

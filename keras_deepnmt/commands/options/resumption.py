@@ -257,7 +257,9 @@ class Resumption:
             self._keep_batches()
 
     def _keep_batches(self):
-        if self._state and len(self.batches) > len(self._kept):
+        # A signal may come while a window is kept.
+        is_begun = self._state.get("lines") == self._parts.num_lines
+        if is_begun and len(self.batches) > len(self._kept):
             for batch in self.batches[len(self._kept) :]:
                 text = _written(batch)
                 if sum(map(len, [*self._kept, text])) > _MOST_KEPT:

@@ -17,6 +17,7 @@ from keras_deepnmt.commands.terminal.input_lines import (
 from keras_deepnmt.commands.terminal.input_pairs import Pair
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.json_files import parse_json
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
@@ -216,12 +217,7 @@ def _with_source(source, found):
 
 
 def _read_json(line):
-    try:
-        content = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON ({error.msg})") from error
-    except RecursionError as error:
-        raise ValueError("it has too many levels of brackets") from error
+    content = parse_json(line, "its JSON")
     number, text = content.get("sentence"), content.get("text")
     if type(number) is not int or number < 0 or not isinstance(text, str):
         raise ValueError("it lacks `sentence`, a number, or `text`")
