@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.exchange_tables import exchange_table
 from benchmarks.tables.letter_case_tables import letter_case_table
@@ -38,7 +39,10 @@ PAGES = {
     FOLDER / "memory" / "README.md": memory_tables,
     FOLDER / "scaling" / "README.md": scaling_tables,
     FOLDER.parent / "docs" / "text.md": letter_case_table,
-    FOLDER.parent / "docs" / "exchange.md": exchange_table,
+    FOLDER.parent / "docs" / "exchange.md": lambda: [
+        *exchange_table(),
+        *ctranslate2_table(),
+    ],
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }
 

@@ -14,6 +14,7 @@ from keras_deepnmt.validation import (
     Natural,
     NotNegative,
     checked_dataclass,
+    integer,
     number,
 )
 
@@ -27,6 +28,11 @@ def _check_unless_tensor(value, check):
 
 
 OrTensor = Annotated[_Number, WrapValidator(_check_unless_tensor)]
+
+# Far beyond any use: a file with larger values would take all memory.
+_MOST_RATIO = 1_000.0
+_MOST_TOKENS = 100_000
+_MOST_NGRAM = 100
 
 
 @checked_dataclass
@@ -76,12 +82,13 @@ class SearchOptions:
             shorter if no other token may follow.
         max_length_ratio: Maximum length of a translation: this number times
             the length of its source, rounded up, plus `max_extra_tokens`. Both
-            lengths are in tokens, the end token included. At least 0; 0 makes
-            the maximum independent of the source.
+            lengths are in tokens, the end token included. In [0, 1,000]; 0
+            makes the maximum independent of the source.
         max_extra_tokens: Number of tokens that is added to the maximum length
-            of a translation, at least 0. With ratio 0 it must be at least 1.
+            of a translation, from 0 to 100,000. With ratio 0 it must be at
+            least 1.
         no_repeat_ngram_size: Length n of the sequences of tokens that must not
-            occur twice in a translation, at least 1; 0 permits repetitions.
+            occur twice in a translation, from 1 to 100; 0 permits repetitions.
         allow_unknown: Whether a translation may have unknown tokens.
         sampling: Whether translations are drawn at random, `num_beams` for each
             sentence, instead of searched.
@@ -97,7 +104,7 @@ class SearchOptions:
 
     Raises:
         TypeError: if a value is of another type.
-        UserError: if a value is too small or not finite, the maximum length
+        UserError: if a value is too small or too large, the maximum length
             is 0, or `num_groups` does not divide `num_beams`. Greedy search
             and sampling have no groups, so that `num_groups` may then have any
             value.
@@ -125,9 +132,9 @@ class SearchOptions:
     )
     patience: OrTensor[NotNegative] = 0.0
     min_length: OrTensor[Natural] = 0
-    max_length_ratio: OrTensor[NotNegative] = 1.0
-    max_extra_tokens: OrTensor[Natural] = 50
-    no_repeat_ngram_size: Natural = 0
+    max_length_ratio: OrTensor[number(ge=0, le=_MOST_RATIO)] = 1.0
+    max_extra_tokens: OrTensor[integer(0, _MOST_TOKENS)] = 50
+    no_repeat_ngram_size: integer(0, _MOST_NGRAM) = 0
     allow_unknown: Flag = True
     sampling: Flag = False
     sampling_temperature: OrTensor[number(ge=1e-6)] = 1.0

@@ -222,8 +222,7 @@ def _search_options(translator):
         "beam_size": options.num_beams,
         "patience": max(options.patience, 1.0),
         "length_penalty": options.length_penalty,
-        # Here the end counts as a token.
-        "min_decoding_length": max(options.min_length - 1, 0),
+        "min_decoding_length": options.min_length,
         "no_repeat_ngram_size": options.no_repeat_ngram_size,
         "disable_unk": not options.allow_unknown,
         "length_ratio": options.max_length_ratio,

@@ -32,7 +32,7 @@ def check_plain(model: Any, engine: str) -> None:
             positions; the message names the slot and what would be needed.
 
     Example:
-    >>> model = keras_deepnmt.models.ConvSeq2Seq(11, 13, 8, 16, 1, 1)
+    >>> model = keras_deepnmt.models.ConvSeq2Seq(11, 13, 8, 1, 1)
     >>> check_plain(model, "CTranslate2")
     Traceback (most recent call last):
     ...

@@ -136,6 +136,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self.target_tokenizer = target_tokenizer
         self.options = (options or SearchOptions()).updated(**search_options)
         self.batch_limits = BatchLimits(batch_size, batch_tokens)
+        if max_source_length is not None:
+            max_source_length = as_integer(
+                "max_source_length", max_source_length, 1
+            )
         limits = filter(None, (max_source_length, model.max_length))
         self.max_source_length = min(limits, default=MAX_SOURCE_LENGTH)
         self._tag = tag
@@ -183,6 +187,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         run = run_dir if isinstance(run_dir, Run) else read_run(run_dir)
         with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)
+            _check_limits(run.decoding)
         translator = cls(
             run.load_model(),
             run.source_tokenizer,
@@ -636,6 +641,13 @@ def _check_tag(tag, source_tokenizer, max_source_length):
             f"`max_source_length` must be at least {least} with a tag, so that "
             f"it is never cut. Received: max_source_length={max_source_length}"
         )
+
+
+def _check_limits(decoding):
+    """Raises a `ValueError` if limits that a file names are too small."""
+    for name in ("batch_size", "batch_tokens", "max_source_length"):
+        if decoding.get(name) is not None:
+            as_integer(name, decoding[name], 1)
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):

@@ -372,6 +372,23 @@ def test_given_options_replace_those_of_a_run(run_dir):
     assert Translator.load(run_dir, num_beams=None).num_beams == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_length_ratio", 1e308),
+        ("max_extra_tokens", 10**9),
+        ("no_repeat_ngram_size", 2**31 - 1),
+        ("batch_tokens", -1),
+        ("batch_size", 0),
+        ("max_source_length", 0),
+    ],
+)
+def test_a_file_with_senseless_limits_is_refused(run_dir, name, value):
+    change(run_dir, decoding={name: value})
+    with pytest.raises(UserError, match=rf"run\.json: `decoding`: `?{name}"):
+        Translator.load(run_dir)
+
+
 def spoil_tokenizer(run_dir):
     other = train_tokenizer(CORPUS, run_dir / "other.model", 59)
     other.save(run_dir / "tokenizer" / "target.model")
