@@ -5,9 +5,9 @@
 The trained model of the package translates the test set of the embedded corpus
 with this package and, exported with each type, with CTranslate2; both with 4
 beams and the same length penalty. A row for each type is appended to
-`results/ctranslate2_types.csv`: BLEU, equal translations, how many of the others
-have the higher score with either search, bytes of the model, and what the check
-of the export found in golden sentences.
+`results/ctranslate2_types.csv`: BLEU, equal translations, how many of the
+others have the higher score with either search, bytes of the model, and what
+the check of the export found in golden sentences.
 """
 
 import argparse
