@@ -87,7 +87,16 @@ def compare(folder: Path, case: dict, options) -> dict:
         equal_ids += one == other
         if one != other:
             print(f"{line!r}: {one} here, {other} there", file=sys.stderr)
-    translations = translator.translate(theirs["sentences"])
+    hypotheses = [
+        found for (found,) in translator.translate_nbest(theirs["sentences"], 1)
+    ]
+    differences = [
+        one.score - score
+        for one, other, score in zip(
+            hypotheses, theirs["translations"], theirs["scores"], strict=True
+        )
+        if one.text != other
+    ]
     return {
         **provenance("tensorflow", "keras", "sentencepiece"),
         **theirs["versions"],
@@ -95,13 +104,11 @@ def compare(folder: Path, case: dict, options) -> dict:
         "updates": options.updates,
         "lines": len(lines),
         "equal_ids": equal_ids,
-        "sentences": len(translations),
-        "equal_translations": sum(
-            one == other
-            for one, other in zip(
-                translations, theirs["translations"], strict=True
-            )
-        ),
+        "sentences": len(hypotheses),
+        "equal_translations": len(hypotheses) - len(differences),
+        # Of the others, those that this or the other search scores higher.
+        "higher_here": sum(each > 1e-5 for each in differences),
+        "higher_there": sum(each < -1e-5 for each in differences),
         **compare_logits(
             translator.model,
             (np.array(theirs["source_ids"]), source),

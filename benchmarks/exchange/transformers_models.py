@@ -172,6 +172,7 @@ def record(folder, model, tokenizer) -> None:
             "translations": tokenizer.batch_decode(
                 found.sequences, skip_special_tokens=True
             ),
+            "scores": found.sequences_scores.tolist(),
             "versions": {
                 "transformers": transformers.__version__,
                 "torch": torch.__version__,

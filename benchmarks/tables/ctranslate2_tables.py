@@ -25,6 +25,7 @@ def ctranslate2_table(results: Path = RESULTS) -> list[str]:
             f"{row['golden_equal']} of {row['golden_sentences']}",
             row["largest_difference"],
             f"{row['equal_translations']} of {row['sentences']}",
+            f"{row['higher_here']}, {row['higher_there']}",
             f"{row['bleu']} ± {row['bleu_interval']}",
         ]
         for row in rows
@@ -39,6 +40,7 @@ def ctranslate2_table(results: Path = RESULTS) -> list[str]:
                 "equal golden sentences (greedy)",
                 "largest difference",
                 f"equal translations ({one['num_beams']} beams)",
+                "others with a higher score here, there",
                 "BLEU",
             ],
             lines,

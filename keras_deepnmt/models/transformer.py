@@ -107,8 +107,8 @@ class Transformer(Seq2Seq):
 
     Raises:
         ValueError: for sizes below 1, shared embeddings with unequal
-            vocabulary sizes, an unknown position encoding, or a layer that does
-            not fit its slot.
+            vocabulary sizes, an unknown position encoding or one that does not
+            return its input's shape, or a layer that does not fit its slot.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)

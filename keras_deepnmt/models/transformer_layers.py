@@ -133,7 +133,19 @@ class TransformerLayers:
             return None
         if config == "sinusoidal":
             return SinusoidalPositionEncoding(name=name, dtype=self.policy)
-        return clone_prototype(config, name, self.policy)
+        layer = clone_prototype(config, name, self.policy)
+        # On a copy, which is built: the layer itself stays as it is.
+        shape = (2, 3, self.arguments["hidden_dim"])  # (B, T, D)
+        copy = clone_prototype(config, name, self.policy)
+        received = tuple(copy.compute_output_shape(shape))
+        if received != shape:
+            raise ValueError(
+                "`position_encoding` must be a layer that returns its input "
+                "with positions, of the same shape. Received: "
+                f"{type(layer).__name__}, which returns {received} for an "
+                f"input {shape}."
+            )
+        return layer
 
     def output_bias(self):
         if not self.arguments["output_bias"]:

@@ -98,7 +98,7 @@ FILE_MISTAKES = [
     ("prepared/manifest.json", "[" * 3000, TRAIN, "levels of brack"),
     ("run/run.json", "{", TRANSLATE, "not valid JSON"),
     ("run/scores.json", "{", EVALUATE, "scores.json: not valid JSON"),
-    ("run/scores.json", "[]", EVALUATE, "scores.json: not a file of scores"),
+    ("run/scores.json", "[]", EVALUATE, "Received: []. Rename or delete it"),
     ("run/tokenizer/source.model", "x", TRANSLATE, "source.model"),
     ("prepared/manifest.json", {"splits": 7}, TRAIN, "`splits`"),
     ("prepared/manifest.json", {"tokenizer": None}, TRAIN, "`tokenizer`"),

@@ -13,6 +13,7 @@ from toy_slots import (
 )
 
 from keras_deepnmt.layers import (
+    LearnedPositionEmbedding,
     MultiHeadAttention,
     SinusoidalPositionEncoding,
 )
@@ -160,6 +161,12 @@ def test_positions_are_those_of_the_given_layer(given):
     )
     again = Transformer.from_config(model.get_config())
     assert again.position_encoding.max_wavelength == 100.0
+
+
+def test_a_layer_that_returns_positions_alone_is_refused():
+    # It would be broadcast over nothing, and fail in the first attention.
+    with pytest.raises(ValueError, match="LearnedPositionEmbedding, which ret"):
+        small(position_encoding=LearnedPositionEmbedding(32))
 
 
 def test_it_is_a_functional_model_with_named_inputs():
