@@ -128,7 +128,7 @@ def test_other_tokenizers_are_refused(run):
     )
     text = run.recipe_file.read_text("utf-8")
     source = run.recipe().resolved["tokenizer"]["source"]
-    run.recipe_file.write_text(text.replace(source, "0" * 64))
+    run.recipe_file.write_text(text.replace(source, "a" * 64))
     with pytest.raises(UserError, match="not the tokenizer"):
         open_run(run.directory, "latest")
 

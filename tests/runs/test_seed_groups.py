@@ -28,6 +28,7 @@ CORPUS = {
     "source": "train.de",
     "target": "train.en",
     "sha256": {"source": "12", "target": "34"},
+    "pairs": 9,
     "rows": [0, 9],
     "weight": 1.0,
     "tag": None,

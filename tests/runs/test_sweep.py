@@ -161,7 +161,8 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     words += [f"{DROPOUT}=0.3", "--seeds", "1,7", "--prepared", prepared_dir]
     assert main([str(word) for word in words]) == 2
     printed = capfd.readouterr()
-    assert "dropout=0.3\ttest bleu\t7\t12.50\t\t" in printed.out.splitlines()
+    line = "dropout=0.3\ttest bleu\t7\t12.50\t\t\thigher"
+    assert line in printed.out.splitlines()
     assert printed.err.endswith(
         "deepnmt sweep: error: dropout=0.3,seed=1 failed: no space left\n"
     )
