@@ -143,7 +143,7 @@ def test_a_model_runs_in_litert_or_is_refused(model, model_entry, tmp_path):
     assert_equal_at_all_sizes(run, model, model_entry)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_lstm_runs_in_litert_at_fixed_sizes(tmp_path):
     entry = entry_named("every slot")
     model = entry.make()
