@@ -7,12 +7,6 @@ kernels are `(inputs, outputs)`.
 
 import json
 
-SUBLAYERS = {
-    "encoder": ("attention", "feed_forward"),
-    "decoder": ("attention", "cross_attention", "feed_forward"),
-}
-ATTENTION = ("query", "key", "value", "output")
-FEED_FORWARD = {"intermediate": "intermediate", "output": "output_dense"}
 # Arguments of `Transformer` that must have these values.
 PLAIN = {
     "activation": "relu",
@@ -61,23 +55,17 @@ def plain_sizes(config):
 
 
 def transformer_arrays(model):
-    """Returns the arrays of a plain Transformer by name."""
-    import numpy as np
+    """Returns the arrays of a plain Transformer by name.
 
-    width = model.get_config()["hidden_dim"]
-    zeros = np.zeros((1, MAX_LENGTH, width), "float32")
-    arrays = {
-        "embedding": np.asarray(model.target_embedding.embeddings),
-        "positions": np.asarray(model.position_encoding(zeros))[0],
-    }
-    for side, sublayers in SUBLAYERS.items():
-        for number, block in enumerate(getattr(model, f"{side}_blocks")):
-            for sublayer in sublayers:
-                name = f"{side}.{number}.{sublayer}"
-                arrays |= _sublayer_arrays(block, sublayer, name)
-        norm = getattr(model, f"{side}_norm")
-        if norm is not None:
-            arrays |= _norm_arrays(norm, side)
+    They are those of the package, with one `embedding` for all three tables.
+    """
+    from keras_deepnmt.exchange.plain_transformer import transformer_arrays
+
+    arrays = transformer_arrays(model)
+    for name in ("source_embedding", "output"):
+        del arrays[name]
+    arrays["embedding"] = arrays.pop("target_embedding")
+    arrays["positions"] = arrays["positions"][:MAX_LENGTH]
     return arrays
 
 
@@ -89,36 +77,3 @@ def write_model(model, folder):
     (folder / "model.json").write_text(json.dumps(sizes))
     np.savez(folder / "model.npz", **transformer_arrays(model))
     model.save_weights(folder / "model.weights.h5")
-
-
-def _sublayer_arrays(block, sublayer, name):
-    layer = getattr(block, sublayer)
-    residual = getattr(block, f"{sublayer}_residual")
-    if sublayer == "feed_forward":
-        parts = {n: getattr(layer, x) for n, x in FEED_FORWARD.items()}
-    else:
-        parts = {n: getattr(layer, f"{n}_projection") for n in ATTENTION}
-    arrays = _norm_arrays(residual.layer_norm, name)
-    for part, dense in parts.items():
-        arrays |= _dense_arrays(dense, f"{name}.{part}")
-    return arrays
-
-
-def _dense_arrays(dense, name):
-    import numpy as np
-
-    kernel = np.asarray(dense.kernel)
-    # Keys have no bias; other engines always have one.
-    bias = np.zeros(kernel.shape[1], "float32")
-    if dense.use_bias:
-        bias = np.asarray(dense.bias)
-    return {f"{name}.kernel": kernel, f"{name}.bias": bias}
-
-
-def _norm_arrays(norm, name):
-    import numpy as np
-
-    return {
-        f"{name}.norm.gamma": np.asarray(norm.gamma),
-        f"{name}.norm.beta": np.asarray(norm.beta),
-    }

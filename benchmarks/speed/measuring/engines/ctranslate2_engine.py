@@ -1,4 +1,8 @@
-"""Translates with CTranslate2, from the files of `decoding_weights.py`."""
+"""Translates with CTranslate2, from the files of `decoding_weights.py`.
+
+It converts them by itself, since `decoding_engines.py` runs in an environment
+without this package, whose `exchange.export_ctranslate2` does the same.
+"""
 
 import numpy as np
 
