@@ -23,8 +23,9 @@ def check_preset(model):
 def check_keras_file(model):
     """Raises a `ValueError` for weights that a `.keras` file does not keep.
 
-    Keras loads int4 weights with other values, and a model that it has loaded
-    with int8 weights cannot be saved once more.
+    A model of this package with int4 weights has other scores when Keras has
+    loaded it, and one that was loaded with int8 weights cannot be saved once
+    more.
     """
     modes = quantization_modes(model)
     if "int4" in modes or ("int8" in modes and _is_loaded(model)):
