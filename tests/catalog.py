@@ -494,6 +494,8 @@ MODELS = [
             **THREE_LAYERS,
             **paper_slots.one_choice(),
             "output_bias": True,
+            "final_norm": True,
+            "encode_end": False,
         },
         mark="thorough",
     ),

@@ -290,7 +290,7 @@ def _write_model(translator, folder, dtype):
     _, unknown, begin, end = pieces["target"][:4]
     spec.config.unk_token, spec.config.bos_token = unknown, begin
     spec.config.eos_token, spec.config.decoder_start_token = end, begin
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = config["encode_end"]
     spec.config.layer_norm_epsilon = config["layer_norm_epsilon"]
     spec.validate()
     spec.optimize(quantization=None if dtype == "float32" else dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
-from keras_deepnmt.models.transformer_layers import SLOTS
+from keras_deepnmt.models.transformer_layers import SLOTS, has_final_norm
 
 _SUBLAYERS = {
     "encoder": ("attention", "feed_forward"),
@@ -49,6 +49,12 @@ def check_plain(model: Any, engine: str) -> None:
         raise UserError(
             f"{rule}: it has nothing that computes {name} in `{slot}`. Train "
             "a model without this layer, or export for TensorFlow Serving."
+        )
+    if has_final_norm(config) != config["normalize_first"]:
+        raise UserError(
+            f"{rule} with a norm after each stack in pre-norm models alone. "
+            f"Received: normalize_first={config['normalize_first']}, "
+            f"final_norm={config['final_norm']}"
         )
     if config["position_encoding"] is None:
         raise UserError(f"{rule} with positions: `position_encoding` is None.")

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.cloning import initializer_config
-from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.masks import END_ID, padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.slot_trial import TrialSizes, try_slots
 from keras_deepnmt.models.slots import (
@@ -100,13 +100,19 @@ class Transformer(Seq2Seq):
         attention_dropout: float in [0, 1). On attention weights.
         activation: Keras activation of the feed-forward networks.
         layer_norm_epsilon: float. Added to the variance.
-        normalize_first: bool. Pre-norm, with a norm after each stack.
+        normalize_first: bool. Whether norms come before the sub-layers
+            (pre-norm) and not after them.
+        final_norm: bool. Whether a norm follows each stack. `None`: only with
+            `normalize_first`.
         key_bias: bool. Whether key projections have a bias.
         attention_initializer: Keras initializer, or its name, of the query, key
             and value projections of all attention layers, including those in
             slots that name none. `None` is that of `MultiHeadAttention`, a
             tenth of the variance of `"glorot_uniform"`.
         max_length: int. Longest source or target, in tokens.
+        encode_end: bool. Whether the encoder reads the token that ends the
+            source. Without it an empty source has no token to attend to, and
+            all positions have the same attention.
         dtype: dtype policy of all layers.
         **kwargs: `name`, `trainable`.
 
@@ -155,9 +161,11 @@ class Transformer(Seq2Seq):
         activation="relu",
         layer_norm_epsilon=1e-6,
         normalize_first=False,
+        final_norm=None,
         key_bias=False,
         attention_initializer=None,
         max_length=1024,
+        encode_end=True,
         dtype=None,
         **kwargs,
     ):
@@ -205,6 +213,7 @@ class Transformer(Seq2Seq):
             dtype=policy,
         )
         self.max_length = max_length
+        self.encode_end = encode_end
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
 
@@ -216,6 +225,8 @@ class Transformer(Seq2Seq):
 
     def encode(self, source_ids):
         mask = padding_mask(source_ids)  # (B, S)
+        if not self.encode_end:
+            mask = ops.logical_and(mask, ops.not_equal(source_ids, END_ID))
         embeddings = self.embedding_scale(self.source_embedding(source_ids))
         if self.source_embedding_layer is not None:
             embeddings = self.source_embedding_layer(

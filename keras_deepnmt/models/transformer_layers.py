@@ -83,6 +83,12 @@ def slot_configs(arguments):
     return configs
 
 
+def has_final_norm(arguments):
+    """Whether a norm follows each stack."""
+    final_norm = arguments["final_norm"]
+    return arguments["normalize_first"] if final_norm is None else final_norm
+
+
 class TransformerLayers:
     """Creates the named layers of a Transformer from its arguments."""
 
@@ -190,7 +196,7 @@ class TransformerLayers:
         ]
 
     def stack_norm(self, name):
-        if not self.arguments["normalize_first"]:
+        if not has_final_norm(self.arguments):
             return None
         return keras.layers.LayerNormalization(
             epsilon=self.arguments["layer_norm_epsilon"],
