@@ -21,6 +21,7 @@ from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.package_model_tables import package_model_table
 from benchmarks.tables.quality_tables import quality_tables
+from benchmarks.tables.saved_model_tables import saved_model_table
 from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
 from benchmarks.tables.trained_tables import trained_summary
@@ -43,6 +44,7 @@ PAGES = {
         *exchange_table(),
         *torch_table(),
         *ctranslate2_table(),
+        *saved_model_table(),
     ],
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }
