@@ -239,9 +239,10 @@ def _check_model(recipe: Recipe, preset: Run) -> None:
             raise UserError(
                 f"{preset.directory}: its model has {what}, and that of "
                 f"recipe {recipe.name} {here!r}. Leave `model` out of the "
-                "recipe, or add layers only to slots that are empty. To start another model with the weights that both "
-                "have, set `training.initialize_from` to this folder instead "
-                "of giving `--from-preset`."
+                "recipe, or add layers to empty slots alone. To start another "
+                "model with the weights that both have, set "
+                "`training.initialize_from` to this folder instead of giving "
+                "`--from-preset`."
             )
 
 
