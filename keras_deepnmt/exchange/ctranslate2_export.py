@@ -271,8 +271,9 @@ def _write_model(translator, folder, dtype):
     )
     for side in ("encoder", "decoder"):
         stack = getattr(spec, side)
-        stack.scale_embeddings = True
-        stack.position_encodings.encodings = arrays["positions"]
+        scale = config["embedding_scale"]
+        stack.scale_embeddings = True if scale is None else float(scale)
+        stack.position_encodings.encodings = arrays[f"{side}.positions"]
         if config["normalize_first"]:
             _set_norm(stack.layer_norm, arrays, side)
         for number, layer in enumerate(stack.layer):

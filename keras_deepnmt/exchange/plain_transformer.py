@@ -64,9 +64,9 @@ def transformer_arrays(model: Transformer) -> dict[str, np.ndarray]:
     """Returns the arrays of a plain Transformer by name.
 
     Besides those of the blocks they are `source_embedding`, `target_embedding`
-    and `output` `(V, D)`, `output_bias` `(V,)` if there is one, `positions`
-    `(model.max_length, D)`, and `encoder.norm.gamma` and the like in a model
-    with a norm after each stack.
+    and `output` `(V, D)`, `output_bias` `(V,)` if there is one,
+    `encoder.positions` and `decoder.positions` `(model.max_length, D)`, and
+    `encoder.norm.gamma` and the like in a model with a norm after each stack.
 
     Args:
         model: A model that `check_plain` accepts.
@@ -86,7 +86,10 @@ def transformer_arrays(model: Transformer) -> dict[str, np.ndarray]:
         "source_embedding": np.asarray(model.source_embedding.embeddings),
         "target_embedding": np.asarray(target.embeddings),
         "output": np.asarray(output),
-        "positions": np.asarray(model.position_encoding(zeros))[0],
+        "encoder.positions": np.asarray(model.position_encoding(zeros))[0],
+        "decoder.positions": np.asarray(model.target_position_encoding(zeros))[
+            0
+        ],
     }
     if model.output_bias is not None:
         arrays["output_bias"] = np.asarray(model.output_bias.bias)

@@ -86,7 +86,12 @@ class Transformer(Seq2Seq):
         source_embedding_layer, ..., layer_diversity: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
             layer called with `x` `(B, T, D)` and `start_index=`, which returns
-            `x` with positions, such as `layers.SinusoidalPositionEncoding`.
+            `x` with positions, such as `layers.SinusoidalPositionEncoding`, or
+            `layers.LearnedPositionEmbedding` with `add_to_inputs`.
+        share_position_encoding: bool. Whether source and target share the
+            weights of the position encoding, if it has any.
+        embedding_scale: float. Factor of the embeddings. `None`: the square
+            root of D.
         share_embeddings: bool. Whether source, target and output share one
             matrix; needs equal vocabulary sizes.
         tie_output_embedding: bool. Whether target and output share one matrix.
@@ -146,6 +151,8 @@ class Transformer(Seq2Seq):
         output_fusion=None,
         layer_diversity=None,
         position_encoding="sinusoidal",
+        share_position_encoding=True,
+        embedding_scale=None,
         share_embeddings=False,
         tie_output_embedding=True,
         output_bias=False,
@@ -183,7 +190,9 @@ class Transformer(Seq2Seq):
         self.source_dropout = builder.dropout("source_dropout")
         self.target_dropout = builder.dropout("target_dropout")
         self.output_bias = builder.output_bias()
-        self.position_encoding = builder.position_encoding()
+        self.position_encoding, self.target_position_encoding = (
+            builder.position_encodings()
+        )
         self.encoder_blocks = builder.blocks("encoder")
         self.decoder_blocks = builder.blocks("decoder")
         self.encoder_norm = builder.stack_norm("encoder_norm")
@@ -199,7 +208,9 @@ class Transformer(Seq2Seq):
         # A layer, not `*`: Keras marks a tensor times a number as sparse, and
         # a layer in a slot then cannot read its width.
         self.embedding_scale = keras.layers.Rescaling(
-            hidden_dim**0.5, name="embedding_scale", dtype=policy
+            hidden_dim**0.5 if embedding_scale is None else embedding_scale,
+            name="embedding_scale",
+            dtype=policy,
         )
         self.max_length = max_length
         self.encode_end = encode_end
@@ -300,8 +311,8 @@ class Transformer(Seq2Seq):
     def _embed_target(self, target_ids, caches, index):
         x = self.embedding_scale(self.target_embedding(target_ids))
         x = run_target_embedding_layer(self.target_embedding_layer, x, caches)
-        if self.position_encoding is not None:
-            x = self.position_encoding(
+        if self.target_position_encoding is not None:
+            x = self.target_position_encoding(
                 x, start_index=0 if index is None else index
             )
         return self.target_dropout(x)

@@ -201,6 +201,48 @@ def test_positions_are_those_of_the_given_layer(given):
     assert again.position_encoding.max_wavelength == 100.0
 
 
+LEARNED = {"LearnedPositionEmbedding": {"add_to_inputs": True}}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_learned_positions_may_be_those_of_one_side_or_of_both(shared):
+    model = small(position_encoding=LEARNED, share_position_encoding=shared)
+    inputs = {
+        "source_ids": np.array([[5, 6, 3]]),
+        "target_ids": np.array([[2, 7, 8]]),
+    }
+    memory = np.asarray(model.encode(inputs["source_ids"])["output"])
+    logits = np.asarray(model(inputs))
+    table = model.target_position_encoding.table.embeddings
+    assert table.shape == (model.max_length, D)
+    table.assign(np.flip(np.asarray(table), 0))
+    found = np.asarray(model.encode(inputs["source_ids"])["output"])
+    assert np.array_equal(found, memory) == (not shared)
+    assert np.abs(np.asarray(model(inputs)) - logits).max() > 1e-3
+    # Step by step as all at once.
+    memory = model.encode(inputs["source_ids"])
+    cache = model.init_cache(memory, 3)
+    for step in range(3):
+        ids = inputs["target_ids"][:, step : step + 1]
+        scores, cache = model.decode(ids, memory, cache, step)
+    np.testing.assert_allclose(
+        scores[:, 0], np.asarray(model(inputs))[:, -1], atol=1e-5
+    )
+
+
+def test_embeddings_have_the_given_scale():
+    inputs = {
+        "source_ids": np.array([[5, 6, 3]]),
+        "target_ids": np.array([[2, 7, 8]]),
+    }
+    plain = small(tie_output_embedding=False)
+    model = small(tie_output_embedding=False, embedding_scale=3.0)
+    model.set_weights(plain.get_weights())
+    for embedding in (model.source_embedding, model.target_embedding):
+        embedding.embeddings.assign(embedding.embeddings * D**0.5 / 3.0)
+    np.testing.assert_allclose(model(inputs), plain(inputs), atol=1e-5)
+
+
 def test_a_layer_that_returns_positions_alone_is_refused():
     # It would be broadcast over nothing, and fail in the first attention.
     with pytest.raises(ValueError, match="LearnedPositionEmbedding, which ret"):
