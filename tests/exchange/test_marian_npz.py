@@ -216,7 +216,7 @@ def test_the_command_recognizes_a_folder_and_its_search_options(
     # A model that was moved: only the names of the files are right.
     (copy / "model.npz.decoder.yml").write_text(
         "beam-size: 6\nnormalize: 0.6\nvocabs:\n"
-        "- /home/me/vocab.spm\n- /home/me/vocab.spm\n"
+        "- elsewhere/vocab.spm\n- elsewhere/vocab.spm\n"
     )
     preset = tmp_path / "preset"
     assert main(["import", str(copy), str(preset)]) == 0
