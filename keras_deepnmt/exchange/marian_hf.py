@@ -14,6 +14,7 @@ import numpy as np
 
 from keras_deepnmt.data.model_files import with_vocabulary
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import position_encoding
@@ -33,6 +34,29 @@ _EPSILON = 1e-5
 # smoothing still counts it, so it must not be larger.
 _NEVER = -100.0
 _ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu"}
+_PROJECTIONS = {
+    "query": "q_proj",
+    "key": "k_proj",
+    "value": "v_proj",
+    "output": "out_proj",
+}
+_SELF_ATTENTION = {"attention": "self_attn"}
+_ATTENTIONS = {**_SELF_ATTENTION, "cross_attention": "encoder_attn"}
+_BLOCKS = {
+    side: BlockNames(
+        attentions,
+        _PROJECTIONS,
+        {"intermediate": "fc1", "output": "fc2"},
+        {
+            **{n: f"{a}_layer_norm" for n, a in attentions.items()},
+            "feed_forward": "final_layer_norm",
+        },
+    )
+    for side, attentions in (
+        ("encoder", _SELF_ATTENTION),
+        ("decoder", _ATTENTIONS),
+    )
+}
 _TYPES = {
     "vocab_size": int,
     "d_model": int,
@@ -309,7 +333,9 @@ def _weights(tensors, arguments, source, target):
     )
     for side in ("encoder", "decoder"):
         for number in range(arguments[f"num_{side}_layers"]):
-            _block(tensors, found, side, number)
+            theirs = f"model.{side}.layers.{number}"
+            ours = f"{side}_block_{number + 1}"
+            found |= _BLOCKS[side].weights(tensors, theirs, ours)
     return found
 
 
@@ -328,35 +354,6 @@ def _without_padding(rows, vocabulary):
     if vocabulary.start == vocabulary.padding:
         rows[PADDING_ID] = 0.0
     return rows
-
-
-def _block(tensors, found, side, number):
-    theirs, ours = f"model.{side}.layers.{number}", f"{side}_block_{number + 1}"
-    attentions = {"attention": "self_attn"}
-    if side == "decoder":
-        attentions["cross_attention"] = "encoder_attn"
-    for name, attention in attentions.items():
-        for part, projection in (
-            ("query", "q_proj"),
-            ("key", "k_proj"),
-            ("value", "v_proj"),
-            ("output", "out_proj"),
-        ):
-            found |= tensors.dense(
-                f"{theirs}.{attention}.{projection}", f"{ours}/{name}/{part}"
-            )
-        found |= tensors.norm(
-            f"{theirs}.{attention}_layer_norm",
-            f"{ours}/{name}_residual/layer_norm",
-        )
-    for part, layer in (("intermediate", "fc1"), ("output", "fc2")):
-        found |= tensors.dense(
-            f"{theirs}.{layer}", f"{ours}/feed_forward/{part}"
-        )
-    found |= tensors.norm(
-        f"{theirs}.final_layer_norm",
-        f"{ours}/feed_forward_residual/layer_norm",
-    )
 
 
 def _decoding(folder, config, target) -> dict[str, Any]:

@@ -26,9 +26,16 @@ PRE_NORM = {
     "final_norm": False,
     "source_end": False,
 }
+LEARNED = {
+    "positions": "learned",
+    "position_tables": ["places", "target_places"],
+    "scale_embeddings": False,
+}
 
 
-@pytest.mark.parametrize("options", [POST_NORM, PRE_NORM], ids=["post", "pre"])
+@pytest.mark.parametrize(
+    "options", [POST_NORM, PRE_NORM, LEARNED], ids=["post", "pre", "learned"]
+)
 def test_the_logits_are_those_of_the_equations(options, tmp_path):
     file, tensors = write_model(tmp_path, **options)
     imported = load_torch_transformer(file)
@@ -130,6 +137,10 @@ LINEAR = "transformer.encoder.layers.1.linear1.weight"
         (lambda f: change(f, source={"pieces": "source.txt"}), "lacks source"),
         (lambda f: change(f, num_heads=3), "the model: .*3"),
         (lambda f: change(f, position_tables=["source.weight"]), "differ by"),
+        (
+            lambda f: change(f, positions="learned"),
+            "`position_tables` must name",
+        ),
         (lambda f: change(f, weights="other.npz"), "other.npz: no such file"),
         (lambda f: change(f, transformer="net"), "lack net.encoder.layers.0"),
         (lambda f: change(f, final_norm=False), r"decoder.norm.bias \(8,\)"),

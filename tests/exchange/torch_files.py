@@ -41,7 +41,9 @@ def write_model(folder, *, tied=False, seed=0, **changes):
     }
     for name, pieces in (("source", SOURCE), ("target", TARGET)):
         (folder / f"{name}.txt").write_text("\n".join(pieces) + "\n")
-    tensors = make_tensors(np.random.default_rng(seed), description, tied)
+    sizes = len(SOURCE), len(TARGET)
+    random = np.random.default_rng(seed)
+    tensors = make_tensors(random, description, tied, sizes)
     if description["weights"].endswith(".npz"):
         np.savez(folder / description["weights"], **tensors)
     else:
@@ -51,8 +53,9 @@ def write_model(folder, *, tied=False, seed=0, **changes):
     return file, tensors
 
 
-def make_tensors(random, description, tied):
+def make_tensors(random, description, tied, sizes):
     tensors = {}
+    num_source, num_target = sizes
 
     def add(name, *shape, mean=0.0):
         value = random.normal(mean, 0.4, shape).astype("float32")
@@ -67,9 +70,9 @@ def make_tensors(random, description, tied):
         add(f"{name}.weight", D, mean=1.0)
         add(f"{name}.bias", D)
 
-    add("source.weight", len(SOURCE), D)
-    add("target.weight", len(TARGET), D)
-    linear("generator", len(TARGET), D)
+    add("source.weight", num_source, D)
+    add("target.weight", num_target, D)
+    linear("generator", num_target, D)
     if tied:
         tensors["generator.weight"] = tensors["target.weight"].copy()
     for name in description.get("position_tables", []):

@@ -2,13 +2,13 @@
 
     python -m venv tg2fa
     tg2fa/bin/pip install torch safetensors pyyaml tg2fa_translit==1.0
-    python benchmarks/exchange/tg2fa_translit.py --python tg2fa/bin/python
+    python benchmarks/exchange/tajik_persian.py --python tg2fa/bin/python
 
-[tg2fa_translit](https://pypi.org/project/tg2fa_translit/) writes Tajik in Persian
-letters, with a model around `torch.nn.Transformer`. `tg2fa_words.py` writes this
-model and what the package makes of 1,000 words; nothing of it is kept. Here the
-model is imported and translates the same words. A row is appended to
-`results/tg2fa_translit.csv`.
+[tg2fa_translit](https://pypi.org/project/tg2fa_translit/) writes Tajik in
+Persian letters, with a model around `torch.nn.Transformer`.
+`tajik_persian_words.py` writes this model and what the package makes of 1,000
+words; nothing of it is kept. Here the model is imported and translates the same
+words. A row is appended to `results/tajik_persian.csv`.
 """
 
 import argparse
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_row, provenance
 
-RESULTS = Path(__file__).parent / "results" / "tg2fa_translit.csv"
+RESULTS = Path(__file__).parent / "results" / "tajik_persian.csv"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,7 +44,7 @@ def compare(folder: Path, python: str) -> dict:
     from keras_deepnmt import Translator
     from keras_deepnmt.exchange import import_model
 
-    program = Path(__file__).with_name("tg2fa_words.py")
+    program = Path(__file__).with_name("tajik_persian_words.py")
     subprocess.run([python, str(program), str(folder)], check=True)
     theirs = json.loads((folder / "words.json").read_text())
     preset = import_model(folder / "model.yaml", folder / "preset")

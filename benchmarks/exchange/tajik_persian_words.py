@@ -1,11 +1,11 @@
 """Writes the model of the package tg2fa_translit and what it makes of words.
 
-    PYTHON benchmarks/exchange/tg2fa_words.py FOLDER
+    PYTHON benchmarks/exchange/tajik_persian_words.py FOLDER
 
 PYTHON is an environment with torch, safetensors, PyYAML and tg2fa_translit 1.0;
-this package is not needed there. FOLDER then has `model.yaml` and the files that
-it names, and `words.json`: words of random syllables and the package's greedy
-output for each. `tg2fa_translit.py` starts it.
+this package is not needed there. FOLDER then has `model.yaml` and the files
+that it names, and `words.json`: words of random syllables and the package's
+greedy output for each. `tajik_persian.py` starts it.
 """
 
 import json
@@ -28,7 +28,10 @@ NUM_WORDS = 1000
 def main(folder: Path) -> None:
     """Writes the model and the words."""
     save_file(
-        {name: tensor.clone() for name, tensor in transformer.state_dict().items()},
+        {
+            name: tensor.clone()
+            for name, tensor in transformer.state_dict().items()
+        },
         folder / "model.safetensors",
     )
     special = dict(
