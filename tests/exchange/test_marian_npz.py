@@ -15,6 +15,7 @@ from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
 from keras_deepnmt.data import Tokenizer
 from keras_deepnmt.exchange import import_model, load_marian_npz
+from keras_deepnmt.exchange.marian_vocabulary import read_marian_vocabulary
 
 PARTS = {
     "self_attn": "self",
@@ -269,8 +270,6 @@ def test_a_list_of_pieces_may_have_all_spellings_of_yaml(tmp_path):
         *(r'"\"": 5', "? 'a: b'", ": 6", r'"\x85": 7', r'"▁\u00fc": 8'),
     ]
     file.write_text("\n".join(lines) + "\n")
-    from keras_deepnmt.exchange.marian_vocabulary import read_marian_vocabulary
-
     assert read_marian_vocabulary(file, 9).names == pieces
     # Those after the last row of the embedding have no weights.
     assert read_marian_vocabulary(file, 7).names == pieces[:7]
