@@ -46,8 +46,8 @@ def add_options(parser: VerbParser) -> None:
             nargs="+",
             default=[],
             metavar="FILE",
-            help=f"Training text, {side} side: UTF-8 files, plain or gzipped, "
-            "one sentence per line.",
+            help=f"Training text, {side} side: UTF-8 files, plain or "
+            "compressed, one sentence per line.",
         )
     parser.add_argument(
         "--weight",

@@ -97,8 +97,8 @@ def add_options(parser: VerbParser) -> None:
         "-i",
         type=str,
         metavar="FILE",
-        help="Text file to translate, one sentence per line, plain or gzipped. "
-        "Default: standard input.",
+        help="Text file to translate, one sentence per line, plain or "
+        "compressed. Default: standard input.",
     )
     add_output(parser)
     add_restart(parser)

@@ -1,16 +1,20 @@
-"""Reads two aligned text files, plain or gzipped, as a stream of line pairs."""
+"""Reads two aligned text files, also compressed, as a stream of line pairs."""
 
-import contextlib
-import gzip
 import hashlib
 import itertools
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import field_validator
 
+from keras_deepnmt.data.compression import (
+    HEAD_BYTES,
+    compression_of,
+    is_damage,
+    opener_of,
+    unpacked,
+)
 from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
 from keras_deepnmt.data.tags import check_tag
 from keras_deepnmt.errors import UserError
@@ -21,8 +25,6 @@ from keras_deepnmt.validation import Positive, checked_dataclass
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# What gzip raises about a file that is cut or changed.
-_DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @checked_dataclass
@@ -30,7 +32,7 @@ class CorpusOptions:
     """Names one corpus: two aligned text files, or a corpus the library knows.
 
     Args:
-        source: Path of the source side, plain or gzipped UTF-8.
+        source: Path of the source side, UTF-8 text, plain or compressed.
         target: Path of the target side, with the same number of lines.
         name: Name of the corpus. Without `source` and `target` it must be the
             name of a known corpus, such as `multi30k_en_de`.
@@ -91,17 +93,18 @@ class CorpusFiles:
 
 
 class LineReader:
-    """Iterates over the lines of a plain or gzipped file, as bytes.
+    """Iterates over the lines of a plain or compressed file, as bytes.
 
     Lines end at a line feed only, never at other Unicode separators. A carriage
-    return before the line feed and a byte order mark are dropped. Gzip is
-    recognized by the first two bytes. During iteration, `sha256` and `lines`
-    cover what has been read so far. A pipe, such as `<(zcat a.gz)` in a shell,
-    is first copied to a temporary file, see `PipeCopy`. A missing, empty or
-    unreadable file raises a `UserError`, and so does one that unpacks to more
-    than `Limits` allow.
+    return before the line feed and a byte order mark are dropped. Files of
+    gzip, bzip2, xz and Zstandard are recognized by their first bytes.
+    During iteration, `sha256` and `lines` cover what has been read so far. A
+    pipe, such as `<(zcat a.gz)` in a shell, is first copied to a temporary
+    file, see `PipeCopy`. A missing, empty or unreadable file raises a
+    `UserError`, and so does one that unpacks to more than `Limits` allow.
 
     Example:
+    >>> import gzip
     >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
     >>> reader = LineReader("train.de.gz")
     >>> list(reader), reader.lines
@@ -119,13 +122,16 @@ class LineReader:
             self.copy = copy_of_pipe(self.path)
             self._file = self.copy.path if self.copy else self.path
             with open(self._file, "rb") as file:
-                magic = file.read(2)
+                head = file.read(HEAD_BYTES)
             self.bytes = self._file.stat().st_size
         except OSError as error:
             raise UserError(_open_error(self.path, error)) from error
-        if not magic:
+        if not head:
             raise UserError(f"{self.path}: the file is empty.")
-        self._gzipped = magic == b"\x1f\x8b"
+        compression = compression_of(head)
+        if compression is not None:
+            # Says now that a package is missing.
+            opener_of(compression, self.path)
 
     @property
     def sha256(self) -> str:
@@ -138,9 +144,11 @@ class LineReader:
         It is empty if they cannot be read, which the iteration reports.
         """
         try:
-            with self._opened() as (_, file):
+            with unpacked(self._file, self.path) as (_, file, _):
                 return file.read(size)
-        except _DAMAGES:
+        except Exception as error:
+            if not is_damage(error):
+                raise
             return b""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -158,15 +166,15 @@ class LineReader:
         if rest:
             self.lines += 1
             yield rest.removesuffix(b"\r")
-        if not self.lines:  # a gzip file of an empty text
+        if not self.lines:  # a compressed file of an empty text
             raise UserError(f"{self.path}: the file is empty.")
 
     def _chunks(self):
-        first = True
+        first, compression = True, None
         try:
-            with self._opened() as (raw, file):
+            with unpacked(self._file, self.path) as (raw, file, compression):
                 while chunk := file.read(_CHUNK_BYTES):
-                    if self._gzipped:
+                    if compression is not None:
                         size = file.tell()
                         limits().check_unpacked(size, raw.tell(), self.path)
                     self._hash.update(chunk)
@@ -175,16 +183,13 @@ class LineReader:
                         chunk.removeprefix(_BYTE_ORDER_MARK) if first else chunk
                     )
                     first = False
-        except _DAMAGES as error:
+        except Exception as error:
+            if compression is None or not is_damage(error):
+                raise
             raise UserError(
-                f"{self.path}, line {self.lines + 1}: the gzip data is damaged "
-                f"({error})."
+                f"{self.path}, line {self.lines + 1}: the {compression} data "
+                f"is damaged ({error})."
             ) from error
-
-    @contextlib.contextmanager
-    def _opened(self):
-        with open(self._file, "rb") as raw:
-            yield raw, gzip.GzipFile(fileobj=raw) if self._gzipped else raw
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:

@@ -15,13 +15,12 @@ _XML = re.compile(r"\s*<(\?xml\s|!DOCTYPE\s+(tmx|xliff)\b|(tmx|xliff)[\s>])")
 _COMMENT = re.compile(r"<!--.*?(-->|$)", re.DOTALL)
 _XML_KINDS = {"tmx": "a TMX file", "xliff": "an XLIFF file"}
 _JSON_ARRAY = re.compile(r"\s*\[\s*\{\s*\"")
-_JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+_JSON_NAME = re.compile(
+    r"\.(json|jsonl|ndjson)(\.(gz|xz|zst|bz2))?$", re.IGNORECASE
+)
 # What the files begin with whose content is not text. Only where the rest is
 # not text, too.
 _SIGNATURES = {
-    b"\xfd7zXZ\x00": "an XZ file",
-    b"BZh": "a bzip2 file",
-    b"\x28\xb5\x2f\xfd": "a Zstandard file",
     b"\x04\x22\x4d\x18": "an LZ4 file",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"PK\x03\x04": "a ZIP archive, as DOCX, XLSX and ODT files are",
@@ -49,11 +48,10 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
     """Refuses files that are not plain text in UTF-8 but of a known format.
 
     These are TMX, XLIFF and other XML, JSON and JSON Lines, text with the byte
-    order mark of UTF-16 or UTF-32, compressed files and archives, office
-    documents, PDF, Parquet, Arrow and other files with many bytes of zero, each
-    plain or gzipped. They are recognized by how they begin. Since the sentences
-    of one side may be JSON, a file of JSON must have such a name, or both sides
-    must be JSON.
+    order mark of UTF-16 or UTF-32, archives, office documents, PDF, Parquet,
+    Arrow and other files with many bytes of zero, each plain or compressed.
+    They are recognized by how they begin. Since the sentences of one side may
+    be JSON, a file of JSON must have such a name, or both sides must be JSON.
 
     Args:
         sides: The source and the target side of a corpus.
@@ -76,8 +74,8 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
             raise UserError(
                 f"{path}: is {kind}, but a corpus must be two text files with "
                 "one sentence per line. The formats that are read are plain "
-                "text in UTF-8 and the same gzipped (.gz): unpack or convert "
-                "it."
+                "text in UTF-8 and the same compressed (.gz, .xz, .zst, "
+                ".bz2): unpack or convert it."
             )
     texts = {path: _decoded(head) for path, head in heads.items()}
     all_json = all(_json_kind(text) for text, _ in texts.values())

@@ -166,8 +166,8 @@ def read_list(
     """Yields the hypotheses of a list with their sources, in windows.
 
     `file` is the path of the list and `source` that of the sentences, plain or
-    gzipped; one of them may be `-` for standard input. The windows are those of
-    `input_pairs.read_pairs`.
+    compressed; one of them may be `-` for standard input. The windows are
+    those of `input_pairs.read_pairs`.
 
     Raises:
         UserError: if a file cannot be read, or a line of the list is not one,
