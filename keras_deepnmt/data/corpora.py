@@ -152,12 +152,19 @@ class LineReader:
             return b""
 
     def __iter__(self) -> Iterator[bytes]:
+        for line in self.raw_lines():
+            if self.lines == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+    def raw_lines(self) -> Iterator[bytes]:
+        """Iterates over the lines as they are, with their ends."""
         rest = b""
-        for chunk in self._chunks():
+        for chunk in self.blocks():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 self.lines += 1
-                yield line.removesuffix(b"\r")
+                yield line + b"\n"
             if len(rest) > _MAX_LINE_BYTES:
                 raise UserError(
                     f"{self.path}, line {self.lines + 1}: longer than "
@@ -165,12 +172,15 @@ class LineReader:
                 )
         if rest:
             self.lines += 1
-            yield rest.removesuffix(b"\r")
-        if not self.lines:  # a compressed file of an empty text
-            raise UserError(f"{self.path}: the file is empty.")
+            yield rest
 
-    def _chunks(self):
-        first, compression = True, None
+    def blocks(self) -> Iterator[bytes]:
+        """Iterates over the unpacked content as it is, in pieces.
+
+        Raises:
+            UserError: if it is empty, damaged or too large.
+        """
+        is_empty, compression = True, None
         try:
             with unpacked(self._file, self.path) as (raw, file, compression):
                 while chunk := file.read(_CHUNK_BYTES):
@@ -179,10 +189,8 @@ class LineReader:
                         limits().check_unpacked(size, raw.tell(), self.path)
                     self._hash.update(chunk)
                     self.position = raw.tell()
-                    yield (
-                        chunk.removeprefix(_BYTE_ORDER_MARK) if first else chunk
-                    )
-                    first = False
+                    is_empty = False
+                    yield chunk
         except Exception as error:
             if compression is None or not is_damage(error):
                 raise
@@ -190,6 +198,8 @@ class LineReader:
                 f"{self.path}, line {self.lines + 1}: the {compression} data "
                 f"is damaged ({error})."
             ) from error
+        if is_empty:  # a compressed file of an empty text
+            raise UserError(f"{self.path}: the file is empty.")
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:

@@ -97,6 +97,20 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
             )
 
 
+def xml_format(file: LineReader) -> str | None:
+    """Returns `xliff` or `tmx` if a file begins as these do.
+
+    Example:
+    >>> from pathlib import Path
+    >>> size = Path("memory.txt").write_text("<tmx version='1.4'><body>")
+    >>> xml_format(LineReader("memory.txt"))
+    'tmx'
+    """
+    text, _ = _decoded(file.head(_HEAD_BYTES))
+    root = _root(text) if _XML.match(text) else None
+    return root if root in _XML_KINDS else None
+
+
 def _binary_kind(head: bytes) -> str | None:
     if head[257:262] == b"ustar":
         return "a tar archive"
@@ -132,8 +146,12 @@ def _decoded(head: bytes) -> tuple[str, str]:
 def _xml_kind(text: str) -> str | None:
     if not _XML.match(text):
         return None
+    return _XML_KINDS.get(_root(text), "an XML file")
+
+
+def _root(text: str) -> str | None:
     root = _ROOT.search(_COMMENT.sub("", text))
-    return _XML_KINDS.get(root and root[1].lower(), "an XML file")
+    return root and root[1].lower()
 
 
 def _json_kind(text: str) -> str | None:
