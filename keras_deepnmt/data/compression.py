@@ -101,3 +101,36 @@ def unpacked(path: Path, name: Path | None = None) -> Iterator[tuple]:
             return
         with opener_of(compression, name or path)(raw) as content:
             yield raw, content, compression
+
+
+@contextlib.contextmanager
+def packed(file: BinaryIO, name: str | Path) -> Iterator[BinaryIO]:
+    """Compresses what is written to a file, as the end of its name says.
+
+    Args:
+        file: The file.
+        name: Its name, such as `a.xlf.gz`. Of other names than `.gz`, `.xz`,
+            `.zst` and `.bz2` the file is written as it is.
+
+    Raises:
+        UserError: if a package is needed that is not installed.
+
+    Example:
+    >>> with open("a.xz", "wb") as file, packed(file, "a.xz") as text:
+    ...     size = text.write(b"ein Hund")
+    >>> lzma.open("a.xz").read()
+    b'ein Hund'
+    """
+    compression = _ENDINGS.get(Path(name).suffix.lower())
+    if compression is None:
+        yield file
+    elif compression == "gzip":
+        # Without the time, so that the same text gives the same bytes.
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as content:
+            yield content
+    else:
+        with opener_of(compression, Path(name))(file, "wb") as content:
+            yield content
+
+
+_ENDINGS = {".gz": "gzip", ".xz": "xz", ".zst": "Zstandard", ".bz2": "bzip2"}

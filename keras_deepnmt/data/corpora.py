@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
@@ -22,6 +23,9 @@ from keras_deepnmt.limits import limits
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.validation import Positive, checked_dataclass
 
+if TYPE_CHECKING:
+    from keras_deepnmt.data.bilingual_files.entries import Asked
+
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -29,22 +33,29 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @checked_dataclass
 class CorpusOptions:
-    """Names one corpus: two aligned text files, or a corpus the library knows.
+    """Names one corpus: two text files, one file, or a corpus that is known.
 
     Args:
         source: Path of the source side, UTF-8 text, plain or compressed.
         target: Path of the target side, with the same number of lines.
-        name: Name of the corpus. Without `source` and `target` it must be the
-            name of a known corpus, such as `multi30k_en_de`.
+        name: Name of the corpus. Without files it must be the name of a known
+            corpus, such as `multi30k_en_de`.
         weight: How often each of its pairs is drawn per epoch, on average:
             1.0 is once, 2.0 twice, 0.5 every second epoch.
         tag: Text without white space that stands before each source sentence,
             such as `<2de>`, and is one piece of the source tokenizer. Defaults
             to none.
+        file: Path of a file with both sides: XLIFF, TMX, TSV or JSON Lines,
+            plain or compressed. The languages of the data choose the texts of
+            a TMX file, and are those that an XLIFF file must have.
+        source_column: Name of the column with the source side, in a `file` of
+            TSV or JSON Lines.
+        target_column: Name of the column with the target side.
 
     Raises:
-        UserError: if only one side is given, if neither files nor a name are
-            given, if `weight` is not positive, or `tag` is empty or has white
+        UserError: if only one side is given, or both sides and a file, if
+            neither files nor a name are given, if columns are given without a
+            `file`, if `weight` is not positive, or `tag` is empty or has white
             space.
 
     Example:
@@ -57,6 +68,9 @@ class CorpusOptions:
     name: str | None = None
     weight: Positive = 1.0
     tag: str | None = None
+    file: str | None = None
+    source_column: str | None = None
+    target_column: str | None = None
 
     @field_validator("tag")
     def _check_tag(cls, tag):
@@ -65,14 +79,23 @@ class CorpusOptions:
         return tag
 
     def __post_init__(self):
-        if (self.source is None) != (self.target is None) or not (
-            self.source or self.name
+        if (
+            (self.source is None) != (self.target is None)
+            or not (self.source or self.file or self.name)
+            or (self.source and self.file)
         ):
             raise UserError(
-                "A corpus must have `source` and `target`, or the `name` of a "
-                f"known corpus. Received: source={self.source}, "
-                f"target={self.target}, name={self.name}"
+                "A corpus must have `source` and `target`, or a `file` with "
+                "both sides, or the `name` of a known corpus. Received: "
+                f"source={self.source}, target={self.target}, "
+                f"file={self.file}, name={self.name}"
             )
+        for name in ("source_column", "target_column"):
+            if getattr(self, name) is not None and not self.file:
+                raise UserError(
+                    f"`{name}` needs a `file` that is TSV or JSON Lines. "
+                    f"Received: {name}={getattr(self, name)}, file={self.file}"
+                )
 
 
 @dataclass(frozen=True)
@@ -81,7 +104,8 @@ class CorpusFiles:
 
     `weight` is how often each of its pairs is drawn per epoch, on average, and
     `tag` the text before each source sentence. `copies` are the copies of files
-    that are pipes, which are kept as long as this object.
+    that are pipes, which are kept as long as this object. Both paths are the
+    same of one file with both sides; `asked` then says which texts they are.
     """
 
     name: str
@@ -90,6 +114,7 @@ class CorpusFiles:
     weight: float = 1.0
     tag: str | None = None
     copies: tuple[PipeCopy | None, ...] = ()
+    asked: "Asked | None" = None
 
 
 class LineReader:

@@ -14,6 +14,7 @@ _ROOT = re.compile(r"<(?![?!])(?:[\w.-]+:)?([\w.-]+)")
 _XML = re.compile(r"\s*<(\?xml\s|!DOCTYPE\s+(tmx|xliff)\b|(tmx|xliff)[\s>])")
 _COMMENT = re.compile(r"<!--.*?(-->|$)", re.DOTALL)
 _XML_KINDS = {"tmx": "a TMX file", "xliff": "an XLIFF file"}
+_READ_AS_ONE = (*_XML_KINDS.values(), "a JSON Lines file")
 _JSON_ARRAY = re.compile(r"\s*\[\s*\{\s*\"")
 _JSON_NAME = re.compile(
     r"\.(json|jsonl|ndjson)(\.(gz|xz|zst|bz2))?$", re.IGNORECASE
@@ -85,10 +86,8 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
             kind = _json_kind(text)
         if kind is not None:
             raise UserError(
-                f"{path}: is {kind}, but a corpus must be two plain text files "
-                "with one sentence per line. No option reads it yet: the page "
-                "“Preparing data” of the documentation has a short program "
-                "that writes its sentences to two text files."
+                f"{path}: is {kind}, but `source` and `target` are plain text "
+                f"files with one sentence per line. {_remedy(kind)}"
             )
         if encoding != "UTF-8":
             raise UserError(
@@ -109,6 +108,19 @@ def xml_format(file: LineReader) -> str | None:
     text, _ = _decoded(file.head(_HEAD_BYTES))
     root = _root(text) if _XML.match(text) else None
     return root if root in _XML_KINDS else None
+
+
+def _remedy(kind):
+    if kind in _READ_AS_ONE:
+        return (
+            "Give it as one file with both sides: `--file`, in a recipe "
+            "`file`. See the page “Preparing data” of the documentation."
+        )
+    return (
+        "Convert it to XLIFF, TMX, TSV or JSON Lines, which are read as one "
+        "file with both sides (`--file`), or to plain text. See the page "
+        "“Preparing data” of the documentation."
+    )
 
 
 def _binary_kind(head: bytes) -> str | None:

@@ -27,7 +27,12 @@ READERS = {
 }
 # Whose markup is kept in any case, since it is no text.
 WITH_MARKUP = ("xliff", "tmx")
-_NAMES = re.compile(r"\.(tsv|jsonl|ndjson)(\.(gz|xz|zst|bz2))?$", re.IGNORECASE)
+TABLES = ("tsv", "jsonl")
+_NAME = re.compile(
+    r"\.(?:(?P<tsv>tsv)|(?P<jsonl>jsonl|ndjson)|(?P<tmx>tmx)"
+    r"|(?P<xliff>xlf|xliff|sdlxliff|mxliff|mqxliff))(?:\.(?:gz|xz|zst|bz2))?$",
+    re.IGNORECASE,
+)
 
 
 class DocumentText(NamedTuple):
@@ -38,9 +43,7 @@ class DocumentText(NamedTuple):
 
 
 def document_format(file: LineReader) -> str:
-    """Names the format of a file: XLIFF and TMX by how it begins.
-
-    Others are known by their names; all else is plain text.
+    """Names the format of a file: by how it begins, or by its name.
 
     Returns:
         A key of `READERS`, or `"text"`.
@@ -50,12 +53,18 @@ def document_format(file: LineReader) -> str:
     >>> document_format(LineReader("a.tsv"))
     'tsv'
     """
-    if found := xml_format(file):
-        return found
-    named = _NAMES.search(file.path.name)
-    if named is None:
-        return TEXT
-    return "tsv" if named[1].lower() == "tsv" else "jsonl"
+    return xml_format(file) or format_of_name(file.path)
+
+
+def format_of_name(path: str | Path) -> str:
+    """Names the format that a file should have by its name.
+
+    Example:
+    >>> format_of_name("memory.tmx.gz"), format_of_name("new.de")
+    ('tmx', 'text')
+    """
+    found = _NAME.search(Path(path).name)
+    return TEXT if found is None else found.lastgroup
 
 
 def open_bilingual(
