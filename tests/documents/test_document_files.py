@@ -60,7 +60,10 @@ def test_500_segments_have_their_markup_placeholders_and_addresses(
     for unit in root.iter(f"{NAME}trans-unit"):
         source, target = (unit.find(f"{NAME}{s}") for s in ("source", "target"))
         assert target.get("state") == "translated"
-        assert items_of(source) == items_of(target)
+        # A text without any may get them, as plain text may.
+        if items_of(source):
+            assert items_of(source) == items_of(target)
+        assert len(source.findall(".//*")) == len(target.findall(".//*"))
         totals.update(type(key).__name__ for key in items_of(source).elements())
     assert totals["str"] > 1000 and totals["tuple"] > 100
 
