@@ -5,10 +5,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.compression import (
     HEAD_BYTES,
     compression_of,
@@ -22,9 +22,6 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.limits import limits
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.validation import Positive, checked_dataclass
-
-if TYPE_CHECKING:
-    from keras_deepnmt.data.bilingual_files.entries import Asked
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
@@ -114,7 +111,7 @@ class CorpusFiles:
     weight: float = 1.0
     tag: str | None = None
     copies: tuple[PipeCopy | None, ...] = ()
-    asked: "Asked | None" = None
+    asked: Asked | None = None
 
 
 class LineReader:

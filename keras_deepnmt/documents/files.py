@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.document import WITH_MARKUP, Document
-from keras_deepnmt.data.bilingual_files.entries import Asked
 from keras_deepnmt.data.compression import packed
 from keras_deepnmt.documents.segments import translate_segments
 from keras_deepnmt.documents.sentences import SentenceSplitter

@@ -12,9 +12,12 @@ import re
 import pytest
 from toy_corpus import names_beside, prepare, toy_pairs, write_pairs
 
+from keras_deepnmt.data.bilingual_files.pair_lines import (
+    PairLines,
+    content_sha256,
+)
 from keras_deepnmt.data.corpora import CorpusOptions
 from keras_deepnmt.data.known_corpora.finding import find_corpus_files
-from keras_deepnmt.data.pair_lines import PairLines, content_sha256
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.document import Document
-from keras_deepnmt.data.bilingual_files.entries import Asked
 from keras_deepnmt.errors import UserError
 
 GERMAN = Asked("de", "en")

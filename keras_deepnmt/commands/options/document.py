@@ -11,6 +11,7 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.input_lines import is_text_file
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.document import (
     TEXT,
     WITH_MARKUP,
@@ -18,7 +19,6 @@ from keras_deepnmt.data.bilingual_files.document import (
     document_format,
     format_of_name,
 )
-from keras_deepnmt.data.bilingual_files.entries import Asked
 from keras_deepnmt.data.compression import packed
 from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.errors import UserError

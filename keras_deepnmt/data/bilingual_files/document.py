@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from keras_deepnmt.data.bilingual_files.entries import Asked, BilingualFile
+from keras_deepnmt.data.asked_sides import Asked
+from keras_deepnmt.data.bilingual_files.entries import (
+    BilingualFile,
+)
 from keras_deepnmt.data.bilingual_files.tables import JsonLinesFile, TsvFile
 from keras_deepnmt.data.bilingual_files.tmx import TmxFile
 from keras_deepnmt.data.bilingual_files.xliff import XliffFile

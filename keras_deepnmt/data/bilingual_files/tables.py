@@ -8,9 +8,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.contents import Part
 from keras_deepnmt.data.bilingual_files.entries import (
-    Asked,
     Edit,
     Entry,
     Pair,

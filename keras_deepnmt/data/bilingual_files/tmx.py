@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.contents import (
     Content,
     make_parts,
     read_content,
 )
 from keras_deepnmt.data.bilingual_files.entries import (
-    Asked,
     Edit,
     Entry,
     Pair,

@@ -4,8 +4,8 @@ import os
 import re
 from pathlib import Path
 
+from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.document import open_bilingual
-from keras_deepnmt.data.bilingual_files.entries import Asked
 from keras_deepnmt.data.corpora import CorpusFiles, CorpusOptions, LineReader
 from keras_deepnmt.data.known_corpora.archives import build_text
 from keras_deepnmt.data.known_corpora.downloads import (

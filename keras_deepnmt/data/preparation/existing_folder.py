@@ -3,6 +3,7 @@
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 
+from keras_deepnmt.data.bilingual_files.pair_lines import content_sha256
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     MANIFEST_FILE,
@@ -13,7 +14,6 @@ from keras_deepnmt.data.normalization import (
     NORMALIZATIONS,
     load_normalization,
 )
-from keras_deepnmt.data.pair_lines import content_sha256
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.own_filters import filter_code
 from keras_deepnmt.data.tokenizers import Tokenizer

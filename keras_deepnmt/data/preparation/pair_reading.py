@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.normalization import Normalization
-from keras_deepnmt.data.pair_lines import PairLines
 from keras_deepnmt.data.preparation.bad_lines import BadLines
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
