@@ -20,3 +20,6 @@ from keras_deepnmt.exchange.imported_model import (
 from keras_deepnmt.exchange.importing import FORMATS as FORMATS
 from keras_deepnmt.exchange.importing import import_model as import_model
 from keras_deepnmt.exchange.marian_hf import load_marian as load_marian
+from keras_deepnmt.exchange.torch_transformer import (
+    load_torch_transformer as load_torch_transformer,
+)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange import marian_hf, torch_transformer
 from keras_deepnmt.exchange.imported_model import PRESET, ImportedModel
-from keras_deepnmt.exchange.marian_hf import FORMAT, is_marian, load_marian
 from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     PRESET_FILE,
@@ -44,10 +44,15 @@ class Format:
 
 
 FORMATS = {
-    FORMAT: Format(
-        is_marian,
-        load_marian,
+    marian_hf.FORMAT: Format(
+        marian_hf.is_marian,
+        marian_hf.load_marian,
         "a folder of Hugging Face's MarianMT, such as OPUS-MT's models",
+    ),
+    torch_transformer.FORMAT: Format(
+        torch_transformer.is_torch_transformer,
+        torch_transformer.load_torch_transformer,
+        "a YAML file that describes a model around torch.nn.Transformer",
     ),
 }
 
