@@ -19,9 +19,8 @@ def add_options(parser: VerbParser) -> None:
         "path",
         metavar="PATH",
         type=str,
-        help="The model: a folder of Hugging Face's MarianMT, such as a copy "
-        "of one of OPUS-MT's models, with config.json, the weights, "
-        "source.spm, target.spm and vocab.json.",
+        help="The model, a file or folder of another toolkit, such as a copy "
+        "of one of OPUS-MT's models.",
     )
     parser.add_argument(
         "directory",
@@ -33,8 +32,17 @@ def add_options(parser: VerbParser) -> None:
         "--format",
         type=str,
         metavar="NAME",
-        help="Format of the model: marian-hf. By default it is recognized.",
+        help="Format of the model, such as marian-hf. By default it is "
+        "recognized.",
     )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-tokenizer",
+            type=str,
+            metavar="FILE",
+            help=f"SentencePiece model of the {side} side. By default it is "
+            "the one that comes with the model.",
+        )
 
 
 def run(options: Namespace) -> None:
@@ -42,4 +50,12 @@ def run(options: Namespace) -> None:
     import_backend()
     from keras_deepnmt.exchange import import_model
 
-    print(import_model(options.path, options.directory, options.format))
+    print(
+        import_model(
+            options.path,
+            options.directory,
+            options.format,
+            options.source_tokenizer,
+            options.target_tokenizer,
+        )
+    )

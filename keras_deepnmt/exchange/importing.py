@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange import (
+    ctranslate2_import,
+    marian_hf,
+    marian_npz,
+    torch_transformer,
+)
 from keras_deepnmt.exchange.imported_model import PRESET, ImportedModel
-from keras_deepnmt.exchange.marian_hf import FORMAT, is_marian, load_marian
 from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     PRESET_FILE,
@@ -32,26 +37,47 @@ class Format:
 
     Attributes:
         recognizes: whether a path is of this format.
-        load: reads it.
+        load: reads it; takes a path, and `source_tokenizer` and
+            `target_tokenizer`, files to use in place of those of the model, or
+            `None`.
         summary: what it is.
     """
 
     recognizes: Callable[[Path], bool]
-    load: Callable[[Path], ImportedModel]
+    load: Callable[..., ImportedModel]
     summary: str
 
 
 FORMATS = {
-    FORMAT: Format(
-        is_marian,
-        load_marian,
+    marian_hf.FORMAT: Format(
+        marian_hf.is_marian,
+        marian_hf.load_marian,
         "a folder of Hugging Face's MarianMT, such as OPUS-MT's models",
+    ),
+    marian_npz.FORMAT: Format(
+        marian_npz.is_marian_npz,
+        marian_npz.load_marian_npz,
+        "an .npz file of Marian, or a folder with one",
+    ),
+    ctranslate2_import.FORMAT: Format(
+        ctranslate2_import.is_ctranslate2,
+        ctranslate2_import.load_ctranslate2,
+        "a folder of CTranslate2, as its converters write",
+    ),
+    torch_transformer.FORMAT: Format(
+        torch_transformer.is_torch_transformer,
+        torch_transformer.load_torch_transformer,
+        "a YAML file that describes a model around torch.nn.Transformer",
     ),
 }
 
 
 def import_model(
-    path: str | Path, directory: str | Path, format: str | None = None
+    path: str | Path,
+    directory: str | Path,
+    format: str | None = None,
+    source_tokenizer: str | Path | None = None,
+    target_tokenizer: str | Path | None = None,
 ) -> Path:
     """Writes a model of another toolkit as a preset folder.
 
@@ -62,6 +88,9 @@ def import_model(
         path: the model, a file or folder of one of the formats in `FORMATS`.
         directory: the preset folder to write; it must not exist yet.
         format: name of the format. By default it is recognized.
+        source_tokenizer: the source side's tokenizer, a SentencePiece model. By
+            default it is the one that comes with the model.
+        target_tokenizer: the target side's.
 
     Returns:
         The folder.
@@ -78,7 +107,14 @@ def import_model(
     path, directory = Path(path), Path(directory)
     if directory.exists():
         raise UserError(f"{directory}: exists already. Give a new folder.")
-    imported = _find_format(path, format).load(path)
+    for tokenizer in (source_tokenizer, target_tokenizer):
+        if tokenizer is not None and not Path(tokenizer).is_file():
+            raise UserError(f"{tokenizer}: no such file.")
+    imported = _find_format(path, format).load(
+        path,
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+    )
     model = imported.build()
     with StagedFolder(directory) as folder:
         check_room(folder, model.variables)

@@ -25,17 +25,8 @@ SOURCES = [pair.source for pair in demo_pairs(12)]
 
 
 @pytest.fixture(scope="module")
-def demo():
-    return Translator.from_preset(DEMO, compiled=False, length_offset=0.0)
-
-
-@pytest.fixture(scope="module")
-def folder(demo, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ctranslate2") / "demo"
-    found = export_ctranslate2(demo, folder)
-    assert found["equal"] == found["sentences"]
-    assert found["largest_difference"] < 1e-4
-    return folder
+def folder(ctranslate2_demo):
+    return ctranslate2_demo
 
 
 def translate(folder, texts):
@@ -86,7 +77,11 @@ def tokenizers(tmp_path_factory):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"normalize_first": True, "tie_output_embedding": False},
+        {
+            "normalize_first": True,
+            "tie_output_embedding": False,
+            "encode_end": False,
+        },
         {"activation": "gelu", "output_bias": True, "key_bias": True},
     ],
     ids=["pre_norm", "biases"],
@@ -137,6 +132,7 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
         ({"encoder_fusion": "FineGrainedLayerAttention"}, "`encoder_fusion`"),
         ({"output_fusion": "SurfaceFusion"}, "SurfaceFusion in `output_fus"),
         ({"position_encoding": None}, "`position_encoding` is None"),
+        ({"final_norm": True}, "final_norm=True"),
     ],
 )
 def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):
