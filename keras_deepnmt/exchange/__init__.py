@@ -8,6 +8,9 @@ translates, is evaluated, fine-tuned, analyzed and exported.
 from keras_deepnmt.exchange.ctranslate2_export import (
     export_ctranslate2 as export_ctranslate2,
 )
+from keras_deepnmt.exchange.ctranslate2_import import (
+    load_ctranslate2 as load_ctranslate2,
+)
 from keras_deepnmt.exchange.engine_folders import Engine as Engine
 from keras_deepnmt.exchange.engine_folders import find_engine as find_engine
 from keras_deepnmt.exchange.engine_folders import (
@@ -21,6 +24,9 @@ from keras_deepnmt.exchange.importing import import_model as import_model
 from keras_deepnmt.exchange.marian_hf import load_marian as load_marian
 from keras_deepnmt.exchange.marian_hf_export import (
     export_marian as export_marian,
+)
+from keras_deepnmt.exchange.marian_npz import (
+    load_marian_npz as load_marian_npz,
 )
 from keras_deepnmt.exchange.torch_transformer import (
     load_torch_transformer as load_torch_transformer,
