@@ -99,7 +99,7 @@ def run_server(
 def _wait_until_ready(server, models, faults):
     for model in models.by_name.values():
         try:
-            model.queue.ready.result()
+            model.current.queue.ready.result()
         except BaseException as error:
             log_event(
                 "fault", logging.ERROR, model=model.name, **described(error)

@@ -2,11 +2,21 @@
 
 from collections.abc import Sequence
 
+import keras
 import numpy as np
 
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import PADDING_ID
 from keras_deepnmt.server.engine import Engine, Translation
+from keras_deepnmt.server.signatures import (
+    Call,
+    as_inputs,
+    as_rows,
+    nbest_row,
+)
 from keras_deepnmt.server.warm_up_shapes import warm_up_shapes
+from keras_deepnmt.serving.clients import run_signature
+from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.xla import tuned
 
@@ -28,6 +38,7 @@ class TranslatorEngine(Engine):
         # A translator computes two batches at a time where it has two cores.
         self.batch_size = 2 * translator.batch_size
         self._state = None
+        self._graph = None
 
     def warm_up(self) -> None:
         translator = self._translator
@@ -44,6 +55,11 @@ class TranslatorEngine(Engine):
         # Many sentences would have other programs compiled while clients wait.
         self._state = {**state, "num_sentences": []}
         translator.translate_nbest([text[:9]] * 3, self.most_hypotheses)
+        if keras.config.backend() == "tensorflow":
+            # The graphs of an export, for what is asked for more rarely.
+            self._graph = ServingGraph(translator)
+            self.predict(Call("score"), [("a", "a")])
+            self.predict(Call("translate_given"), [("a", "a", ("",), 0)])
 
     def _longer_than_all(self):
         tokenizer = self._translator.source_tokenizer
@@ -63,3 +79,41 @@ class TranslatorEngine(Engine):
             translator.search_state = self._state
         nbest = translator.translate_nbest(list(texts), number)
         return [list(map(Translation.of, found)) for found in nbest]
+
+    def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
+        if call.signature not in ("serving_default", "translate_nbest"):
+            return self._run_graph(call, rows)
+        number = call.num_hypotheses or self.most_hypotheses
+        if call.signature == "serving_default":
+            number = 1
+        translator = self._translator
+        options = translator.options
+        if call.length_penalty is not None:
+            # It needs no other program.
+            translator.options = options.updated(
+                length_penalty=call.length_penalty
+            )
+        try:
+            if self._state is not None:
+                translator.search_state = self._state
+            nbest = translator.translate_nbest([row[0] for row in rows], number)
+        finally:
+            translator.options = options
+        return [nbest_row(call, found, number) for found in nbest]
+
+    def _run_graph(self, call, rows):
+        if self._graph is None:
+            raise UserError(
+                f"{call.signature} needs Keras on TensorFlow. Received: "
+                f"KERAS_BACKEND={keras.config.backend()}"
+            )
+        inputs = as_inputs(call, rows)
+        if call.signature == "translate_given":
+            inputs = {
+                "num_hypotheses": self.most_hypotheses,
+                "length_penalty": self._translator.length_penalty,
+                **inputs,
+            }
+        function = self._graph.signatures[call.signature]
+        specs = {spec.name: spec for spec in function.input_signature}
+        return as_rows(run_signature(function, specs, inputs, call.signature))
