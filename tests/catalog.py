@@ -469,6 +469,11 @@ MODELS = [
             normalize_first=True,
             tie_output_embedding=False,
             num_decoder_layers=2,
+            position_encoding={
+                "LearnedPositionEmbedding": {"add_to_inputs": True}
+            },
+            share_position_encoding=False,
+            embedding_scale=2.0,
         ),
         mark="thorough",
     ),
@@ -489,6 +494,8 @@ MODELS = [
             **THREE_LAYERS,
             **paper_slots.one_choice(),
             "output_bias": True,
+            "final_norm": True,
+            "encode_end": False,
         },
         mark="thorough",
     ),

@@ -35,6 +35,14 @@ def add_options(parser: VerbParser) -> None:
         metavar="NAME",
         help="Format of the model: marian-hf. By default it is recognized.",
     )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-tokenizer",
+            type=str,
+            metavar="FILE",
+            help=f"SentencePiece model of the {side} side. By default it is "
+            "the one that comes with the model.",
+        )
 
 
 def run(options: Namespace) -> None:
@@ -42,4 +50,12 @@ def run(options: Namespace) -> None:
     import_backend()
     from keras_deepnmt.exchange import import_model
 
-    print(import_model(options.path, options.directory, options.format))
+    print(
+        import_model(
+            options.path,
+            options.directory,
+            options.format,
+            options.source_tokenizer,
+            options.target_tokenizer,
+        )
+    )

@@ -97,9 +97,13 @@ def add_options(parser: VerbParser) -> None:
 def run(options: Namespace) -> None:
     """Prints log-probabilities (natural logarithms)."""
     _check(options)
-    with open_output(options.output) as output, LineWarnings() as warnings:
+    with (
+        open_output(options.output) as output,
+        LineWarnings() as warnings,
+        LineWarnings(input_name(options.source or "-")) as lacking,
+    ):
         translator = load_translator(options)
-        windows = _checked_windows(options, translator)
+        windows = _checked_windows(options, translator, lacking)
         if options.feature is None:
             columns = ("tokens",) if options.totals else ("position", "token")
             output.write("\t".join(["line", *columns, "log_prob"]) + "\n")
@@ -143,33 +147,40 @@ def _check(options):
             raise UserError("--totals prints a table: no --feature.")
 
 
-def _checked_windows(options, translator):
+def _checked_windows(options, translator, lacking):
     """The windows to score; a fault of the input is found before the first.
 
-    In standard input and pipes it is, if it is in the first window.
+    In standard input and pipes it is, if it is in the first window. Sentences
+    that the list of `--nbest` does not translate are added to `lacking`.
     """
     names = options.source, options.nbest or options.target
     if all(name not in (None, "-") and is_text_file(name) for name in names):
         deque(_windows(options, translator), maxlen=0)
-    windows = _windows(options, translator)
+    windows = _windows(options, translator, lacking)
     return itertools.chain(list(itertools.islice(windows, 1)), windows)
 
 
-def _windows(options, translator):
+def _windows(options, translator, lacking=None):
     """Yields pairs to score, and what is shown beside their scores."""
     if options.nbest is not None:
-        yield from _windows_of_list(options, translator)
+        yield from _windows_of_list(options, translator, lacking)
         return
     size = translator.batch_size
     for window in read_pairs(options.source, options.target, size):
         yield window, window
 
 
-def _windows_of_list(options, translator):
+def _windows_of_list(options, translator, lacking):
     """Yields pairs to score and the lines of the list that they are from."""
     first, name = 1, input_name(options.nbest)
+
+    def warn(numbers):
+        for number in [] if lacking is None else numbers:
+            fault = f"no translation in {name}. Is it the list of this file?"
+            lacking.add(number + 1, fault)
+
     for window in read_list(
-        options.nbest, options.source, translator.batch_size
+        options.nbest, options.source, translator.batch_size, warn
     ):
         pairs, listed = map(list, zip(*window, strict=True))
         for place, found in enumerate(listed):

@@ -16,7 +16,7 @@ from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.factored_case import FactoredCase
 from keras_deepnmt.data.normalization import Normalization
-from keras_deepnmt.data.text_steps import DropNull, TextStep
+from keras_deepnmt.data.text_steps import BeginSymbol, DropNull, TextStep
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
@@ -36,7 +36,7 @@ class _Entries(pydantic.BaseModel, extra="allow"):
     vocabulary_size: int | None = pydantic.Field(None, gt=len(SPECIAL_IDS))
 
 
-TEXT_STEPS = {step.name: step for step in (DropNull, FactoredCase)}
+TEXT_STEPS = {step.name: step for step in (DropNull, FactoredCase, BeginSymbol)}
 # SentencePiece leaves the numbers from 200 on to others.
 _FIELD = 1_000
 
@@ -174,6 +174,45 @@ def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
     new.trainer_spec.vocab_size = len(ordered)
     size = {"vocabulary_size": len(pieces)}
     return _with_entries(new, _own_entries(model).model_copy(update=size))
+
+
+def with_begin_symbol(proto: bytes, piece: str, origin: str | Path) -> bytes:
+    """Returns a serialized model that reads a token before each text.
+
+    Args:
+        proto: The serialized model.
+        piece: The piece of this token. Its place is the place of the token.
+        origin: The model's name in errors.
+
+    Raises:
+        UserError: if the model's rule about spaces leaves no place for it.
+
+    Example:
+    >>> from keras_deepnmt.data import train_tokenizer
+    >>> proto = train_tokenizer(["ein Hund"] * 9, "lily.model", 14).proto
+    >>> proto = with_vocabulary(proto, ["", "<unk>", "<s>", "</s>", "<b>"])
+    >>> len(with_begin_symbol(proto, "<b>", "lily.model")) > 0
+    True
+    """
+    model = model_pb2.ModelProto.FromString(proto)
+    spec, symbol = model.normalizer_spec, BeginSymbol.symbol
+    is_suffix = model.trainer_spec.treat_whitespace_as_suffix
+    if is_suffix or spec.add_dummy_prefix != spec.remove_extra_whitespaces:
+        raise UserError(
+            f"{origin}: a begin token of the source cannot be added to a model "
+            "with these rules: "
+            f"treat_whitespace_as_suffix={is_suffix}, "
+            f"add_dummy_prefix={spec.add_dummy_prefix}, "
+            f"remove_extra_whitespaces={spec.remove_extra_whitespaces}."
+        )
+    named = f"▁{symbol}" if spec.add_dummy_prefix else f"{symbol}▁"
+    for found in model.pieces:
+        if found.piece == piece:
+            found.piece = named
+            found.type = model_pb2.ModelProto.SentencePiece.USER_DEFINED
+    entries = _own_entries(model)
+    steps = [*entries.steps, BeginSymbol.name]
+    return _with_entries(model, entries.model_copy(update={"steps": steps}))
 
 
 def size_of_model(proto: bytes, origin: str | Path = "the tokenizer") -> int:

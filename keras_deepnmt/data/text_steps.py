@@ -5,6 +5,7 @@ subclass of `TextStep`, such as `FactoredCase`, and its name in
 `model_files.TEXT_STEPS`.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,53 @@ class DropNull(TextStep):
         import tensorflow as tf
 
         return tf.strings.regex_replace(texts, r"\x00", "")
+
+
+class BeginSymbol(TextStep):
+    """Puts a symbol and a space before a text, which is its first token.
+
+    For models whose encoder reads a begin token. The tokenizer must have the
+    symbol as a piece with the space, see `model_files.with_begin_symbol`. A
+    text of spaces alone stays as it is.
+
+    Example:
+    >>> step = BeginSymbol()
+    >>> step.after(step.before("ein Hund")), step.places("ein")
+    ('ein Hund', [0, 0, 0, 1, 2, 3])
+    """
+
+    name = "begin_symbol"
+    symbol = "\U0004fffe"  # no character, and none of `letter_case`
+    joining = symbol
+
+    def before(self, text: str) -> str:
+        text = text.replace(self.symbol, "")
+        if re.search(r"[^ \t\n]", text):
+            return f"{self.symbol} {text}"
+        return text
+
+    def places(self, text: str) -> list[int]:
+        kept = [n for n, letter in enumerate(text) if letter != self.symbol]
+        kept.append(len(text))
+        if len(self.before(text)) == len(kept) - 1:
+            return kept
+        return [kept[0], kept[0], *kept]
+
+    def after(self, text: str) -> str:
+        return re.sub(f"{self.symbol} ?", "", text)
+
+    def before_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
+        import tensorflow as tf
+
+        texts = tf.strings.regex_replace(texts, self.symbol, "")
+        return tf.strings.regex_replace(
+            texts, r"(?s)\A(.*[^ \t\n].*)\z", rf"{self.symbol} \1"
+        )
+
+    def after_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
+        import tensorflow as tf
+
+        return tf.strings.regex_replace(texts, f"{self.symbol} ?", "")
 
 
 class DropLastSpace(TextStep):

@@ -271,8 +271,9 @@ def _write_model(translator, folder, dtype):
     )
     for side in ("encoder", "decoder"):
         stack = getattr(spec, side)
-        stack.scale_embeddings = True
-        stack.position_encodings.encodings = arrays["positions"]
+        scale = config["embedding_scale"]
+        stack.scale_embeddings = True if scale is None else float(scale)
+        stack.position_encodings.encodings = arrays[f"{side}.positions"]
         if config["normalize_first"]:
             _set_norm(stack.layer_norm, arrays, side)
         for number, layer in enumerate(stack.layer):
@@ -289,7 +290,7 @@ def _write_model(translator, folder, dtype):
     _, unknown, begin, end = pieces["target"][:4]
     spec.config.unk_token, spec.config.bos_token = unknown, begin
     spec.config.eos_token, spec.config.decoder_start_token = end, begin
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = config["encode_end"]
     spec.config.layer_norm_epsilon = config["layer_norm_epsilon"]
     spec.validate()
     spec.optimize(quantization=None if dtype == "float32" else dtype)

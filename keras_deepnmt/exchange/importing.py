@@ -32,12 +32,14 @@ class Format:
 
     Attributes:
         recognizes: whether a path is of this format.
-        load: reads it.
+        load: reads it; takes a path, and `source_tokenizer` and
+            `target_tokenizer`, files to use in place of those of the model, or
+            `None`.
         summary: what it is.
     """
 
     recognizes: Callable[[Path], bool]
-    load: Callable[[Path], ImportedModel]
+    load: Callable[..., ImportedModel]
     summary: str
 
 
@@ -51,7 +53,11 @@ FORMATS = {
 
 
 def import_model(
-    path: str | Path, directory: str | Path, format: str | None = None
+    path: str | Path,
+    directory: str | Path,
+    format: str | None = None,
+    source_tokenizer: str | Path | None = None,
+    target_tokenizer: str | Path | None = None,
 ) -> Path:
     """Writes a model of another toolkit as a preset folder.
 
@@ -62,6 +68,9 @@ def import_model(
         path: the model, a file or folder of one of the formats in `FORMATS`.
         directory: the preset folder to write; it must not exist yet.
         format: name of the format. By default it is recognized.
+        source_tokenizer: the source side's tokenizer, a SentencePiece model. By
+            default it is the one that comes with the model.
+        target_tokenizer: the target side's.
 
     Returns:
         The folder.
@@ -78,7 +87,14 @@ def import_model(
     path, directory = Path(path), Path(directory)
     if directory.exists():
         raise UserError(f"{directory}: exists already. Give a new folder.")
-    imported = _find_format(path, format).load(path)
+    for tokenizer in (source_tokenizer, target_tokenizer):
+        if tokenizer is not None and not Path(tokenizer).is_file():
+            raise UserError(f"{tokenizer}: no such file.")
+    imported = _find_format(path, format).load(
+        path,
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+    )
     model = imported.build()
     with StagedFolder(directory) as folder:
         check_room(folder, model.variables)

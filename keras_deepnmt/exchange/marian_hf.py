@@ -62,7 +62,11 @@ def is_marian(folder: Path) -> bool:
     return isinstance(config, dict) and config.get("model_type") == "marian"
 
 
-def load_marian(path: str | Path) -> ImportedModel:
+def load_marian(
+    path: str | Path,
+    source_tokenizer: str | Path | None = None,
+    target_tokenizer: str | Path | None = None,
+) -> ImportedModel:
     """Reads a Marian model in Hugging Face's layout.
 
     Its logits and the ids of its texts are those of `transformers`, at the ids
@@ -75,6 +79,8 @@ def load_marian(path: str | Path) -> ImportedModel:
 
     Args:
         path: the folder.
+        source_tokenizer: SentencePiece model in place of `source.spm`.
+        target_tokenizer: SentencePiece model in place of `target.spm`.
 
     Returns:
         The model, its tokenizers and the options of its search.
@@ -110,8 +116,8 @@ def load_marian(path: str | Path) -> ImportedModel:
         FORMAT,
         arguments,
         values,
-        source.tokenizer(folder / "source.spm"),
-        target.tokenizer(folder / "target.spm"),
+        source.tokenizer(Path(source_tokenizer or folder / "source.spm")),
+        target.tokenizer(Path(target_tokenizer or folder / "target.spm")),
         _decoding(folder, config, target),
         {
             "name": config.get("_name_or_path") or folder.name,

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
-from keras_deepnmt.models.transformer_layers import SLOTS
+from keras_deepnmt.models.transformer_layers import SLOTS, has_final_norm
 
 _SUBLAYERS = {
     "encoder": ("attention", "feed_forward"),
@@ -50,6 +50,12 @@ def check_plain(model: Any, engine: str) -> None:
             f"{rule}: it has nothing that computes {name} in `{slot}`. Train "
             "a model without this layer, or export for TensorFlow Serving."
         )
+    if has_final_norm(config) != config["normalize_first"]:
+        raise UserError(
+            f"{rule} with a norm after each stack in pre-norm models alone. "
+            f"Received: normalize_first={config['normalize_first']}, "
+            f"final_norm={config['final_norm']}"
+        )
     if config["position_encoding"] is None:
         raise UserError(f"{rule} with positions: `position_encoding` is None.")
 
@@ -58,9 +64,9 @@ def transformer_arrays(model: Transformer) -> dict[str, np.ndarray]:
     """Returns the arrays of a plain Transformer by name.
 
     Besides those of the blocks they are `source_embedding`, `target_embedding`
-    and `output` `(V, D)`, `output_bias` `(V,)` if there is one, `positions`
-    `(model.max_length, D)`, and `encoder.norm.gamma` and the like in a model
-    with a norm after each stack.
+    and `output` `(V, D)`, `output_bias` `(V,)` if there is one,
+    `encoder.positions` and `decoder.positions` `(model.max_length, D)`, and
+    `encoder.norm.gamma` and the like in a model with a norm after each stack.
 
     Args:
         model: A model that `check_plain` accepts.
@@ -80,7 +86,10 @@ def transformer_arrays(model: Transformer) -> dict[str, np.ndarray]:
         "source_embedding": np.asarray(model.source_embedding.embeddings),
         "target_embedding": np.asarray(target.embeddings),
         "output": np.asarray(output),
-        "positions": np.asarray(model.position_encoding(zeros))[0],
+        "encoder.positions": np.asarray(model.position_encoding(zeros))[0],
+        "decoder.positions": np.asarray(model.target_position_encoding(zeros))[
+            0
+        ],
     }
     if model.output_bias is not None:
         arrays["output_bias"] = np.asarray(model.output_bias.bias)

@@ -19,7 +19,7 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         output[t] = P[min(start_index + t, max_length - 1)]
 
     The vectors are not added to the inputs, so that a model can project them
-    first.
+    first, unless `add_to_inputs`.
     Differs from the paper: positions beyond the table use its last row; the
     released code fails there.
     Cost: `M D` parameters, M = `max_length`.
@@ -28,20 +28,24 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         max_length: int. Number of rows of the table.
         stddev: float. Standard deviation of the normal distribution from which
             the table is initialized.
+        add_to_inputs: bool. Whether the output is the sum of the inputs and
+            their vectors, as that of `SinusoidalPositionEncoding`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: float tensor `(B, T, D)`, of which only the shape is used.
+        inputs: float tensor `(B, T, D)`, of which only the shape is used
+            without `add_to_inputs`.
         start_index: int scalar tensor. Position of the first input, for
             incremental decoding. Defaults to `0`.
 
     Returns:
-        Float tensor `(1, T, D)`, the same for all sentences.
+        Float tensor `(1, T, D)`, the same for all sentences; `(B, T, D)` with
+        `add_to_inputs`.
 
     Raises:
         ValueError: if `max_length` is below 1.
 
-    Masking: none.
+    Masking: none; with `add_to_inputs` it passes the inputs' mask through.
 
     Example:
     >>> layer = keras_deepnmt.layers.LearnedPositionEmbedding(5)
@@ -52,12 +56,16 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
     """
 
-    def __init__(self, max_length, stddev=0.1, **kwargs):
+    def __init__(
+        self, max_length, stddev=0.1, add_to_inputs=False, **kwargs
+    ):
         check_integer("max_length", max_length)
         check_minimum("stddev", stddev, 0)
         super().__init__(**kwargs)
         self.max_length = max_length
         self.stddev = stddev
+        self.add_to_inputs = add_to_inputs
+        self.supports_masking = add_to_inputs
 
     def build(self, inputs_shape):
         self.table = keras.layers.Embedding(
@@ -74,9 +82,12 @@ class LearnedPositionEmbedding(keras.layers.Layer):
     def call(self, inputs, start_index=0):
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
         positions = ops.minimum(positions + start_index, self.max_length - 1)
-        return self.table(ops.expand_dims(positions, 0))  # (1, T, D)
+        vectors = self.table(ops.expand_dims(positions, 0))  # (1, T, D)
+        return inputs + vectors if self.add_to_inputs else vectors
 
     def compute_output_shape(self, inputs_shape):
+        if self.add_to_inputs:
+            return tuple(inputs_shape)
         return (1, *inputs_shape[1:])
 
     def get_config(self):
@@ -84,4 +95,5 @@ class LearnedPositionEmbedding(keras.layers.Layer):
             **super().get_config(),
             "max_length": self.max_length,
             "stddev": self.stddev,
+            "add_to_inputs": self.add_to_inputs,
         }

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.cloning import initializer_config
-from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.masks import END_ID, padding_mask
 from keras_deepnmt.models.seq2seq import Seq2Seq
 from keras_deepnmt.models.slot_trial import TrialSizes, try_slots
 from keras_deepnmt.models.slots import (
@@ -86,7 +86,12 @@ class Transformer(Seq2Seq):
         source_embedding_layer, ..., layer_diversity: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
             layer called with `x` `(B, T, D)` and `start_index=`, which returns
-            `x` with positions, such as `layers.SinusoidalPositionEncoding`.
+            `x` with positions, such as `layers.SinusoidalPositionEncoding`, or
+            `layers.LearnedPositionEmbedding` with `add_to_inputs`.
+        share_position_encoding: bool. Whether source and target share the
+            weights of the position encoding, if it has any.
+        embedding_scale: float. Factor of the embeddings. `None`: the square
+            root of D.
         share_embeddings: bool. Whether source, target and output share one
             matrix; needs equal vocabulary sizes.
         tie_output_embedding: bool. Whether target and output share one matrix.
@@ -95,13 +100,19 @@ class Transformer(Seq2Seq):
         attention_dropout: float in [0, 1). On attention weights.
         activation: Keras activation of the feed-forward networks.
         layer_norm_epsilon: float. Added to the variance.
-        normalize_first: bool. Pre-norm, with a norm after each stack.
+        normalize_first: bool. Whether norms come before the sub-layers
+            (pre-norm) and not after them.
+        final_norm: bool. Whether a norm follows each stack. `None`: only with
+            `normalize_first`.
         key_bias: bool. Whether key projections have a bias.
         attention_initializer: Keras initializer, or its name, of the query, key
             and value projections of all attention layers, including those in
             slots that name none. `None` is that of `MultiHeadAttention`, a
             tenth of the variance of `"glorot_uniform"`.
         max_length: int. Longest source or target, in tokens.
+        encode_end: bool. Whether the encoder reads the token that ends the
+            source. Without it an empty source has no token to attend to, and
+            all positions have the same attention.
         dtype: dtype policy of all layers.
         **kwargs: `name`, `trainable`.
 
@@ -140,6 +151,8 @@ class Transformer(Seq2Seq):
         output_fusion=None,
         layer_diversity=None,
         position_encoding="sinusoidal",
+        share_position_encoding=True,
+        embedding_scale=None,
         share_embeddings=False,
         tie_output_embedding=True,
         output_bias=False,
@@ -148,9 +161,11 @@ class Transformer(Seq2Seq):
         activation="relu",
         layer_norm_epsilon=1e-6,
         normalize_first=False,
+        final_norm=None,
         key_bias=False,
         attention_initializer=None,
         max_length=1024,
+        encode_end=True,
         dtype=None,
         **kwargs,
     ):
@@ -175,7 +190,9 @@ class Transformer(Seq2Seq):
         self.source_dropout = builder.dropout("source_dropout")
         self.target_dropout = builder.dropout("target_dropout")
         self.output_bias = builder.output_bias()
-        self.position_encoding = builder.position_encoding()
+        self.position_encoding, self.target_position_encoding = (
+            builder.position_encodings()
+        )
         self.encoder_blocks = builder.blocks("encoder")
         self.decoder_blocks = builder.blocks("decoder")
         self.encoder_norm = builder.stack_norm("encoder_norm")
@@ -191,9 +208,12 @@ class Transformer(Seq2Seq):
         # A layer, not `*`: Keras marks a tensor times a number as sparse, and
         # a layer in a slot then cannot read its width.
         self.embedding_scale = keras.layers.Rescaling(
-            hidden_dim**0.5, name="embedding_scale", dtype=policy
+            hidden_dim**0.5 if embedding_scale is None else embedding_scale,
+            name="embedding_scale",
+            dtype=policy,
         )
         self.max_length = max_length
+        self.encode_end = encode_end
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
 
@@ -205,6 +225,8 @@ class Transformer(Seq2Seq):
 
     def encode(self, source_ids):
         mask = padding_mask(source_ids)  # (B, S)
+        if not self.encode_end:
+            mask = ops.logical_and(mask, ops.not_equal(source_ids, END_ID))
         embeddings = self.embedding_scale(self.source_embedding(source_ids))
         if self.source_embedding_layer is not None:
             embeddings = self.source_embedding_layer(
@@ -289,8 +311,8 @@ class Transformer(Seq2Seq):
     def _embed_target(self, target_ids, caches, index):
         x = self.embedding_scale(self.target_embedding(target_ids))
         x = run_target_embedding_layer(self.target_embedding_layer, x, caches)
-        if self.position_encoding is not None:
-            x = self.position_encoding(
+        if self.target_position_encoding is not None:
+            x = self.target_position_encoding(
                 x, start_index=0 if index is None else index
             )
         return self.target_dropout(x)

@@ -76,9 +76,17 @@ def slot_configs(arguments):
     configs = {slot: slot_config(arguments, slot) for slot in SLOTS}
     if arguments["position_encoding"] != "sinusoidal":
         configs["position_encoding"] = slot_config(
-            arguments, "position_encoding", ("SinusoidalPositionEncoding",)
+            arguments,
+            "position_encoding",
+            ("SinusoidalPositionEncoding", "LearnedPositionEmbedding"),
         )
     return configs
+
+
+def has_final_norm(arguments):
+    """Whether a norm follows each stack."""
+    final_norm = arguments["final_norm"]
+    return arguments["normalize_first"] if final_norm is None else final_norm
 
 
 class TransformerLayers:
@@ -127,8 +135,15 @@ class TransformerLayers:
     def dropout(self, name):
         return Dropout(self.arguments["dropout"], name=name, dtype=self.policy)
 
-    def position_encoding(self):
-        config, name = self.arguments["position_encoding"], "position_encoding"
+    def position_encodings(self):
+        """Those of the source and of the target, which may be one layer."""
+        source = self._position_encoding("position_encoding")
+        if self.arguments["share_position_encoding"]:
+            return source, source
+        return source, self._position_encoding("target_position_encoding")
+
+    def _position_encoding(self, name):
+        config = self.arguments["position_encoding"]
         if config is None:
             return None
         if config == "sinusoidal":
@@ -181,7 +196,7 @@ class TransformerLayers:
         ]
 
     def stack_norm(self, name):
-        if not self.arguments["normalize_first"]:
+        if not has_final_norm(self.arguments):
             return None
         return keras.layers.LayerNormalization(
             epsilon=self.arguments["layer_norm_epsilon"],

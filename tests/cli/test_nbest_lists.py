@@ -227,6 +227,16 @@ def test_nothing_is_printed_before_a_file_was_checked(
     assert (done.code, done.out) == (0, "line\tposition\ttoken\tlog_prob\n")
 
 
+def test_the_list_of_a_shorter_file_is_noticed(deepnmt, digits, write_file):
+    source = write_file("source", "1 2 3\n" * 4)
+    score = ["score", digits / "run", "--no-compile", "--source", source]
+    shorter = write_file("list", "0 ||| 1 ||| -1\n2 ||| 1 ||| -1\n")
+    done = deepnmt(*score, "--totals", "--nbest", shorter)
+    assert done.code == 0 and len(done.out.splitlines()) == 3
+    (warning,) = done.err.splitlines()
+    assert "source, lines 2 and 4: no translation in" in warning
+
+
 def test_options_of_a_list_need_one(refused, digits):
     for words in (["--feature", "a"], ["--pieces"]):
         error = refused("score", digits / "run", *words)

@@ -86,7 +86,11 @@ def tokenizers(tmp_path_factory):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"normalize_first": True, "tie_output_embedding": False},
+        {
+            "normalize_first": True,
+            "tie_output_embedding": False,
+            "encode_end": False,
+        },
         {"activation": "gelu", "output_bias": True, "key_bias": True},
     ],
     ids=["pre_norm", "biases"],
@@ -137,6 +141,7 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
         ({"encoder_fusion": "FineGrainedLayerAttention"}, "`encoder_fusion`"),
         ({"output_fusion": "SurfaceFusion"}, "SurfaceFusion in `output_fus"),
         ({"position_encoding": None}, "`position_encoding` is None"),
+        ({"final_norm": True}, "final_norm=True"),
     ],
 )
 def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):

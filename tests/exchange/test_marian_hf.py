@@ -182,6 +182,19 @@ def test_the_command_recognizes_the_format(folder, tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
 
 
+def test_other_tokenizer_files_may_be_given(folder, tmp_path, capsys):
+    other = tmp_path / "other.model"
+    output = tmp_path / "preset"
+    words = ["import", str(folder), str(output)]
+    words += ["--source-tokenizer", str(other)]
+    assert main(words) == 2
+    assert "other.model: no such file" in capsys.readouterr().err
+    other.write_bytes((folder / "target.spm").read_bytes())
+    imported = load_marian(folder, source_tokenizer=other)
+    assert imported.source_proto == imported.target_proto
+    assert load_marian(folder).source_proto != imported.source_proto
+
+
 def change_config(folder, **changes):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))

@@ -20,6 +20,14 @@ def test_a_position_has_its_row(start):
         row = table[min(start + t, M - 1)]
         np.testing.assert_array_equal(found[0, t], row)
 
+    adding = LearnedPositionEmbedding(M, add_to_inputs=True)
+    inputs += 2.0
+    adding.build(inputs.shape)
+    adding.set_weights([table])
+    sums = np.asarray(adding(inputs, start_index=start))
+    assert sums.shape == adding.compute_output_shape((B, T, D)) == (B, T, D)
+    np.testing.assert_array_equal(sums, inputs + found)
+
 
 def test_the_table_starts_as_asked_for():
     layer = LearnedPositionEmbedding(300, stddev=0.1)

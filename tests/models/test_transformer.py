@@ -46,6 +46,8 @@ def decoder_size(key_bias):
         ({"key_bias": True}, VS * D + VT * D),
         ({"tie_output_embedding": False}, VS * D + 2 * VT * D),
         ({"normalize_first": True}, VS * D + VT * D + 4 * D),
+        ({"final_norm": True}, VS * D + VT * D + 4 * D),
+        ({"normalize_first": True, "final_norm": False}, VS * D + VT * D),
         ({"position_encoding": None}, VS * D + VT * D),
         ({"output_bias": True}, VS * D + VT * D + VT),
     ],
@@ -67,6 +69,42 @@ def test_the_base_model_has_the_published_size():
     body = model.count_params() - (VS + VT) * 512
     # The published 44,139,008 count one more vector of width 512.
     assert body == 6 * 3_152_384 + 6 * 4_204_032 == 44_139_008 - 512
+
+
+def test_the_final_norms_follow_the_stacks_of_a_post_norm_model():
+    inputs = {
+        "source_ids": np.array([[5, 6, 3]]),
+        "target_ids": np.array([[2, 7, 8]]),
+    }
+    plain, model = small(), small(final_norm=True)
+    named = {weight.path: weight for weight in plain.weights}
+    for weight in model.weights:
+        if weight.path in named:
+            weight.assign(named[weight.path])
+    memory = plain.encode(inputs["source_ids"])["output"]
+    np.testing.assert_allclose(  # normalized once more, nothing changes
+        model.encode(inputs["source_ids"])["output"], memory, atol=1e-5
+    )
+    model.encoder_norm.gamma.assign(3.0 * np.ones(D))
+    np.testing.assert_allclose(
+        model.encode(inputs["source_ids"])["output"], 3.0 * memory, atol=1e-5
+    )
+    logits = np.asarray(model(inputs))
+    model.decoder_norm.gamma.assign(2.0 * np.ones(D))
+    np.testing.assert_allclose(model(inputs), 2.0 * logits, atol=1e-5)
+
+
+def test_without_encode_end_the_end_of_a_source_is_as_padding():
+    model, reading = small(encode_end=False), small()
+    reading.set_weights(model.get_weights())
+    target = np.array([[2, 7, 8]] * 2)
+    source = np.array([[5, 6, 3, 0], [5, 6, 7, 3]])
+    found = model({"source_ids": source, "target_ids": target})
+    source[source == 3] = 0
+    expected = reading({"source_ids": source, "target_ids": target})
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    empty = model({"source_ids": np.array([[3]]), "target_ids": target[:1]})
+    assert np.isfinite(empty).all()
 
 
 def test_scores_become_normalised_log_probabilities():
@@ -161,6 +199,48 @@ def test_positions_are_those_of_the_given_layer(given):
     )
     again = Transformer.from_config(model.get_config())
     assert again.position_encoding.max_wavelength == 100.0
+
+
+LEARNED = {"LearnedPositionEmbedding": {"add_to_inputs": True}}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_learned_positions_may_be_those_of_one_side_or_of_both(shared):
+    model = small(position_encoding=LEARNED, share_position_encoding=shared)
+    inputs = {
+        "source_ids": np.array([[5, 6, 3]]),
+        "target_ids": np.array([[2, 7, 8]]),
+    }
+    memory = np.asarray(model.encode(inputs["source_ids"])["output"])
+    logits = np.asarray(model(inputs))
+    table = model.target_position_encoding.table.embeddings
+    assert table.shape == (model.max_length, D)
+    table.assign(np.flip(np.asarray(table), 0))
+    found = np.asarray(model.encode(inputs["source_ids"])["output"])
+    assert np.array_equal(found, memory) == (not shared)
+    assert np.abs(np.asarray(model(inputs)) - logits).max() > 1e-3
+    # Step by step as all at once.
+    memory = model.encode(inputs["source_ids"])
+    cache = model.init_cache(memory, 3)
+    for step in range(3):
+        ids = inputs["target_ids"][:, step : step + 1]
+        scores, cache = model.decode(ids, memory, cache, step)
+    np.testing.assert_allclose(
+        scores[:, 0], np.asarray(model(inputs))[:, -1], atol=1e-5
+    )
+
+
+def test_embeddings_have_the_given_scale():
+    inputs = {
+        "source_ids": np.array([[5, 6, 3]]),
+        "target_ids": np.array([[2, 7, 8]]),
+    }
+    plain = small(tie_output_embedding=False)
+    model = small(tie_output_embedding=False, embedding_scale=3.0)
+    model.set_weights(plain.get_weights())
+    for embedding in (model.source_embedding, model.target_embedding):
+        embedding.embeddings.assign(embedding.embeddings * D**0.5 / 3.0)
+    np.testing.assert_allclose(model(inputs), plain(inputs), atol=1e-5)
 
 
 def test_a_layer_that_returns_positions_alone_is_refused():

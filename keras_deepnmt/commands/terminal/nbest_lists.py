@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -161,13 +161,17 @@ def read_hypothesis(line: str) -> ListedHypothesis:
 
 
 def read_list(
-    file: str, source: str, batch_size: int
+    file: str,
+    source: str,
+    batch_size: int,
+    on_end: Callable[[list[int]], None] | None = None,
 ) -> Iterator[list[tuple[Pair, ListedHypothesis]]]:
     """Yields the hypotheses of a list with their sources, in windows.
 
     `file` is the path of the list and `source` that of the sentences, plain or
     gzipped; one of them may be `-` for standard input. The windows are those of
-    `input_pairs.read_pairs`.
+    `input_pairs.read_pairs`. At the end of a list that has lines, `on_end` is
+    called with the numbers of the sentences that have no translation in it.
 
     Raises:
         UserError: if a file cannot be read, or a line of the list is not one,
@@ -188,6 +192,7 @@ def read_list(
         else windows_of(LineReader(file), batch_size)
     )
     name, numbers = input_name(file), itertools.count(1)
+    seen = set()
     for lines in windows:
         window = []
         for line, place in zip(lines, numbers, strict=False):
@@ -205,8 +210,11 @@ def read_list(
                     f"{found.number}, but {input_name(source)} has "
                     f"{len(sources)} lines, which count from 0."
                 )
+            seen.add(found.number)
             window.append((_with_source(sources[found.number], found), found))
         yield window
+    if on_end is not None and seen:
+        on_end([n for n in range(len(sources)) if n not in seen])
 
 
 def _with_source(source, found):
