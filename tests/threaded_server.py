@@ -7,14 +7,13 @@ import time
 
 import uvicorn
 
+from keras_deepnmt.server.process import server_config
+
 
 @contextlib.contextmanager
-def threaded_server(app, **options):
+def threaded_server(app, timeout_s=60):
     """Yields the address, and stops the server at the end."""
-    config = uvicorn.Config(
-        app, log_config=None, lifespan="off", ws="none", **options
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app, timeout_s))
     with socket.create_server(("127.0.0.1", 0)) as opened:
         thread = threading.Thread(target=server.run, args=([opened],))
         thread.start()

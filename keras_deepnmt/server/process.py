@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.server.http_protocol import timed_protocol
 from keras_deepnmt.server.json_log import described, log_event
 from keras_deepnmt.server.served_models import ServedModels
 
@@ -47,8 +48,36 @@ def open_socket(host: str, port: int) -> socket.socket:
         ) from error
 
 
+def server_config(app: Any, timeout_s: float) -> uvicorn.Config:
+    """Makes the configuration of the web server.
+
+    Args:
+        app: the application.
+        timeout_s: seconds for which requests are answered at the end, and after
+            which connections without one are closed.
+    """
+    return uvicorn.Config(
+        app,
+        http=timed_protocol(timeout_s),
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=int(timeout_s) + 1,
+        # The addresses of clients are not used.
+        proxy_headers=False,
+    )
+
+
 def run_server(
-    app: Any, opened: socket.socket, models: ServedModels, timeout_s: float
+    app: Any,
+    opened: socket.socket,
+    models: ServedModels,
+    timeout_s: float,
+    grpc_server: Any = None,
 ) -> None:
     """Answers requests until SIGTERM or Ctrl-C, then those that it has.
 
@@ -57,26 +86,12 @@ def run_server(
         opened: the socket of its address.
         models: the models, which warm up meanwhile.
         timeout_s: seconds for which requests are answered after the signal.
+        grpc_server: a `GrpcServer` to run beside it. Defaults to none.
 
     Raises:
         UserError: if a model cannot be made ready.
     """
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http="h11",
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=int(timeout_s) + 1,
-            # The addresses of clients are not used.
-            proxy_headers=False,
-        )
-    )
+    server = _Server(server_config(app, timeout_s))
     host, port, *_ = opened.getsockname()
     faults: list[BaseException] = []
     watcher = threading.Thread(
@@ -89,8 +104,15 @@ def run_server(
         address=f"http://{shown}:{port}",
         pid=os.getpid(),
         models=list(models.by_name),
+        grpc_port=None if grpc_server is None else grpc_server.port,
     )
-    server.run(sockets=[opened])
+    if grpc_server is not None:
+        grpc_server.start()
+    try:
+        server.run(sockets=[opened])
+    finally:
+        if grpc_server is not None:
+            grpc_server.stop()
     log_event("stopped")
     if faults:
         raise faults[0]

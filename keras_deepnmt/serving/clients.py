@@ -1,7 +1,6 @@
 """Clients of an export: in this process, or through TensorFlow Serving.
 
-There is no gRPC client, since `tensorflow-serving-api` has many dependencies.
-The signatures are the same there.
+The client of gRPC, which needs more packages, is in `grpc_client.py`.
 """
 
 import re
@@ -374,7 +373,7 @@ def run_signature(
         )
     except tf.errors.InvalidArgumentError as error:
         raise UserError(f"{place}: {_error_cause(error.message)}") from error
-    return {name: _to_python(x.numpy()) for name, x in outputs.items()}
+    return {name: as_lists(x.numpy()) for name, x in outputs.items()}
 
 
 def _given_inputs(
@@ -421,7 +420,8 @@ def _served_hypotheses(outputs, source_truncated):
     ]
 
 
-def _to_python(values):
+def as_lists(values: Any) -> list:
+    """Returns an output array as nested lists, with texts for bytes."""
     rows = values.tolist()
     if values.dtype != object:
         return rows

@@ -32,6 +32,7 @@ def verify_endpoint(
         UserError: as `verify`, or if the server does not answer.
 
     Example:
+    >>> from keras_deepnmt.serving import RestClient
     >>> client = RestClient("http://localhost:8501/v1/models/demo")
     >>> verify_endpoint("served/demo", client).num_sentences
     16
