@@ -238,7 +238,7 @@ def main():
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--languages", default="de-en")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument(
         "--serve",
         nargs=argparse.REMAINDER,
@@ -252,7 +252,7 @@ def main():
     sentences = [pair.source for pair in demo_pairs(2_000)]
     for part in options.parts:
         row = measure(part, options, sentences)
-        append_row(options.results, row)
+        append_row(options.output, row)
         print(
             f"{part}: {row['sentences_per_second']} sentences/s, median "
             f"{row['median_ms']} ms, p99 {row['p99_ms']} ms, lost "

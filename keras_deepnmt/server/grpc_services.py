@@ -341,10 +341,10 @@ def _value(name: str, tensor: Any, limits: RequestLimits) -> Any:
         ValueError: if it is not one, or too large.
     """
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    number = math.prod(sizes)
     # A shape may state more than there is: room is made for all of it.
-    stated = number * len(sizes) > limits.max_bytes
-    if tensor.tensor_shape.unknown_rank or min(sizes, default=0) < 0 or stated:
+    is_large = math.prod(sizes) > limits.max_bytes
+    is_open = tensor.tensor_shape.unknown_rank or min(sizes, default=0) < 0
+    if is_open or is_large:
         raise ValueError(f"{name[:60]} has a wrong shape")
     try:
         values = tf.make_ndarray(tensor).tolist()
