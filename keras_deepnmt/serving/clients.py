@@ -1,6 +1,7 @@
 """Clients of an export: in this process, or through TensorFlow Serving.
 
-The client of gRPC, which needs more packages, is in `grpc_client.py`.
+There is no gRPC client, since `tensorflow-serving-api` has many dependencies.
+The signatures are the same there.
 """
 
 import re
