@@ -16,11 +16,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
-from benchmarks.tables.exchange_tables import exchange_table
+from benchmarks.tables.exchange_tables import exchange_table, torch_table
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.package_model_tables import package_model_table
 from benchmarks.tables.quality_tables import quality_tables
+from benchmarks.tables.saved_model_tables import saved_model_table
 from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
 from benchmarks.tables.trained_tables import trained_summary
@@ -41,7 +42,9 @@ PAGES = {
     FOLDER.parent / "docs" / "text.md": letter_case_table,
     FOLDER.parent / "docs" / "exchange.md": lambda: [
         *exchange_table(),
+        *torch_table(),
         *ctranslate2_table(),
+        *saved_model_table(),
     ],
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }

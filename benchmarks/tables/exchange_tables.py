@@ -12,6 +12,42 @@ from benchmarks.tables.markdown import (
 RESULTS = Path(__file__).parents[1] / "exchange" / "results"
 
 
+def torch_table(results: Path = RESULTS) -> list[str]:
+    """Returns the blocks of the table of models around `nn.Transformer`."""
+    rows = read_rows(results / "torch_transformer.csv")
+    rows = newest_rows(rows, "normalize_first", "activation", "tied")
+    if not rows:
+        return []
+    lines = [
+        [
+            f"{'pre' if row['normalize_first'] == 'True' else 'post'}-norm, "
+            f"{row['activation']}, "
+            f"{'tied' if row['tied'] == 'True' else 'own'} output, "
+            f"`{row['file']}`",
+            f"{row['largest_difference']} (logits up to "
+            f"{row['largest_logit']})",
+        ]
+        for row in rows
+    ]
+    last = f"{measured_when_and_where(rows)} torch {rows[0]['torch']}."
+    words = newest_rows(
+        read_rows(results / "tajik_persian.csv"), "tg2fa_translit"
+    )
+    for row in words:
+        last += (
+            " Of tg2fa_translit "
+            f"{row['tg2fa_translit']}, a public model from Tajik to Persian "
+            f"letters, {int(row['equal_outputs']):,} of "
+            f"{int(row['words']):,} words have the same greedy output "
+            "(`tajik_persian.py`)."
+        )
+    return [
+        "Models around `torch.nn.Transformer`, by `torch_transformer.py`:",
+        markdown_table(["model", "largest difference"], lines),
+        last,
+    ]
+
+
 def exchange_table(results: Path = RESULTS) -> list[str]:
     """Returns the Markdown blocks of the table; none without rows."""
     rows = read_rows(results / "marian_hf.csv")

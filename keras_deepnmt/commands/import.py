@@ -19,9 +19,8 @@ def add_options(parser: VerbParser) -> None:
         "path",
         metavar="PATH",
         type=str,
-        help="The model: a folder of Hugging Face's MarianMT, such as a copy "
-        "of one of OPUS-MT's models, with config.json, the weights, "
-        "source.spm, target.spm and vocab.json.",
+        help="The model, a file or folder of another toolkit, such as a copy "
+        "of one of OPUS-MT's models.",
     )
     parser.add_argument(
         "directory",
@@ -33,7 +32,8 @@ def add_options(parser: VerbParser) -> None:
         "--format",
         type=str,
         metavar="NAME",
-        help="Format of the model: marian-hf. By default it is recognized.",
+        help="Format of the model, such as marian-hf. By default it is "
+        "recognized.",
     )
     for side in ("source", "target"):
         parser.add_argument(

@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange import (
+    ctranslate2_import,
+    marian_hf,
+    marian_npz,
+    torch_transformer,
+)
 from keras_deepnmt.exchange.imported_model import PRESET, ImportedModel
-from keras_deepnmt.exchange.marian_hf import FORMAT, is_marian, load_marian
 from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import (
     PRESET_FILE,
@@ -44,10 +49,25 @@ class Format:
 
 
 FORMATS = {
-    FORMAT: Format(
-        is_marian,
-        load_marian,
+    marian_hf.FORMAT: Format(
+        marian_hf.is_marian,
+        marian_hf.load_marian,
         "a folder of Hugging Face's MarianMT, such as OPUS-MT's models",
+    ),
+    marian_npz.FORMAT: Format(
+        marian_npz.is_marian_npz,
+        marian_npz.load_marian_npz,
+        "an .npz file of Marian, or a folder with one",
+    ),
+    ctranslate2_import.FORMAT: Format(
+        ctranslate2_import.is_ctranslate2,
+        ctranslate2_import.load_ctranslate2,
+        "a folder of CTranslate2, as its converters write",
+    ),
+    torch_transformer.FORMAT: Format(
+        torch_transformer.is_torch_transformer,
+        torch_transformer.load_torch_transformer,
+        "a YAML file that describes a model around torch.nn.Transformer",
     ),
 }
 

@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.model_files import with_vocabulary
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.imported_model import ImportedModel
+from keras_deepnmt.exchange.named_tensors import NamedTensors
+from keras_deepnmt.exchange.sinusoids import position_encoding
 from keras_deepnmt.exchange.tensor_files import read_tensors
+from keras_deepnmt.exchange.vocabulary import (
+    read_sentencepiece,
+    unused_name,
+    with_tags,
+)
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 
@@ -27,6 +34,29 @@ _EPSILON = 1e-5
 # smoothing still counts it, so it must not be larger.
 _NEVER = -100.0
 _ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu"}
+_PROJECTIONS = {
+    "query": "q_proj",
+    "key": "k_proj",
+    "value": "v_proj",
+    "output": "out_proj",
+}
+_SELF_ATTENTION = {"attention": "self_attn"}
+_ATTENTIONS = {**_SELF_ATTENTION, "cross_attention": "encoder_attn"}
+_BLOCKS = {
+    side: BlockNames(
+        attentions,
+        _PROJECTIONS,
+        {"intermediate": "fc1", "output": "fc2"},
+        {
+            **{n: f"{a}_layer_norm" for n, a in attentions.items()},
+            "feed_forward": "final_layer_norm",
+        },
+    )
+    for side, attentions in (
+        ("encoder", _SELF_ATTENTION),
+        ("decoder", _ATTENTIONS),
+    )
+}
 _TYPES = {
     "vocab_size": int,
     "d_model": int,
@@ -108,7 +138,7 @@ def load_marian(
     source.check_size(config["vocab_size"])
     tensors = read_tensors(folder)
     arguments = _arguments(config, len(source), len(target), shared)
-    weights = _Weights(tensors, folder)
+    weights = NamedTensors(tensors, folder)
     values = _weights(weights, arguments, source, target)
     weights.refuse_others()
     return ImportedModel(
@@ -176,7 +206,6 @@ def _read_object(file, values=Any) -> dict[str, Any]:
 
 def _arguments(config, source_size, target_size, shared) -> dict[str, Any]:
     width = config["d_model"]
-    half = width // 2
     return dict(
         source_vocabulary_size=source_size,
         target_vocabulary_size=target_size,
@@ -185,13 +214,7 @@ def _arguments(config, source_size, target_size, shared) -> dict[str, Any]:
         num_heads=config["encoder_attention_heads"],
         num_encoder_layers=config["encoder_layers"],
         num_decoder_layers=config["decoder_layers"],
-        # The longest wave here is r^(1 - 2 / D) with their r = 10000, so that
-        # the frequencies are r^(-2 i / D).
-        position_encoding={
-            "SinusoidalPositionEncoding": {
-                "max_wavelength": 10_000.0 ** ((half - 1) / half)
-            }
-        },
+        position_encoding=position_encoding(width),
         share_embeddings=shared,
         tie_output_embedding=config.get("tie_word_embeddings", True),
         output_bias=True,
@@ -256,73 +279,9 @@ class _Vocabulary:
 
     def tokenizer(self, file):
         """Returns the SentencePiece model of a file, with these ids."""
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise UserError(
-                f"{file}: cannot be read ({error.strerror})."
-            ) from error
-        try:
-            model = model_pb2.ModelProto.FromString(content)
-        except Exception:  # of the module that protobuf generates
-            model = model_pb2.ModelProto()
-        if not model.pieces:
-            raise UserError(
-                f"{file}: not a SentencePiece model ({len(content)} bytes)."
-            )
         names = [self.names[i] for i in self.order]
-        names[BEGIN_ID] = _unused_name("<s>", names)
-        known = {piece.piece for piece in model.pieces}
-        for number, name in enumerate(names):
-            if _is_tag(name) and name not in known:
-                # With the mark of the word that it begins.
-                names[number] = f"▁{name}"
-                model.pieces.add(
-                    piece=names[number],
-                    type=model_pb2.ModelProto.SentencePiece.USER_DEFINED,
-                )
-        return with_vocabulary(model.SerializeToString(), names)
-
-
-def _is_tag(name):
-    return name.startswith(">>") and name.endswith("<<")
-
-
-def _unused_name(name, names):
-    while name in names:
-        name = f"<{name}>"
-    return name
-
-
-class _Weights:
-    """The tensors of a folder, each of which must be used."""
-
-    def __init__(self, tensors, folder):
-        self.tensors = tensors
-        self.folder = folder
-        self.used = set()
-
-    def take(self, name):
-        if name not in self.tensors:
-            raise UserError(f"{self.folder}: its weights lack {name}.")
-        self.used.add(name)
-        return self.tensors[name]
-
-    def has(self, name):
-        return name in self.tensors
-
-    def ignore(self, *names):
-        self.used.update(names)
-
-    def refuse_others(self):
-        others = sorted(self.tensors.keys() - self.used)
-        if others:
-            name = others[0]
-            raise UserError(
-                f"{self.folder}: its weights have {len(others)} tensors that "
-                f"no part of the model uses, such as {name} "
-                f"{self.tensors[name].shape}. They are of another model."
-            )
+        names[BEGIN_ID] = unused_name("<s>", names)
+        return with_vocabulary(*with_tags(read_sentencepiece(file), names))
 
 
 def _weights(tensors, arguments, source, target):
@@ -338,7 +297,7 @@ def _weights(tensors, arguments, source, target):
             "model.shared.weight",
         )
         tensors.ignore("model.shared.weight", encoder, decoder)
-        embedding = _rows(tensors.take(name), source, tensors.folder, name)
+        embedding = _rows(tensors.take(name), source, tensors.origin, name)
         found["shared_embedding/embeddings"] = _without_padding(
             embedding, source
         )
@@ -348,7 +307,7 @@ def _weights(tensors, arguments, source, target):
             ("source", encoder, source),
             ("target", decoder, target),
         ):
-            rows = _rows(tensors.take(name), vocabulary, tensors.folder, name)
+            rows = _rows(tensors.take(name), vocabulary, tensors.origin, name)
             found[f"{side}_embedding/embeddings"] = _without_padding(
                 rows, vocabulary
             )
@@ -358,13 +317,13 @@ def _weights(tensors, arguments, source, target):
         tensors.ignore("lm_head.weight")
     else:
         name = "lm_head.weight"
-        rows = _rows(tensors.take(name), target, tensors.folder, name)
+        rows = _rows(tensors.take(name), target, tensors.origin, name)
         rows = _without_padding(rows, target)
         found[f"{target_name}/reverse_embeddings"] = rows.T
     bias = np.zeros(len(target.names), "float32")
     if tensors.has("final_logits_bias"):
         bias = tensors.take("final_logits_bias").reshape(-1)
-    bias = _rows(bias, target, tensors.folder, "final_logits_bias").copy()
+    bias = _rows(bias, target, tensors.origin, "final_logits_bias").copy()
     if target.start == target.padding:
         # Their padding is the begin token here. That of this package is new.
         bias[PADDING_ID] = _NEVER
@@ -374,7 +333,9 @@ def _weights(tensors, arguments, source, target):
     )
     for side in ("encoder", "decoder"):
         for number in range(arguments[f"num_{side}_layers"]):
-            _block(tensors, found, side, number)
+            theirs = f"model.{side}.layers.{number}"
+            ours = f"{side}_block_{number + 1}"
+            found |= _BLOCKS[side].weights(tensors, theirs, ours)
     return found
 
 
@@ -393,56 +354,6 @@ def _without_padding(rows, vocabulary):
     if vocabulary.start == vocabulary.padding:
         rows[PADDING_ID] = 0.0
     return rows
-
-
-def _block(tensors, found, side, number):
-    theirs, ours = f"model.{side}.layers.{number}", f"{side}_block_{number + 1}"
-    attentions = {"attention": "self_attn"}
-    if side == "decoder":
-        attentions["cross_attention"] = "encoder_attn"
-    for name, attention in attentions.items():
-        for part, projection in (
-            ("query", "q_proj"),
-            ("key", "k_proj"),
-            ("value", "v_proj"),
-            ("output", "out_proj"),
-        ):
-            _dense(
-                tensors,
-                found,
-                f"{theirs}.{attention}.{projection}",
-                f"{ours}/{name}/{part}",
-            )
-        _norm(
-            tensors,
-            found,
-            f"{theirs}.{attention}_layer_norm",
-            f"{ours}/{name}_residual",
-        )
-    for part, layer in (("intermediate", "fc1"), ("output", "fc2")):
-        _dense(
-            tensors,
-            found,
-            f"{theirs}.{layer}",
-            f"{ours}/feed_forward/{part}",
-        )
-    _norm(
-        tensors,
-        found,
-        f"{theirs}.final_layer_norm",
-        f"{ours}/feed_forward_residual",
-    )
-
-
-def _dense(tensors, found, theirs, ours):
-    # PyTorch keeps the matrix with a row for each output.
-    found[f"{ours}/kernel"] = tensors.take(f"{theirs}.weight").T
-    found[f"{ours}/bias"] = tensors.take(f"{theirs}.bias")
-
-
-def _norm(tensors, found, theirs, ours):
-    found[f"{ours}/layer_norm/gamma"] = tensors.take(f"{theirs}.weight")
-    found[f"{ours}/layer_norm/beta"] = tensors.take(f"{theirs}.bias")
 
 
 def _decoding(folder, config, target) -> dict[str, Any]:

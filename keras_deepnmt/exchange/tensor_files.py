@@ -1,7 +1,9 @@
 """Reads the tensors of other toolkits' weight files as NumPy arrays."""
 
 import json
-from collections.abc import Mapping
+import pickle
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from keras_deepnmt.json_files import read_json
 _SAFETENSORS = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _PICKLE = "pytorch_model.bin"
+_MOST_LISTED = 5
 
 
 def read_tensors(folder: Path) -> dict[str, np.ndarray]:
@@ -37,7 +40,7 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
     elif (folder / _SAFETENSORS).is_file():
         files = [folder / _SAFETENSORS]
     elif (folder / _PICKLE).is_file():
-        return _read_pickle(folder / _PICKLE)
+        return read_tensor_file(folder / _PICKLE)
     else:
         raise UserError(
             f"{folder}: has no weights: {_SAFETENSORS} or {_PICKLE}."
@@ -86,7 +89,18 @@ def _read_safetensors(file):
         ) from error
 
 
-def _read_pickle(file):
+def read_pickle(file: Path, safe_classes: Sequence[type] = ()) -> Any:
+    """Reads a file that `torch.save` wrote, without running code in it.
+
+    Args:
+        file: the file.
+        safe_classes: plain classes, such as `argparse.Namespace`, that it may
+            hold besides tensors and Python's containers.
+
+    Raises:
+        UserError: if it is damaged, holds something else, or PyTorch is not
+            installed.
+    """
     try:
         import torch
     except ImportError as error:
@@ -95,15 +109,97 @@ def _read_pickle(file):
             "install torch`, or convert the weights to safetensors."
         ) from error
     try:
-        tensors = torch.load(file, map_location="cpu", weights_only=True)
-        return {
-            name: _as_float32(tensor.float().numpy(), file, name)
-            for name, tensor in tensors.items()
-        }
+        with torch.serialization.safe_globals(list(safe_classes)):
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        named = re.search(r"GLOBAL (\S+)", str(error))
+        held = f", such as {named[1]}" if named else ""
+        raise UserError(
+            f"{file}: is damaged, or holds more than tensors and plain "
+            f"values{held}, which are not read, since they could run code. "
+            "Save the state dict alone."
+        ) from error
     except Exception as error:  # PyTorch raises errors of many kinds
         first = str(error).splitlines()[0] if str(error) else repr(error)
         raise UserError(
             f"{file}: cannot be read ({first}). Copy it again."
+        ) from error
+
+
+def state_dict(content: Any, file: Path) -> dict[str, np.ndarray]:
+    """Returns the tensors of a state dict as float32 arrays.
+
+    Raises:
+        UserError: if something else is among its values.
+    """
+    if not isinstance(content, Mapping) or not content:
+        raise UserError(
+            f"{file}: must hold a state dict: tensors by name. Received: "
+            f"{type(content).__name__}"
+        )
+    for name, tensor in content.items():
+        if not isinstance(name, str) or not hasattr(tensor, "detach"):
+            raise UserError(
+                f"{file}: must hold tensors by name. Received: {name!r}, of "
+                f"type {type(tensor).__name__}. Name the key under which the "
+                "state dict is."
+            )
+    return {
+        name: _as_float32(tensor.detach().float().numpy(), file, name)
+        for name, tensor in content.items()
+    }
+
+
+def read_tensor_file(
+    file: Path, key: str | None = None
+) -> dict[str, np.ndarray]:
+    """Reads a file of tensors: safetensors, `.npz`, or PyTorch's.
+
+    Args:
+        file: the file. Its name's end tells safetensors and `.npz`.
+        key: for PyTorch's, the key of the state dict in what was saved, such
+            as `model_state_dict`. By default it is all of it.
+
+    Returns:
+        Float32 arrays (others as they are) by their names.
+
+    Raises:
+        UserError: if it is damaged or is no file of tensors.
+    """
+    if not file.is_file():
+        raise UserError(f"{file}: no such file.")
+    if file.suffix == ".safetensors":
+        return _read_safetensors(file)
+    if file.suffix == ".npz":
+        return _read_npz(file)
+    content = read_pickle(file)
+    if key is not None:
+        if not isinstance(content, Mapping) or key not in content:
+            keys = list(content) if isinstance(content, Mapping) else []
+            listed = ", ".join(map(str, keys[:_MOST_LISTED]))
+            raise UserError(
+                f"{file}: has no key {key!r}. It has: {listed or 'none'}."
+            )
+        content = content[key]
+    return state_dict(content, file)
+
+
+def _read_npz(file):
+    try:
+        # Opened here: NumPy leaves a damaged file open.
+        with (
+            open(file, "rb") as stream,
+            np.load(stream, allow_pickle=False) as opened,
+        ):
+            return {
+                name: _as_float32(opened[name], file, name)
+                for name in opened.files
+            }
+    except UserError:
+        raise
+    except Exception as error:  # zipfile's, zlib's and NumPy's own
+        raise UserError(
+            f"{file}: cannot be read ({error}). Copy it again."
         ) from error
 
 
