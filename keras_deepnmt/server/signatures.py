@@ -214,10 +214,12 @@ def as_outputs(call: Call, rows: Sequence[Mapping]) -> dict[str, list]:
     names = rows[0] if rows else OUTPUTS[call.signature]
     outputs = {name: [row[name] for row in rows] for name in names}
     if "token_log_prob" in outputs:
-        # Other requests of the batch may have had longer ones.
+        # A table `(B, T)`, as TensorFlow has it: the rows were computed in
+        # batches of which each had its own longest target.
         longest = max(outputs["num_tokens"], default=0)
         outputs["token_log_prob"] = [
-            values[:longest] for values in outputs["token_log_prob"]
+            [*values, *[0.0] * (longest - len(values))][:longest]
+            for values in outputs["token_log_prob"]
         ]
     return outputs
 

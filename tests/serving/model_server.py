@@ -24,7 +24,7 @@ def model_server(**engines):
 
     `engines` are functions from the number of a version to its engine.
     """
-    limits = RequestLimits()
+    limits = RequestLimits(max_tokens=1_024)
     models = ServedModels(
         [
             ServedModel(
