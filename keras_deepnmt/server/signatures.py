@@ -277,6 +277,8 @@ def signature_definition(signature: str) -> Any:
             info = side[name]
             info.name = f"{signature}_{name}:0"
             info.dtype = types[_type(name)]
+            # Without this a scalar would have no shape at all.
+            info.tensor_shape.SetInParent()
             for _ in range(_num_axes(name, several and side is made.outputs)):
                 info.tensor_shape.dim.add(size=-1)
     return made

@@ -95,8 +95,9 @@ def test_a_server_with_other_answers_is_found(version_dir):
     class Other(ExportEngine):
         def predict(self, call, rows):
             found = super().predict(call, rows)
-            if call.signature == "score":
-                found[-1]["log_prob"] -= 0.01
+            for row, output in zip(rows, found, strict=True):
+                if call.signature == "score" and not row[0]:
+                    output["log_prob"] -= 0.01
             return found
 
     with model_server(other=lambda number: Other(version_dir)) as (_, address):
