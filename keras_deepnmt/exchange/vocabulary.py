@@ -31,8 +31,8 @@ class Vocabulary:
     follow in the order of the model. A padding, an unknown or a begin token
     that the model lacks is new here, and so is a padding or an unknown token
     that is also another token: its vector is zero and its logit so small that
-    it is never chosen. A begin token that is the
-    end there has the end's vector.
+    it is never chosen. A begin token that is the end there has the end's
+    vector.
 
     Args:
         origin: the file it is from, for errors.
@@ -44,13 +44,14 @@ class Vocabulary:
 
     Attributes:
         names: as given.
-        order: int array. The id in the model of each id of this package.
+        order: int array. The id in the model of each id of this package; that
+            of the end for a new one.
 
     Example:
     >>> names = ["<unk>", "<s>", "</s>", "a"]
     >>> vocabulary = Vocabulary("a.txt", names, None, 0, 1, 2)
     >>> vocabulary.order.tolist(), len(vocabulary)
-    ([1, 0, 1, 2, 3], 5)
+    ([2, 0, 1, 2, 3], 5)
     """
 
     def __init__(

@@ -22,7 +22,7 @@ def list_trained_models(pattern: str = "*") -> list[str]:
         pattern: Names to list; `*` and `?` are wildcards.
 
     Example:
-    >>> list_trained_models("*_de_en")
+    >>> list_trained_models("*.demo_de_en")
     ['transformer_tiny.demo_de_en']
     """
     names = [file.parent.name for file in _FOLDER.glob(f"*/{PRESET_FILE}")]

@@ -114,10 +114,17 @@ def names_in(module):
 
 
 def names_in_function(function):
-    """Attributes and texts in a function or class."""
+    """Attributes and texts in a function or class and in its helpers."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     names = {getattr(node, "attr", None) for node in ast.walk(tree)}
-    return names | {getattr(node, "value", None) for node in constants(tree)}
+    names |= {getattr(node, "value", None) for node in constants(tree)}
+    called = {getattr(node, "id", "") for node in ast.walk(tree)}
+    module = inspect.getmodule(function)
+    for name in called - {function.__name__}:
+        helper = vars(module).get(name) if name.startswith("_") else None
+        if inspect.isfunction(helper):
+            names |= names_in_function(helper)
+    return names
 
 
 def constants(tree):
