@@ -7,6 +7,7 @@ from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt verify served/demo
+deepnmt verify served/demo http://localhost:8501/v1/models/demo
 """
 CONTINUE = "Nothing was changed."
 
@@ -22,11 +23,23 @@ def add_options(parser: VerbParser) -> None:
         "must still give the translations and scores that were recorded during "
         "the export.",
     )
+    parser.add_argument(
+        "endpoint",
+        metavar="URL",
+        type=str,
+        nargs="?",
+        help="Address of a model on a server, such as "
+        "http://localhost:8501/v1/models/demo, which must give them. Default: "
+        "a new process loads the export.",
+    )
 
 
 def run(options: Namespace) -> None:
     """Runs the golden sentences in a new process and prints the result."""
     import_backend()
+    if options.endpoint is not None:
+        _verify_endpoint(options.directory, options.endpoint)
+        return
     from keras_deepnmt.exchange import find_engine, verify_engine_folder
 
     engine = find_engine(options.directory)
@@ -42,3 +55,14 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.serving import verify
 
     print(verify(options.directory))
+
+
+def _verify_endpoint(directory, url):
+    from keras_deepnmt.serving import RestClient, verify_endpoint
+
+    found = verify_endpoint(directory, RestClient(url))
+    print(
+        f"{url}: {found.num_sentences} golden sentences of "
+        f"{found.directory}: equal strings, largest difference of a score "
+        f"{found.largest_difference:.1e}."
+    )
