@@ -4,8 +4,8 @@
 
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README, in the READMEs of the folders
-here, in `docs/text.md`, `docs/exchange.md` and `docs/trained_models.md`. The
-project's README has only the most important rows.
+here, in `docs/text.md`, `docs/training.md`, `docs/exchange.md` and
+`docs/trained_models.md`. The project's README has only the most important rows.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.tables.added_layers_tables import added_layers_table
 from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.exchange_tables import exchange_table, torch_table
@@ -21,6 +22,7 @@ from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.package_model_tables import package_model_table
 from benchmarks.tables.quality_tables import quality_tables
+from benchmarks.tables.saved_model_tables import saved_model_table
 from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
 from benchmarks.tables.trained_tables import trained_summary
@@ -39,10 +41,12 @@ PAGES = {
     FOLDER / "memory" / "README.md": memory_tables,
     FOLDER / "scaling" / "README.md": scaling_tables,
     FOLDER.parent / "docs" / "text.md": letter_case_table,
+    FOLDER.parent / "docs" / "training.md": added_layers_table,
     FOLDER.parent / "docs" / "exchange.md": lambda: [
         *exchange_table(),
         *torch_table(),
         *ctranslate2_table(),
+        *saved_model_table(),
     ],
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }

@@ -113,7 +113,7 @@ def read_word_table(file: str | Path) -> dict[str, str]:
     r"""Reads a table of words for `replace_unknown`.
 
     Args:
-        file: Text file, plain or gzipped, of lines with a source word, a tab
+        file: Text file, plain or compressed, of lines with a source word, a tab
             and a target word. Of several lines with one source word, the first
             counts.
 

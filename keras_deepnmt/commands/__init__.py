@@ -19,6 +19,7 @@ VERBS = {
     "average": "Average the weights of the last checkpoints of a run.",
     "export": "Export a run as a SavedModel for TensorFlow Serving.",
     "import": "Write a model of another toolkit as a preset folder.",
+    "serve": "Answer requests for translations over HTTP.",
     "verify": "Check that an exported model still gives the recorded output.",
     "doctor": "Check the installation and training with several replicas.",
     "models": "List the model presets or the bundled recipes.",

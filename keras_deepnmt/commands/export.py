@@ -21,6 +21,7 @@ from keras_deepnmt.errors import UserError
 EXAMPLE = """
 deepnmt export runs/demo served/demo
 deepnmt verify served/demo
+deepnmt export runs/demo served/demo --dtype bfloat16
 deepnmt export runs/demo presets/demo --format preset --dtype float16
 deepnmt export runs/demo ctranslate2/demo --format ctranslate2 --dtype int8
 """
@@ -51,12 +52,13 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--dtype",
-        type=Literal["float32", "float16", "int16", "int8"],
+        type=Literal["float32", "bfloat16", "float16", "int16", "int8"],
         default="float32",
-        help="Type of the weights that --format preset (float32 or float16) "
-        "or ctranslate2 stores. Other types than float32 take a half or a "
-        "quarter of the space and round the weights, so that a preset folder "
-        "has no scores until it is evaluated.",
+        help="Type of the weights that are stored: float32, or bfloat16 with "
+        "--format saved_model, float16 with preset, and float16, int16 or int8 "
+        "with ctranslate2. Other types than float32 take a half or a quarter "
+        "of the space and round the weights, so that a preset folder has no "
+        "scores until it is evaluated.",
     )
     add_tag(parser)
     add_search_options(parser)
@@ -72,13 +74,17 @@ def run(options: Namespace) -> None:
     if options.format == "ctranslate2":
         _export_ctranslate2(options)
         return
-    if options.dtype != "float32":
-        raise UserError("--dtype needs --format preset or ctranslate2.")
+    # Before the model is loaded.
+    if options.dtype not in ("float32", "bfloat16"):
+        raise UserError(
+            "--dtype must be float32 or bfloat16 with --format saved_model. "
+            f"Received: {options.dtype}. Give --format preset or ctranslate2."
+        )
     translator = load_translator(options)
     from keras_deepnmt.serving import export
 
     with library_lines_removed():
-        folder = export(translator, options.directory)
+        folder = export(translator, options.directory, dtype=options.dtype)
     print(folder)
 
 

@@ -17,7 +17,11 @@ from keras_deepnmt.commands.options.limits import add_limits
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
-from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.bilingual_files.document import (
+    TABLES,
+    document_format,
+)
+from keras_deepnmt.data.corpora import CorpusOptions, LineReader
 from keras_deepnmt.data.manifest import describe_extension
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
@@ -30,6 +34,8 @@ deepnmt prepare --source a.en b.en.gz --target a.de b.de.gz --weight 1 2 \\
     --valid-pairs 1000 --test-pairs 1000 --output prepared
 deepnmt prepare --source en-de.en en-fr.en --target en-de.de en-fr.fr \\
     --tag "<2de>" "<2fr>" --valid-pairs 1000 --output prepared
+deepnmt prepare --file memory.tmx --source-language de --target-language en \\
+    --valid-pairs 1000 --output prepared
 deepnmt prepare --recipe transformer_tiny.multi30k_en_de --output prepared
 """
 UNKNOWN_TOKENS = ("source_unknown_tokens", "target_unknown_tokens")
@@ -46,8 +52,26 @@ def add_options(parser: VerbParser) -> None:
             nargs="+",
             default=[],
             metavar="FILE",
-            help=f"Training text, {side} side: UTF-8 files, plain or gzipped, "
-            "one sentence per line.",
+            help=f"Training text, {side} side: UTF-8 files, plain or "
+            "compressed, one sentence per line.",
+        )
+    parser.add_argument(
+        "--file",
+        type=str,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="Files with both sides of the training text: XLIFF, TMX, TSV or "
+        "JSON Lines, plain or compressed. --source-language and "
+        "--target-language choose the texts of TMX.",
+    )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-column",
+            type=str,
+            metavar="NAME",
+            help=f"Name of the column with the {side} side, in each --file, "
+            "--valid-file and --test-file that is TSV or JSON Lines.",
         )
     parser.add_argument(
         "--weight",
@@ -57,7 +81,7 @@ def add_options(parser: VerbParser) -> None:
         metavar="X",
         help="How often each sentence pair of a corpus is drawn per epoch, on "
         "average: one number for --corpus, if it is given, then one for each "
-        "pair of files. Default: 1.",
+        "pair of files, then one for each --file. Default: 1.",
     )
     parser.add_argument(
         "--tag",
@@ -84,6 +108,12 @@ def add_options(parser: VerbParser) -> None:
                 metavar="FILE",
                 help=f"Text of the {name} set, {side} side.",
             )
+        parser.add_argument(
+            f"--{split}-file",
+            type=str,
+            metavar="FILE",
+            help=f"File with both sides of the {name} set, as in --file.",
+        )
         parser.add_argument(
             f"--{split}-tag",
             type=str,
@@ -175,9 +205,10 @@ def run(options: Namespace) -> None:
 def _from_recipe(options):
     from keras_deepnmt.recipes import load_recipe
 
-    others = ("source", "target", "weight", "tag", "corpus")
-    others += ("valid_source", "valid_target", "valid_tag")
-    others += ("test_source", "test_target", "test_tag")
+    others = ("source", "target", "file", "weight", "tag", "corpus")
+    others += ("source_column", "target_column")
+    others += ("valid_source", "valid_target", "valid_file", "valid_tag")
+    others += ("test_source", "test_target", "test_file", "test_tag")
     given = [name for name in others if options.get(name)]
     given += given_options(options, PrepareOptions)
     if given:
@@ -195,15 +226,23 @@ def _from_options(options):
     given = given_options(options, PrepareOptions)
     for split in ("valid", "test"):
         source, target = options[f"{split}_source"], options[f"{split}_target"]
-        tag = options[f"{split}_tag"]
-        if source or target:
+        file, tag = options[f"{split}_file"], options[f"{split}_tag"]
+        if file and (source or target):
+            raise UserError(
+                f"`--{split}-file` has both sides: no `--{split}-source` and "
+                f"`--{split}-target`."
+            )
+        if file:
+            given[split] = _one_file(options, file, tag or None)
+        elif source or target:
             given[split] = CorpusOptions(source, target, tag=tag or None)
         elif options.corpus and not given.get(f"{split}_pairs"):
             tag = train[0].tag if tag is None else tag
             given[split] = CorpusOptions(name=options.corpus, tag=tag or None)
         elif tag is not None:
             raise UserError(
-                f"`--{split}-tag` needs `--{split}-source` or `--corpus`: "
+                f"`--{split}-tag` needs `--{split}-source`, `--{split}-file` "
+                "or `--corpus`: "
                 "pairs that are drawn keep the tag of their corpus."
             )
     try:
@@ -225,11 +264,23 @@ def _train_corpora(options):
         )
     for source, target in zip(options.source, options.target, strict=True):
         train.append(CorpusOptions(source, target))
+    train += [_one_file(options, file) for file in options.file]
     if not train:
-        raise UserError("Use --source and --target, --corpus, or --recipe.")
+        raise UserError(
+            "Use --source and --target, --file, --corpus, or --recipe."
+        )
     train = _with_values(train, options, "weight", "number")
     options.tag = [tag or None for tag in options.tag]
     return _with_values(train, options, "tag", "text")
+
+
+def _one_file(options, file, tag=None):
+    """A corpus of one file; columns are for those of tables."""
+    columns = {}
+    if document_format(LineReader(file)) in TABLES:
+        columns["source_column"] = options.source_column
+        columns["target_column"] = options.target_column
+    return CorpusOptions(file=file, tag=tag, **columns)
 
 
 def _with_values(train, options, name, kind):

@@ -57,7 +57,7 @@ def add_options(parser: VerbParser) -> None:
             type=str,
             metavar="FILE",
             help=f"Text file with the {side} side, one sentence per line, "
-            "plain or gzipped; - is standard input. Default: standard input "
+            "plain or compressed; - is standard input. Default: standard input "
             "has both sides, each line a source, a tab and its translation.",
         )
     parser.add_argument(

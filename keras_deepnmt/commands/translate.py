@@ -20,6 +20,10 @@ from keras_deepnmt.commands.options.decoding import (
     add_tag,
     load_translator,
 )
+from keras_deepnmt.commands.options.document import (
+    DocumentInput,
+    add_document,
+)
 from keras_deepnmt.commands.options.given_lines import (
     GivenLines,
     add_given_lines,
@@ -62,6 +66,7 @@ EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
 deepnmt translate runs/demo --input test.en --output test.de
 deepnmt translate runs/first runs/second < test.en > test.de
+deepnmt translate runs/demo --input manual.xlf --output manual.de.xlf
 echo "Ein Hund schläft." | deepnmt translate runs/demo --num-hypotheses 3
 """
 CONTINUE = "The lines printed so far are complete."
@@ -97,9 +102,11 @@ def add_options(parser: VerbParser) -> None:
         "-i",
         type=str,
         metavar="FILE",
-        help="Text file to translate, one sentence per line, plain or gzipped. "
-        "Default: standard input.",
+        help="Text file to translate, one sentence per line, or a document: "
+        "XLIFF, TMX, TSV or JSON Lines; plain or compressed. Default: "
+        "standard input.",
     )
+    add_document(parser)
     add_output(parser)
     add_restart(parser)
     parser.add_argument(
@@ -191,12 +198,15 @@ def run(options: Namespace) -> None:
             "--mbr and --rerank choose a translation in different ways: give "
             "one of them."
         )
-    segments = SegmentOptions(options)
+    document = DocumentInput.of(options)
+    segments = SegmentOptions(options, document)
     name = input_name(options.input)
-    resumption = Resumption(options)
+    resumption = Resumption(options, document)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(resumption.open_files())
-        warnings = stack.enter_context(LineWarnings(name))
+        warnings = stack.enter_context(
+            LineWarnings(name, document and document.lines)
+        )
         given = GivenLines(options)
         translator = load_translator(options)
         segments.load_rules()
@@ -205,12 +215,15 @@ def run(options: Namespace) -> None:
             runs = RerankingRuns(options, translator)
         if options.replace_unknown is not None:
             unknown = _UnknownWords(options, translator)
-        windows = decode_windows(
-            read_windows(options.input, translator.batch_size),
-            name,
-            options.errors,
-            warnings,
-        )
+        if document:
+            windows = document.windows(translator.batch_size)
+        else:
+            windows = decode_windows(
+                read_windows(options.input, translator.batch_size),
+                name,
+                options.errors,
+                warnings,
+            )
         translators = LazilyCompiled(translator, options.compile)
         others = [] if runs is None else runs.translators
         if not resumption.skip(
@@ -222,7 +235,11 @@ def run(options: Namespace) -> None:
         if more_files:
             alignments = partial(_write_alignments, more_files[0], options)
         quiet = options.quiet or output.isatty()
-        total = None if quiet else count_lines(options.input)
+        total = None
+        if not quiet:
+            total = (
+                len(document.lines) if document else count_lines(options.input)
+            )
         with progress_bar("lines", total, quiet, resumption.number) as advance:
             _translate(
                 translators,

@@ -54,7 +54,7 @@ def add_options(parser: VerbParser) -> None:
             required=True,
             metavar="FILE",
             help=f"Text file with the {side} side of a validation text, one "
-            "sentence per line, plain or gzipped.",
+            "sentence per line, plain or compressed.",
         )
     parser.add_argument(
         "--metric",

@@ -1,16 +1,21 @@
-"""Reads two aligned text files, plain or gzipped, as a stream of line pairs."""
+"""Reads two aligned text files, also compressed, as a stream of line pairs."""
 
-import contextlib
-import gzip
 import hashlib
 import itertools
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import field_validator
 
+from keras_deepnmt.data.asked_sides import Asked
+from keras_deepnmt.data.compression import (
+    HEAD_BYTES,
+    compression_of,
+    is_damage,
+    opener_of,
+    unpacked,
+)
 from keras_deepnmt.data.pipe_copies import PipeCopy, copy_of_pipe
 from keras_deepnmt.data.tags import check_tag
 from keras_deepnmt.errors import UserError
@@ -21,28 +26,33 @@ from keras_deepnmt.validation import Positive, checked_dataclass
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# What gzip raises about a file that is cut or changed.
-_DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @checked_dataclass
 class CorpusOptions:
-    """Names one corpus: two aligned text files, or a corpus the library knows.
+    """Names one corpus: two text files, one file, or a corpus that is known.
 
     Args:
-        source: Path of the source side, plain or gzipped UTF-8.
+        source: Path of the source side, UTF-8 text, plain or compressed.
         target: Path of the target side, with the same number of lines.
-        name: Name of the corpus. Without `source` and `target` it must be the
-            name of a known corpus, such as `multi30k_en_de`.
+        name: Name of the corpus. Without files it must be the name of a known
+            corpus, such as `multi30k_en_de`.
         weight: How often each of its pairs is drawn per epoch, on average:
             1.0 is once, 2.0 twice, 0.5 every second epoch.
         tag: Text without white space that stands before each source sentence,
             such as `<2de>`, and is one piece of the source tokenizer. Defaults
             to none.
+        file: Path of a file with both sides: XLIFF, TMX, TSV or JSON Lines,
+            plain or compressed. The languages of the data choose the texts of
+            a TMX file, and are those that an XLIFF file must have.
+        source_column: Name of the column with the source side, in a `file` of
+            TSV or JSON Lines.
+        target_column: Name of the column with the target side.
 
     Raises:
-        UserError: if only one side is given, if neither files nor a name are
-            given, if `weight` is not positive, or `tag` is empty or has white
+        UserError: if only one side is given, or both sides and a file, if
+            neither files nor a name are given, if columns are given without a
+            `file`, if `weight` is not positive, or `tag` is empty or has white
             space.
 
     Example:
@@ -55,6 +65,9 @@ class CorpusOptions:
     name: str | None = None
     weight: Positive = 1.0
     tag: str | None = None
+    file: str | None = None
+    source_column: str | None = None
+    target_column: str | None = None
 
     @field_validator("tag")
     def _check_tag(cls, tag):
@@ -63,14 +76,23 @@ class CorpusOptions:
         return tag
 
     def __post_init__(self):
-        if (self.source is None) != (self.target is None) or not (
-            self.source or self.name
+        if (
+            (self.source is None) != (self.target is None)
+            or not (self.source or self.file or self.name)
+            or (self.source and self.file)
         ):
             raise UserError(
-                "A corpus must have `source` and `target`, or the `name` of a "
-                f"known corpus. Received: source={self.source}, "
-                f"target={self.target}, name={self.name}"
+                "A corpus must have `source` and `target`, or a `file` with "
+                "both sides, or the `name` of a known corpus. Received: "
+                f"source={self.source}, target={self.target}, "
+                f"file={self.file}, name={self.name}"
             )
+        for name in ("source_column", "target_column"):
+            if getattr(self, name) is not None and not self.file:
+                raise UserError(
+                    f"`{name}` needs a `file` that is TSV or JSON Lines. "
+                    f"Received: {name}={getattr(self, name)}, file={self.file}"
+                )
 
 
 @dataclass(frozen=True)
@@ -79,7 +101,8 @@ class CorpusFiles:
 
     `weight` is how often each of its pairs is drawn per epoch, on average, and
     `tag` the text before each source sentence. `copies` are the copies of files
-    that are pipes, which are kept as long as this object.
+    that are pipes, which are kept as long as this object. Both paths are the
+    same of one file with both sides; `asked` then says which texts they are.
     """
 
     name: str
@@ -88,20 +111,22 @@ class CorpusFiles:
     weight: float = 1.0
     tag: str | None = None
     copies: tuple[PipeCopy | None, ...] = ()
+    asked: Asked | None = None
 
 
 class LineReader:
-    """Iterates over the lines of a plain or gzipped file, as bytes.
+    """Iterates over the lines of a plain or compressed file, as bytes.
 
     Lines end at a line feed only, never at other Unicode separators. A carriage
-    return before the line feed and a byte order mark are dropped. Gzip is
-    recognized by the first two bytes. During iteration, `sha256` and `lines`
-    cover what has been read so far. A pipe, such as `<(zcat a.gz)` in a shell,
-    is first copied to a temporary file, see `PipeCopy`. A missing, empty or
-    unreadable file raises a `UserError`, and so does one that unpacks to more
-    than `Limits` allow.
+    return before the line feed and a byte order mark are dropped. Files of
+    gzip, bzip2, xz and Zstandard are recognized by their first bytes.
+    During iteration, `sha256` and `lines` cover what has been read so far. A
+    pipe, such as `<(zcat a.gz)` in a shell, is first copied to a temporary
+    file, see `PipeCopy`. A missing, empty or unreadable file raises a
+    `UserError`, and so does one that unpacks to more than `Limits` allow.
 
     Example:
+    >>> import gzip
     >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
     >>> reader = LineReader("train.de.gz")
     >>> list(reader), reader.lines
@@ -119,13 +144,16 @@ class LineReader:
             self.copy = copy_of_pipe(self.path)
             self._file = self.copy.path if self.copy else self.path
             with open(self._file, "rb") as file:
-                magic = file.read(2)
+                head = file.read(HEAD_BYTES)
             self.bytes = self._file.stat().st_size
         except OSError as error:
             raise UserError(_open_error(self.path, error)) from error
-        if not magic:
+        if not head:
             raise UserError(f"{self.path}: the file is empty.")
-        self._gzipped = magic == b"\x1f\x8b"
+        compression = compression_of(head)
+        if compression is not None:
+            # Says now that a package is missing.
+            opener_of(compression, self.path)
 
     @property
     def sha256(self) -> str:
@@ -138,18 +166,27 @@ class LineReader:
         It is empty if they cannot be read, which the iteration reports.
         """
         try:
-            with self._opened() as (_, file):
+            with unpacked(self._file, self.path) as (_, file, _):
                 return file.read(size)
-        except _DAMAGES:
+        except Exception as error:
+            if not is_damage(error):
+                raise
             return b""
 
     def __iter__(self) -> Iterator[bytes]:
+        for line in self.raw_lines():
+            if self.lines == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+    def raw_lines(self) -> Iterator[bytes]:
+        """Iterates over the lines as they are, with their ends."""
         rest = b""
-        for chunk in self._chunks():
+        for chunk in self.blocks():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 self.lines += 1
-                yield line.removesuffix(b"\r")
+                yield line + b"\n"
             if len(rest) > _MAX_LINE_BYTES:
                 raise UserError(
                     f"{self.path}, line {self.lines + 1}: longer than "
@@ -157,34 +194,34 @@ class LineReader:
                 )
         if rest:
             self.lines += 1
-            yield rest.removesuffix(b"\r")
-        if not self.lines:  # a gzip file of an empty text
-            raise UserError(f"{self.path}: the file is empty.")
+            yield rest
 
-    def _chunks(self):
-        first = True
+    def blocks(self) -> Iterator[bytes]:
+        """Iterates over the unpacked content as it is, in pieces.
+
+        Raises:
+            UserError: if it is empty, damaged or too large.
+        """
+        is_empty, compression = True, None
         try:
-            with self._opened() as (raw, file):
+            with unpacked(self._file, self.path) as (raw, file, compression):
                 while chunk := file.read(_CHUNK_BYTES):
-                    if self._gzipped:
+                    if compression is not None:
                         size = file.tell()
                         limits().check_unpacked(size, raw.tell(), self.path)
                     self._hash.update(chunk)
                     self.position = raw.tell()
-                    yield (
-                        chunk.removeprefix(_BYTE_ORDER_MARK) if first else chunk
-                    )
-                    first = False
-        except _DAMAGES as error:
+                    is_empty = False
+                    yield chunk
+        except Exception as error:
+            if compression is None or not is_damage(error):
+                raise
             raise UserError(
-                f"{self.path}, line {self.lines + 1}: the gzip data is damaged "
-                f"({error})."
+                f"{self.path}, line {self.lines + 1}: the {compression} data "
+                f"is damaged ({error})."
             ) from error
-
-    @contextlib.contextmanager
-    def _opened(self):
-        with open(self._file, "rb") as raw:
-            yield raw, gzip.GzipFile(fileobj=raw) if self._gzipped else raw
+        if is_empty:  # a compressed file of an empty text
+            raise UserError(f"{self.path}: the file is empty.")
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:

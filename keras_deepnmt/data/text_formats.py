@@ -14,14 +14,14 @@ _ROOT = re.compile(r"<(?![?!])(?:[\w.-]+:)?([\w.-]+)")
 _XML = re.compile(r"\s*<(\?xml\s|!DOCTYPE\s+(tmx|xliff)\b|(tmx|xliff)[\s>])")
 _COMMENT = re.compile(r"<!--.*?(-->|$)", re.DOTALL)
 _XML_KINDS = {"tmx": "a TMX file", "xliff": "an XLIFF file"}
+_READ_AS_ONE = (*_XML_KINDS.values(), "a JSON Lines file")
 _JSON_ARRAY = re.compile(r"\s*\[\s*\{\s*\"")
-_JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+_JSON_NAME = re.compile(
+    r"\.(json|jsonl|ndjson)(\.(gz|xz|zst|bz2))?$", re.IGNORECASE
+)
 # What the files begin with whose content is not text. Only where the rest is
 # not text, too.
 _SIGNATURES = {
-    b"\xfd7zXZ\x00": "an XZ file",
-    b"BZh": "a bzip2 file",
-    b"\x28\xb5\x2f\xfd": "a Zstandard file",
     b"\x04\x22\x4d\x18": "an LZ4 file",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"PK\x03\x04": "a ZIP archive, as DOCX, XLSX and ODT files are",
@@ -49,11 +49,10 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
     """Refuses files that are not plain text in UTF-8 but of a known format.
 
     These are TMX, XLIFF and other XML, JSON and JSON Lines, text with the byte
-    order mark of UTF-16 or UTF-32, compressed files and archives, office
-    documents, PDF, Parquet, Arrow and other files with many bytes of zero, each
-    plain or gzipped. They are recognized by how they begin. Since the sentences
-    of one side may be JSON, a file of JSON must have such a name, or both sides
-    must be JSON.
+    order mark of UTF-16 or UTF-32, archives, office documents, PDF, Parquet,
+    Arrow and other files with many bytes of zero, each plain or compressed.
+    They are recognized by how they begin. Since the sentences of one side may
+    be JSON, a file of JSON must have such a name, or both sides must be JSON.
 
     Args:
         sides: The source and the target side of a corpus.
@@ -76,8 +75,8 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
             raise UserError(
                 f"{path}: is {kind}, but a corpus must be two text files with "
                 "one sentence per line. The formats that are read are plain "
-                "text in UTF-8 and the same gzipped (.gz): unpack or convert "
-                "it."
+                "text in UTF-8 and the same compressed (.gz, .xz, .zst, "
+                ".bz2): unpack or convert it."
             )
     texts = {path: _decoded(head) for path, head in heads.items()}
     all_json = all(_json_kind(text) for text, _ in texts.values())
@@ -87,16 +86,41 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
             kind = _json_kind(text)
         if kind is not None:
             raise UserError(
-                f"{path}: is {kind}, but a corpus must be two plain text files "
-                "with one sentence per line. No option reads it yet: the page "
-                "“Preparing data” of the documentation has a short program "
-                "that writes its sentences to two text files."
+                f"{path}: is {kind}, but `source` and `target` are plain text "
+                f"files with one sentence per line. {_remedy(kind)}"
             )
         if encoding != "UTF-8":
             raise UserError(
                 f"{path}: is text in {encoding}, but must be in UTF-8. Convert "
                 f"it: iconv -f {encoding} -t UTF-8 {path} > NEW_FILE"
             )
+
+
+def xml_format(file: LineReader) -> str | None:
+    """Returns `xliff` or `tmx` if a file begins as these do.
+
+    Example:
+    >>> from pathlib import Path
+    >>> size = Path("memory.txt").write_text("<tmx version='1.4'><body>")
+    >>> xml_format(LineReader("memory.txt"))
+    'tmx'
+    """
+    text, _ = _decoded(file.head(_HEAD_BYTES))
+    root = _root(text) if _XML.match(text) else None
+    return root if root in _XML_KINDS else None
+
+
+def _remedy(kind):
+    if kind in _READ_AS_ONE:
+        return (
+            "Give it as one file with both sides: `--file`, in a recipe "
+            "`file`. See the page “Preparing data” of the documentation."
+        )
+    return (
+        "Convert it to XLIFF, TMX, TSV or JSON Lines, which are read as one "
+        "file with both sides (`--file`), or to plain text. See the page "
+        "“Preparing data” of the documentation."
+    )
 
 
 def _binary_kind(head: bytes) -> str | None:
@@ -134,8 +158,12 @@ def _decoded(head: bytes) -> tuple[str, str]:
 def _xml_kind(text: str) -> str | None:
     if not _XML.match(text):
         return None
+    return _XML_KINDS.get(_root(text), "an XML file")
+
+
+def _root(text: str) -> str | None:
     root = _ROOT.search(_COMMENT.sub("", text))
-    return _XML_KINDS.get(root and root[1].lower(), "an XML file")
+    return root and root[1].lower()
 
 
 def _json_kind(text: str) -> str | None:

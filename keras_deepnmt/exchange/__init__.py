@@ -14,6 +14,9 @@ from keras_deepnmt.exchange.ctranslate2_export import (
 from keras_deepnmt.exchange.ctranslate2_export import (
     verify_ctranslate2 as verify_ctranslate2,
 )
+from keras_deepnmt.exchange.ctranslate2_import import (
+    load_ctranslate2 as load_ctranslate2,
+)
 from keras_deepnmt.exchange.eole import load_eole as load_eole
 from keras_deepnmt.exchange.imported_model import (
     ImportedModel as ImportedModel,
@@ -22,6 +25,9 @@ from keras_deepnmt.exchange.importing import FORMATS as FORMATS
 from keras_deepnmt.exchange.importing import import_model as import_model
 from keras_deepnmt.exchange.joeynmt import load_joeynmt as load_joeynmt
 from keras_deepnmt.exchange.marian_hf import load_marian as load_marian
+from keras_deepnmt.exchange.marian_npz import (
+    load_marian_npz as load_marian_npz,
+)
 from keras_deepnmt.exchange.opennmt_py import (
     load_opennmt_py as load_opennmt_py,
 )

@@ -8,9 +8,11 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange import (
+    ctranslate2_import,
     eole,
     joeynmt,
     marian_hf,
+    marian_npz,
     opennmt_py,
     torch_transformer,
 )
@@ -54,6 +56,16 @@ FORMATS = {
         marian_hf.is_marian,
         marian_hf.load_marian,
         "a folder of Hugging Face's MarianMT, such as OPUS-MT's models",
+    ),
+    marian_npz.FORMAT: Format(
+        marian_npz.is_marian_npz,
+        marian_npz.load_marian_npz,
+        "an .npz file of Marian, or a folder with one",
+    ),
+    ctranslate2_import.FORMAT: Format(
+        ctranslate2_import.is_ctranslate2,
+        ctranslate2_import.load_ctranslate2,
+        "a folder of CTranslate2, as its converters write",
     ),
     torch_transformer.FORMAT: Format(
         torch_transformer.is_torch_transformer,

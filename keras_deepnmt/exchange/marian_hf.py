@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.model_files import with_vocabulary
 from keras_deepnmt.errors import UserError
@@ -20,7 +19,11 @@ from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import position_encoding
 from keras_deepnmt.exchange.tensor_files import read_tensors
-from keras_deepnmt.exchange.vocabulary import read_sentencepiece, unused_name
+from keras_deepnmt.exchange.vocabulary import (
+    read_sentencepiece,
+    unused_name,
+    with_tags,
+)
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
 
@@ -276,23 +279,9 @@ class _Vocabulary:
 
     def tokenizer(self, file):
         """Returns the SentencePiece model of a file, with these ids."""
-        model = model_pb2.ModelProto.FromString(read_sentencepiece(file))
         names = [self.names[i] for i in self.order]
         names[BEGIN_ID] = unused_name("<s>", names)
-        known = {piece.piece for piece in model.pieces}
-        for number, name in enumerate(names):
-            if _is_tag(name) and name not in known:
-                # With the mark of the word that it begins.
-                names[number] = f"▁{name}"
-                model.pieces.add(
-                    piece=names[number],
-                    type=model_pb2.ModelProto.SentencePiece.USER_DEFINED,
-                )
-        return with_vocabulary(model.SerializeToString(), names)
-
-
-def _is_tag(name):
-    return name.startswith(">>") and name.endswith("<<")
+        return with_vocabulary(*with_tags(read_sentencepiece(file), names))
 
 
 def _weights(tensors, arguments, source, target):

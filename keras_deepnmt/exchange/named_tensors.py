@@ -96,9 +96,13 @@ class NamedTensors:
         beta = self.take(f"{theirs}.bias") if bias else np.zeros_like(gamma)
         return {f"{ours}/gamma": gamma, f"{ours}/beta": beta}
 
+    def others(self) -> list[str]:
+        """Returns the names of the tensors that were not used."""
+        return sorted(self.tensors.keys() - self._used)
+
     def refuse_others(self) -> None:
         """Raises a `UserError` that names a tensor that was not used."""
-        others = sorted(self.tensors.keys() - self._used)
+        others = self.others()
         if others:
             name = others[0]
             raise UserError(

@@ -28,16 +28,17 @@ class Vocabulary:
     """The pieces of a model, in its order and in that of this package.
 
     Here the ids 0 to 3 are padding, unknown, begin and end, and all others
-    follow in the order of the model. A padding or an unknown token that the
-    model lacks, or that is also another token, is new here: its vector is zero
-    and its logit so small that it is never chosen. A begin token that is the
+    follow in the order of the model. A padding, an unknown or a begin token
+    that the model lacks is new here, and so is a padding or an unknown token
+    that is also another token: its vector is zero and its logit so small that
+    it is never chosen. A begin token that is the
     end there has the end's vector.
 
     Args:
         origin: the file it is from, for errors.
         names: the piece of each id of the model.
         padding, unknown, begin, end: ids of the special tokens in the model;
-            `None` for a padding or an unknown token that it lacks.
+            `None` for a token that it lacks, other than the end.
         begins_texts: whether a text's first token is the begin token. This
             token is one of the text then, with the id 4 here.
 
@@ -58,7 +59,7 @@ class Vocabulary:
         names: Sequence[str],
         padding: int | None,
         unknown: int | None,
-        begin: int,
+        begin: int | None,
         end: int,
         begins_texts: bool = False,
     ):
@@ -73,12 +74,15 @@ class Vocabulary:
                     f"ids 0..{len(self.names) - 1}. Received: {id_}"
                 )
         # Ids of this package whose token is another one's, or new.
-        self.new = {BEGIN_ID} if begin == end else set()
+        self.new = {BEGIN_ID} if begin in (None, end) else set()
         if padding in (None, begin, end):
             self.new.add(PADDING_ID)
         if unknown in (None, begin, end, padding):
             self.new.add(UNKNOWN_ID)
-        kept = [begin if id_ is None else id_ for id_ in special]
+        self._zeros = [PADDING_ID, UNKNOWN_ID]
+        if begin is None:
+            self._zeros.append(BEGIN_ID)
+        kept = [end if id_ is None else id_ for id_ in special]
         others = [i for i in range(len(self.names)) if i not in kept]
         self.order = np.array(kept + [begin] * begins_texts + others)
 
@@ -110,7 +114,7 @@ class Vocabulary:
                 f"{len(self.names)} pieces"
             )
         rows = tensor[self.order]
-        for id_ in (PADDING_ID, UNKNOWN_ID):
+        for id_ in self._zeros:
             if id_ in self.new:
                 rows[id_] = 0.0
         return rows
@@ -157,8 +161,11 @@ class Vocabulary:
         return model.SerializeToString()
 
     def tokenizer(self, proto: bytes) -> bytes:
-        """Returns a serialized SentencePiece model with these ids."""
-        return self._with_ids(proto, self.pieces())
+        """Returns a serialized SentencePiece model with these ids.
+
+        A tag of the vocabulary that the model lacks becomes one token.
+        """
+        return self._with_ids(*with_tags(proto, self.pieces()))
 
     def character_tokenizer(self) -> bytes:
         """Returns a tokenizer whose pieces are characters.
@@ -187,6 +194,33 @@ class Vocabulary:
         if self.begins_texts:
             return with_begin_symbol(proto, pieces[_FIRST_ID], self.origin)
         return proto
+
+
+def with_tags(proto: bytes, names: Sequence[str]) -> tuple[bytes, list[str]]:
+    """Adds the tags of a vocabulary to a SentencePiece model that lacks them.
+
+    A tag, such as `>>deu<<` of a model for several languages, is one token.
+
+    Args:
+        proto: the serialized model.
+        names: the pieces of the vocabulary.
+
+    Returns:
+        The serialized model and the pieces, in which a tag that was added has
+        the mark of the word that it begins.
+    """
+    model = model_pb2.ModelProto.FromString(proto)
+    known = {piece.piece for piece in model.pieces}
+    names = list(names)
+    for number, name in enumerate(names):
+        is_tag = name.startswith(">>") and name.endswith("<<")
+        if is_tag and name not in known:
+            names[number] = f"{_SPACE_MARK}{name}"
+            model.pieces.add(
+                piece=names[number],
+                type=model_pb2.ModelProto.SentencePiece.USER_DEFINED,
+            )
+    return model.SerializeToString(), names
 
 
 def read_pieces(file: Path) -> list[str]:

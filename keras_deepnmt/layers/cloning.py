@@ -5,8 +5,8 @@ import keras
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 
 
-def initializer_config(initializer):
-    """Serializes the argument `attention_initializer` of a layer or model.
+def initializer_config(initializer, name="attention_initializer"):
+    """Serializes an initializer, the argument `name` of a layer or model.
 
     It is `None`, or anything that `keras.initializers.get` takes. Raises a
     `ValueError` for other values.
@@ -15,9 +15,8 @@ def initializer_config(initializer):
         found = keras.initializers.get(initializer)
     except ValueError as error:
         raise ValueError(
-            "`attention_initializer` must be a Keras initializer or its name, "
-            'such as "glorot_uniform", or None. '
-            f"Received: attention_initializer={initializer!r}."
+            f"`{name}` must be a Keras initializer or its name, such as "
+            f'"glorot_uniform", or None. Received: {name}={initializer!r}.'
         ) from error
     return None if found is None else keras.initializers.serialize(found)
 

@@ -7,6 +7,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_probability,
     check_sequence,
 )
+from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.role_assignment import (
     RoleAssignment,
@@ -41,6 +42,9 @@ class ContextualizedEmbedding(keras.layers.Layer):
         token_dropout: float in [0, 1). Dropout probability on the token
             embeddings, before the roles are predicted. `None` is the value of
             `dropout`; 0 if the model drops embeddings itself.
+        output_initializer: Keras initializer of U. `None` is Glorot uniform.
+            With `"zeros"` the layer returns the embeddings as they are until
+            it is trained, so that it can be added to a trained model.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -58,8 +62,9 @@ class ContextualizedEmbedding(keras.layers.Layer):
         passed; then the roles `(B, S, h_r)` if `return_roles=True`.
 
     Raises:
-        ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
-            for `positions="target"` with `bidirectional=True`.
+        ValueError: as in `RoleAssignment`; for unknown `positions` and
+            initializers; at build, for `positions="target"` with
+            `bidirectional=True`.
 
     Masking: uses `padding_mask`, or else the mask that Keras attaches to the
     inputs, which is attached to the output too.
@@ -88,6 +93,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         positions="source",
         dropout=0.3,
         token_dropout=None,
+        output_initializer=None,
         **kwargs,
     ):
         check_choice("positions", positions, ("source", "target"))
@@ -108,6 +114,9 @@ class ContextualizedEmbedding(keras.layers.Layer):
         self.positions = positions
         self.dropout = dropout
         self.token_dropout = token_dropout
+        self.output_initializer = initializer_config(
+            output_initializer, "output_initializer"
+        )
 
     def build(self, inputs_shape):
         check_sequence("inputs", inputs_shape)
@@ -177,15 +186,21 @@ class ContextualizedEmbedding(keras.layers.Layer):
         return self.roles.init_cache(batch_size, max_length)
 
     def _build_combination(self, width):
-        self.role_embedding = self._make_linear("role_embedding", width)
+        self.role_embedding = self._make_linear(
+            "role_embedding", width, self.output_initializer
+        )
         self.role_embedding.build((None, None, self.num_roles))
 
     def _combine(self, embeddings, roles):
         return self.role_embedding(roles) + embeddings
 
-    def _make_linear(self, name, width):
+    def _make_linear(self, name, width, initializer=None):
         return keras.layers.Dense(
-            width, use_bias=False, name=name, dtype=self.dtype_policy
+            width,
+            use_bias=False,
+            kernel_initializer=initializer or "glorot_uniform",
+            name=name,
+            dtype=self.dtype_policy,
         )
 
     def _make_dropout(self, name, rate):
@@ -224,4 +239,5 @@ class ContextualizedEmbedding(keras.layers.Layer):
             "positions": self.positions,
             "dropout": self.dropout,
             "token_dropout": self.token_dropout,
+            "output_initializer": self.output_initializer,
         }

@@ -53,6 +53,10 @@ class RoleInteraction(ContextualizedEmbedding):
         token_dropout: float in [0, 1). Dropout probability on the token
             embeddings, before the roles are predicted. `None` is the value of
             `dropout`; 0 if the model drops embeddings itself.
+        output_initializer: Keras initializer of each `U_i`, or of `U_o` with
+            rank 1. `None` is Glorot uniform. With `"zeros"` and `residual` the
+            layer returns the embeddings as they are until it is trained, so
+            that it can be added to a trained model.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -70,8 +74,9 @@ class RoleInteraction(ContextualizedEmbedding):
         passed; then the roles `(B, S, h_r)` if `return_roles=True`.
 
     Raises:
-        ValueError: as in `RoleAssignment`; for unknown `positions`; at build,
-            for `positions="target"` with `bidirectional=True`.
+        ValueError: as in `RoleAssignment`; for unknown `positions` and
+            initializers; at build, for `positions="target"` with
+            `bidirectional=True`.
 
     Masking: uses `padding_mask`, or else the mask that Keras attaches to the
     inputs, which is attached to the output too.
@@ -104,6 +109,7 @@ class RoleInteraction(ContextualizedEmbedding):
         positions="source",
         dropout=0.3,
         token_dropout=None,
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(
@@ -118,6 +124,7 @@ class RoleInteraction(ContextualizedEmbedding):
             positions=positions,
             dropout=dropout,
             token_dropout=token_dropout,
+            output_initializer=output_initializer,
             **kwargs,
         )
         self.residual = residual
@@ -129,16 +136,21 @@ class RoleInteraction(ContextualizedEmbedding):
             self.role_factor.build((None, None, self.num_roles))
             self.embedding_factor = self._make_linear("embedding_factor", width)
             self.embedding_factor.build((None, None, width))
-            self.output_factor = self._make_linear("output_factor", width)
+            self.output_factor = self._make_linear(
+                "output_factor", width, self.output_initializer
+            )
             self.output_factor.build((None, None, width))
             return
         # Glorot's limit for one matrix: Keras' initializer would treat the
         # roles as the positions of a convolution kernel.
         limit = (3.0 / width) ** 0.5
+        uniform = keras.initializers.RandomUniform(-limit, limit)
         self.role_kernels = self.add_weight(
             name="role_kernels",
             shape=(self.num_roles, width, width),
-            initializer=keras.initializers.RandomUniform(-limit, limit),
+            initializer=keras.initializers.get(
+                self.output_initializer or uniform
+            ),
         )
 
     def _combine(self, embeddings, roles):

@@ -22,7 +22,7 @@ model:
   #   dropout: 0.2
   #   output_fusion: SurfaceFusion  # the layer of a paper, in a slot
 
-# Aligned texts, one sentence per line, UTF-8, plain or gzipped. With
+# Aligned texts, one sentence per line, UTF-8, plain or compressed. With
 # `deepnmt train recipe.yaml --prepared DIR`, where DIR is a folder written by
 # `deepnmt prepare`, this section may be left out.
 data:

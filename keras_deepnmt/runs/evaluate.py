@@ -366,7 +366,7 @@ def _examples(sources, hypotheses, references):
 def read_pairs(
     source_file: str | Path, target_file: str | Path
 ) -> tuple[list[str], list[str]]:
-    """Reads the lines of two aligned text files, plain or gzipped.
+    """Reads the lines of two aligned text files, plain or compressed.
 
     Raises:
         UserError: if a file is missing, empty, not UTF-8, or longer than the

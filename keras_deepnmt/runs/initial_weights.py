@@ -215,23 +215,34 @@ def _with_tokenizers(recipe, data, preset):
 
 
 def _check_model(recipe: Recipe, preset: Run) -> None:
-    """Raises a `UserError` that names the first argument that differs."""
+    """Raises a `UserError` that names the first argument that differs.
+
+    Layers in slots that are empty in the preset's model may be added.
+    """
     if recipe.model == ModelRecipe(preset.preset, preset.overrides):
         return
     theirs, mine = (
         {"": type(model).__name__, **dict(_arguments(model.get_config()))}
         for model in (preset.build_model(), build_model(recipe, preset.summary))
     )
+    added = {
+        key
+        for key, value in theirs.items()
+        if value is None and f"{key}.class_name" in mine
+    }
     for key in sorted(theirs.keys() | mine.keys()):
+        if key.partition(".")[0] in added:
+            continue
         there, here = theirs.get(key), mine.get(key)
         if here != there:
             what = f"`{key}` {there!r}" if key else f"the class {there}"
             raise UserError(
                 f"{preset.directory}: its model has {what}, and that of "
                 f"recipe {recipe.name} {here!r}. Leave `model` out of the "
-                "recipe. To start another model with the weights that both "
-                "have, set `training.initialize_from` to this folder instead "
-                "of giving `--from-preset`."
+                "recipe, or add layers to empty slots alone. To start another "
+                "model with the weights that both have, set "
+                "`training.initialize_from` to this folder instead of giving "
+                "`--from-preset`."
             )
 
 

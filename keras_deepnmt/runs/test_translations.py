@@ -275,7 +275,7 @@ def read_translations(
 
 
 def read_lines(file: str) -> list[str]:
-    """Reads the lines of a text file, plain or gzipped.
+    """Reads the lines of a text file, plain or compressed.
 
     Raises:
         UserError: if the file cannot be read or is not UTF-8.

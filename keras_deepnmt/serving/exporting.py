@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import keras
 
@@ -21,6 +21,7 @@ from keras_deepnmt.serving.golden import (
     write_golden,
 )
 from keras_deepnmt.serving.verification import numbered_versions, verify
+from keras_deepnmt.serving.warm_up import warm_up_requests, write_warm_up
 from keras_deepnmt.translator.requests import refuse_one_sentence
 from keras_deepnmt.translator.results import no_probabilities
 from keras_deepnmt.version import __version__
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from keras_deepnmt.serving.serving_graph import ServingGraph
     from keras_deepnmt.translator import Translator
 
+Dtype = Literal["float32", "bfloat16"]
+
 
 def export(
     translator: "Translator",
@@ -36,6 +39,7 @@ def export(
     *,
     version: int | None = None,
     golden_sources: Sequence[str] | None = None,
+    dtype: Dtype = "float32",
     **search_options: Any,
 ) -> Path:
     """Exports a translator as a SavedModel that takes and returns text.
@@ -45,7 +49,9 @@ def export(
     checked that the graph has no operation that a server lacks, and that a
     fresh process which cannot import this package computes the same
     translations and scores of the golden sentences. An interrupted export
-    leaves no numbered folder.
+    leaves no numbered folder. TensorFlow Serving runs the requests in
+    `assets.extra/tf_serving_warmup_requests` when it loads the model, so that
+    the first real one of each signature is as fast as later ones.
 
     Where the translator has a tag, the graph puts it before each source, so
     that the two translate alike. Otherwise a tag is a part of the text.
@@ -57,6 +63,8 @@ def export(
         golden_sources: Sentences stored with their translations beside the
             model, for `verify`. Defaults to random sequences of the
             tokenizer's pieces. They are run as one batch.
+        dtype: Type of the stored weights. `"bfloat16"` takes half of the
+            space and rounds them; each request computes in float32 with them.
         **search_options: Fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace the translator's. A request can only
             change the length penalty.
@@ -76,7 +84,7 @@ def export(
     >>> export(translator, "served/demo", golden_sources=["a little dog"])
     PosixPath('served/demo/1')
     """
-    _check(version)
+    _check(version, dtype)
     refuse_one_sentence(golden_sources, "golden_sources")
     directory = Path(directory)
     versions = numbered_versions(directory)
@@ -92,10 +100,13 @@ def export(
     version_dir = directory / str(version)
     with _removed_if_empty(directory), StagedFolder(version_dir) as folder:
         with _full_disk_told(folder):
-            graph = _save(translator, folder, **search_options)
+            graph = _save(translator, folder, dtype, **search_options)
         check_ops(folder)
+        records = _run_golden(graph, golden_sources)
+        requests = warm_up_requests(graph, records)
+        write_warm_up(folder, directory.name, requests)
         _write_description(graph, translator, folder)
-        write_golden(folder, _run_golden(graph, golden_sources))
+        write_golden(folder, records)
         verify(folder)
     return version_dir
 
@@ -133,7 +144,7 @@ def _full_disk_told(folder: Path) -> Iterator[None]:
         raise
 
 
-def _check(version):
+def _check(version, dtype):
     if keras.config.backend() != "tensorflow":
         raise UserError(
             "An export needs Keras on TensorFlow. Received: "
@@ -144,14 +155,19 @@ def _check(version):
         raise ValueError(
             f"`version` must be at least 1. Received: version={version}"
         )
+    if dtype not in get_args(Dtype):
+        raise UserError(
+            f"`dtype` must be one of {', '.join(get_args(Dtype))} in a "
+            f"SavedModel. Received: {dtype}"
+        )
 
 
-def _save(translator, folder, **search_options) -> "ServingGraph":
+def _save(translator, folder, dtype, **search_options) -> "ServingGraph":
     import tensorflow as tf
 
     from keras_deepnmt.serving.serving_graph import ServingGraph
 
-    graph = ServingGraph(translator, **search_options)
+    graph = ServingGraph(translator, dtype, **search_options)
     tf.saved_model.save(
         graph.module(), str(folder), signatures=graph.signatures
     )
@@ -197,6 +213,7 @@ def _write_description(graph, translator, folder):
     description = {
         "format": 1,
         **graph.options.as_dict(),
+        "dtype": graph.dtype,
         "max_source_length": graph.max_source_length,
         "tag": graph.tag,
         "model": type(graph.model).__name__,

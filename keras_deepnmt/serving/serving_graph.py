@@ -1,7 +1,9 @@
 """The exported graph, which takes text and returns text and scores."""
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+import keras
 import tensorflow as tf
 
 from keras_deepnmt.decoding.hypotheses import longest_output
@@ -28,11 +30,14 @@ class ServingGraph(SearchOptionAttributes):
 
     The functions run in Python as they run on a server: graphs without XLA, on
     any number of sentences of any length. Sentences are padded to the longest
-    of their batch. The model's weights are read at each call. The translator's
-    tag, if it has one, stands before each text that is not empty.
+    of their batch. The model's weights are read at each call, or, in another
+    type than float32, copied once. The translator's tag, if it has one, stands
+    before each text that is not empty.
 
     Args:
         translator: translator to serve.
+        dtype: type of the stored weights. Those of `"bfloat16"` are cast to
+            float32 once in each call.
         **search_options: fields of `decoding.SearchOptions` that replace the
             translator's. They are constants of the graph, except for
             `length_penalty` of the signature `translate_nbest`.
@@ -64,9 +69,14 @@ class ServingGraph(SearchOptionAttributes):
     def __init__(
         self,
         translator: "Translator",
+        dtype: str = "float32",
         **search_options: Any,
     ):
         self.model = translator.model
+        self.dtype = dtype
+        self._weights = [
+            _stored(weight, dtype) for weight in self.model.weights
+        ]
         self.max_source_length = translator.max_source_length
         self.tag = translator.tag
         self.options = translator.options.updated(**search_options)
@@ -94,12 +104,23 @@ class ServingGraph(SearchOptionAttributes):
         The Keras model is not part of it; its weights are plain variables.
         """
         module = tf.Module(name="translator")
-        module.model_weights = [weight.value for weight in self.model.weights]
+        module.model_weights = self._weights
         module.source_tokenizer = self.source_tokenizer
         module.target_tokenizer = self.target_tokenizer
         for name, function in self.signatures.items():
             setattr(module, name, function)
         return module
+
+    def _with_weights(self):
+        """Lets the model compute with the stored weights."""
+        copies = [
+            (weight, tf.cast(stored, weight.dtype))
+            for weight, stored in zip(
+                self.model.weights, self._weights, strict=True
+            )
+            if stored is not weight.value
+        ]
+        return keras.StatelessScope(copies) if copies else nullcontext()
 
     def _translate_function(self):
         @tf.function(input_signature=[_string_spec("text")], autograph=False)
@@ -219,13 +240,14 @@ class ServingGraph(SearchOptionAttributes):
             labels = self._labels(target)
             rows, is_truncated = self._source_rows(source)
             begin = tf.fill((tf.shape(labels)[0], 1), BEGIN_ID)
-            token_log_probs = score_targets(
-                self.model,
-                rows.to_tensor(PADDING_ID),
-                # The end id is not an input: no token follows it.
-                tf.concat([begin, _without_end(labels)[:, :-1]], axis=1),
-                labels,
-            )[:batch_size]
+            with self._with_weights():
+                token_log_probs = score_targets(
+                    self.model,
+                    rows.to_tensor(PADDING_ID),
+                    # The end id is not an input: no token follows it.
+                    tf.concat([begin, _without_end(labels)[:, :-1]], axis=1),
+                    labels,
+                )[:batch_size]
             is_real = tf.not_equal(labels[:batch_size], PADDING_ID)
             return {
                 "log_prob": tf.reduce_sum(token_log_probs, axis=1),
@@ -266,13 +288,14 @@ class ServingGraph(SearchOptionAttributes):
         if given is not None:
             texts, arrays, longest = self._given(given, tf.shape(text)[0])
         usual = longest_output(tf.shape(source_ids)[1], self.options)
-        outputs = search_in_graph(
-            self.model,
-            source_ids,
-            options=self.options.updated(length_penalty=length_penalty),
-            max_length=tf.maximum(usual, longest),
-            **arrays,
-        )
+        with self._with_weights():
+            outputs = search_in_graph(
+                self.model,
+                source_ids,
+                options=self.options.updated(length_penalty=length_penalty),
+                max_length=tf.maximum(usual, longest),
+                **arrays,
+            )
         # An empty sentence has one translation, empty and with probability 1.
         is_first = tf.range(self.num_beams)[None] == 0  # (1, K)
         is_certain = tf.logical_and(is_empty[:, None], is_first)
@@ -423,6 +446,14 @@ def _without_repeated(found):
         for name, x in found.items()
     }
     return _those_first(~is_repeated, left)
+
+
+def _stored(weight, dtype):
+    """The variable of a weight, or a copy in another type than float32."""
+    if dtype == "float32" or weight.dtype != "float32":
+        return weight.value
+    value = tf.cast(weight.value, dtype)
+    return tf.Variable(value, trainable=False, name=weight.name)
 
 
 def _string_spec(name):

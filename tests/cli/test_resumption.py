@@ -310,6 +310,16 @@ def test_a_killed_process_has_kept_its_batches_once_a_minute(
     assert "out.part.json" not in names(lines)
 
 
+def test_a_long_translation_to_standard_output_ends(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.setattr(resumption, "_KEEP_EVERY", 0.0)
+    words = ["translate", digits / "run", "--input", lines / "in", *WORDS]
+    done = deepnmt(*words, *GREEDY)
+    assert done.code == 0, done.err
+    assert done.out.count("\n") == 150
+
+
 def test_a_damaged_batch_is_refused_in_one_line(
     deepnmt, refused, digits, lines, batches, monkeypatch
 ):

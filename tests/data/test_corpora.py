@@ -4,8 +4,11 @@ Lines are the lines of the file, whatever the file looks like; a mistake in a
 file is reported with its file and line.
 """
 
+import bz2
 import gzip
 import hashlib
+import lzma
+import sys
 
 import pytest
 
@@ -24,6 +27,26 @@ def written(path, content):
     return path
 
 
+PACKERS = ["gzip", "bzip2", "xz", "Zstandard"]
+
+
+def packed(compression, content):
+    if compression == "Zstandard":
+        zstd = pytest.importorskip(
+            "backports.zstd", reason="needs the extra [zstd]"
+        )
+        # With a checksum, as the program `zstd` writes it.
+        options = {zstd.CompressionParameter.checksum_flag: 1}
+        return zstd.compress(content, options=options)
+    compress = {
+        "gzip": gzip.compress,
+        "bzip2": bz2.compress,
+        "xz": lzma.compress,
+        "plain": bytes,
+    }
+    return compress[compression](content)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -34,11 +57,12 @@ def written(path, content):
     ],
     ids=["plain", "no last line feed", "carriage returns", "byte order mark"],
 )
-@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["raw", "gz"])
+@pytest.mark.parametrize("compress", ["plain", *PACKERS])
 def test_lines_and_hash_do_not_depend_on_the_wrapping(
     tmp_path, content, compress
 ):
-    reader = LineReader(written(tmp_path / "text", compress(content)))
+    reader = LineReader(written(tmp_path / "text", packed(compress, content)))
+    assert reader.head(2) == content[:2]
     assert list(reader) == [b"a", b"b", b"", b"c"]
     assert reader.lines == 4
     assert reader.sha256 == hashlib.sha256(content).hexdigest()
@@ -61,11 +85,9 @@ def test_refuses_a_file_without_line_feeds(tmp_path):
         list(LineReader(path))
 
 
-@pytest.mark.parametrize(
-    "content", [b"", gzip.compress(b"")], ids=["plain", "gzipped"]
-)
-def test_refuses_an_empty_file(tmp_path, content):
-    path = written(tmp_path / "train.de", content)
+@pytest.mark.parametrize("compress", ["plain", *PACKERS])
+def test_refuses_an_empty_file(tmp_path, compress):
+    path = written(tmp_path / "train.de", packed(compress, b""))
     with pytest.raises(UserError, match="train.de: the file is empty"):
         list(LineReader(path))
 
@@ -82,15 +104,26 @@ def test_a_missing_file_suggests_the_nearest_name(tmp_path):
         LineReader(tmp_path)
 
 
-def test_damaged_gzip_data_is_reported_with_its_line(tmp_path):
-    data = gzip.compress(b"".join(b"%d\n" % i for i in range(100_000)))
-    path = written(tmp_path / "t.gz", data[: len(data) // 2])
-    with pytest.raises(UserError, match=r"t.gz, line \d+: the gzip data is"):
-        list(LineReader(path))
-    middle = len(data) // 2
-    path = written(tmp_path / "t.gz", data[:middle] + b"?" + data[middle + 1 :])
-    with pytest.raises(UserError, match=r"t.gz, line \d+: the gzip data is"):
-        list(LineReader(path))
+@pytest.mark.parametrize("compress", PACKERS)
+def test_damaged_data_is_reported_with_its_line(tmp_path, compress):
+    data = packed(compress, b"".join(b"%d\n" % i for i in range(100_000)))
+    path, middle = tmp_path / "t", len(data) // 2
+    changed = data[:middle] + b"?" + data[middle + 1 :]
+    for content in (data[:middle], data[:-1], changed):
+        written(path, content)
+        message = rf"t, line \d+: the {compress} data is damaged"
+        with pytest.raises(UserError, match=message):
+            list(LineReader(path))
+
+
+def test_a_missing_package_is_named_when_the_file_is_opened(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    monkeypatch.delattr("backports.zstd", raising=False)
+    path = written(tmp_path / "t.zst", b"\x28\xb5\x2f\xfd more")
+    with pytest.raises(UserError, match=r"t.zst: .*keras_deepnmt\[zstd\]"):
+        LineReader(path)
 
 
 def test_a_gzip_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """A small Marian model in Hugging Face's layout, and its equations in NumPy."""
 
 import json
+import math
 
 import numpy as np
 import sentencepiece
@@ -20,6 +21,8 @@ ENGLISH = [
 ] * 5
 TAGS = [">>eng<<", ">>fra<<"]
 D, F, N, LAYERS = 8, 12, 2, 2
+# Of the waves in Hugging Face's models.
+EXPONENTS = 2 * np.arange(D // 2) / D
 
 
 def write_folder(
@@ -84,7 +87,7 @@ def write_folder(
         "num_beams": 4,
     }
     (folder / "config.json").write_text(json.dumps(config))
-    tensors = _tensors(np.random.default_rng(seed), size, shared, tied)
+    tensors = draw_tensors(np.random.default_rng(seed), size, shared, tied)
     save_file(tensors, folder / "model.safetensors")
     return tensors
 
@@ -95,7 +98,8 @@ def load(folder, side):
     )
 
 
-def _tensors(random, size, shared, tied):
+def draw_tensors(random, size, shared, tied):
+    """Random weights by their names in Hugging Face's layout."""
     tensors = {}
 
     def add(name, *shape, mean=0.0, scale=0.4):
@@ -131,12 +135,25 @@ def _tensors(random, size, shared, tied):
     return tensors
 
 
-def logits(tensors, activation, source, target):
-    """The logits `(T, V)` of one pair of id rows, in float64."""
+def logits(
+    tensors,
+    activation,
+    source,
+    target,
+    exponents=EXPONENTS,
+    epsilon=1e-5,
+    pre_norm=False,
+):
+    """The logits `(T, V)` of one pair of id rows, in float64.
+
+    The waves have the frequencies 10,000 ** -exponents. A norm follows a stack
+    if there are weights for it.
+    """
     t = {name: value.astype("float64") for name, value in tensors.items()}
     act = {
         "relu": lambda x: np.maximum(x, 0.0),
         "swish": lambda x: x / (1.0 + np.exp(-x)),
+        "gelu": lambda x: x * (1.0 + np.vectorize(math.erf)(x / 2**0.5)) / 2,
     }[activation]
 
     def dense(x, name):
@@ -144,16 +161,14 @@ def logits(tensors, activation, source, target):
 
     def norm(x, name):
         x = x - x.mean(-1, keepdims=True)
-        x = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
+        x = x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon)
         return x * t[f"{name}.weight"] + t[f"{name}.bias"]
 
     def embed(ids, side):
         name = "model.shared.weight"
         if name not in t:
             name = f"model.{side}.embed_tokens.weight"
-        angles = np.arange(len(ids))[:, None] / 10_000 ** (
-            2 * np.arange(D // 2) / D
-        )
+        angles = np.arange(len(ids))[:, None] / 10_000**exponents
         waves = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
         return t[name][ids] * np.sqrt(D) + waves
 
@@ -172,17 +187,36 @@ def logits(tensors, activation, source, target):
             heads.append(weights / weights.sum(-1, keepdims=True) @ v[:, part])
         return dense(np.concatenate(heads, axis=1), f"{name}.out_proj")
 
+    def residual(x, sublayer, name):
+        if pre_norm:
+            return x + sublayer(norm(x, name))
+        return norm(x + sublayer(x), name)
+
     def stack(x, side, memory=None):
         for number in range(LAYERS):
             layer = f"model.{side}.layers.{number}"
-            y = attend(x, x, f"{layer}.self_attn", memory is not None)
-            x = norm(x + y, f"{layer}.self_attn_layer_norm")
+            name = f"{layer}.self_attn"
+            x = residual(
+                x,
+                lambda x, name=name: attend(x, x, name, memory is not None),
+                f"{name}_layer_norm",
+            )
             if memory is not None:
-                y = attend(x, memory, f"{layer}.encoder_attn", False)
-                x = norm(x + y, f"{layer}.encoder_attn_layer_norm")
-            y = dense(act(dense(x, f"{layer}.fc1")), f"{layer}.fc2")
-            x = norm(x + y, f"{layer}.final_layer_norm")
-        return x
+                name = f"{layer}.encoder_attn"
+                x = residual(
+                    x,
+                    lambda x, name=name: attend(x, memory, name, False),
+                    f"{name}_layer_norm",
+                )
+            x = residual(
+                x,
+                lambda x, layer=layer: dense(
+                    act(dense(x, f"{layer}.fc1")), f"{layer}.fc2"
+                ),
+                f"{layer}.final_layer_norm",
+            )
+        top = f"model.{side}.layer_norm"
+        return norm(x, top) if f"{top}.weight" in t else x
 
     memory = stack(embed(source, "encoder"), "encoder")
     states = stack(embed(target, "decoder"), "decoder", memory)

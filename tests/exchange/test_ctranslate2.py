@@ -25,17 +25,8 @@ SOURCES = [pair.source for pair in demo_pairs(12)]
 
 
 @pytest.fixture(scope="module")
-def demo():
-    return Translator.from_preset(DEMO, compiled=False, length_offset=0.0)
-
-
-@pytest.fixture(scope="module")
-def folder(demo, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ctranslate2") / "demo"
-    found = export_ctranslate2(demo, folder)
-    assert found["equal"] == found["sentences"]
-    assert found["largest_difference"] < 1e-4
-    return folder
+def folder(ctranslate2_demo):
+    return ctranslate2_demo
 
 
 def translate(folder, texts):

@@ -23,7 +23,7 @@ LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
     {"documents"},
     {"analysis"},
-    {"runs", "reranking", "exchange"},
+    {"runs", "reranking", "exchange", "server"},
     {"recipes", "training", "evaluation", "serving"},
     {"translator"},
     {"decoding", "data"},

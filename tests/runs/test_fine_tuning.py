@@ -2,7 +2,8 @@
 
 * it begins with the folder's weights: its first validation loss is theirs
 * its data are prepared with the folder's tokenizers, or have them already
-* the recipe need not name the model; if it does, only dropout may differ
+* the recipe need not name the model; if it does, only dropout may differ, and
+  slots that are empty in the preset's model may have a layer
 * it is recorded in run.json, and the run is resumed without the option
 * other models, tokenizers and folders are refused in one line
 """
@@ -139,6 +140,29 @@ def test_the_recipe_may_name_the_same_model_with_other_dropout(
             quiet=True,
         )
     assert not (tmp_path / "other").exists()
+
+
+def test_a_layer_is_added_to_an_empty_slot(
+    preset_dir, new_recipe, without_search, tmp_path, capsys
+):
+    run_dir = tmp_path / "run"
+    command = ["train", str(new_recipe()), "--from-preset", str(preset_dir)]
+    command += ["--run-dir", str(run_dir), "--set"]
+    slot = "model.overrides.encoder_fusion"
+    assert cli.main([*command, f"{slot}=FineGrainedLayerAttention"]) == 0
+    assert "Initialized: shared 40 weights" in capsys.readouterr().err
+    before = arrays(preset_dir / "model.weights.h5")
+    after = arrays(run_dir / "model" / "model.weights.h5")
+    assert sum(after.keys() >= {name} for name in before) == len(before)
+    assert len(after) > len(before)
+    model = Translator.load(run_dir, compiled=False).model
+    assert type(model.encoder_fusion).__name__ == "FineGrainedLayerAttention"
+    # What the preset's own weights belong to stays.
+    run_dir = tmp_path / "other"
+    command[command.index("--run-dir") + 1] = str(run_dir)
+    assert cli.main([*command, "model.overrides.normalize_first=true"]) == 2
+    assert "its model has `normalize_first` False" in capsys.readouterr().err
+    assert not run_dir.exists()
 
 
 def test_data_with_other_tokenizers_are_refused(

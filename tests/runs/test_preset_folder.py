@@ -241,7 +241,7 @@ def test_other_types_of_weights_are_refused(run_dir, tmp_path, capsys):
         save_run_to_preset(run_dir, tmp_path / "preset", dtype="int8")
     words = ["export", str(run_dir), str(tmp_path / "x"), "--dtype", "float16"]
     assert cli.main(words) == 2
-    assert "--dtype needs --format preset" in capsys.readouterr().err
+    assert "--dtype must be float32 or bfloat16" in capsys.readouterr().err
 
 
 def test_a_saved_model_that_differs_is_not_kept(run_dir, tmp_path, monkeypatch):

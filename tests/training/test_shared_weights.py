@@ -8,8 +8,10 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_deepnmt import create_model
+from keras_deepnmt.layers import ContextualizedEmbedding, RoleInteraction
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.training.transfer import copy_shared_weights
 
@@ -134,3 +136,50 @@ def test_one_matrix_gives_its_values_to_separate_ones():
         np.testing.assert_array_equal(
             embedding.embeddings, source.source_embedding.embeddings
         )
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"layer_diversity": 0.5},
+        {
+            "source_embedding_layer": ContextualizedEmbedding(
+                3, output_initializer="zeros"
+            )
+        },
+        {
+            "source_embedding_layer": RoleInteraction(
+                3, "softmax", output_initializer="zeros"
+            ),
+            "target_embedding_layer": RoleInteraction(
+                3,
+                bidirectional=False,
+                rank_one=True,
+                output_initializer="zeros",
+            ),
+        },
+    ],
+    ids=["loss", "added_roles", "role_interaction"],
+)
+def test_a_layer_that_begins_at_zero_changes_no_logit(added):
+    plain = Transformer(11, 13, H, 16, 2, 2, 2)
+    config = plain.get_config()
+    model = Transformer(**{**config, **added})
+    report = copy_shared_weights(plain, model)
+    assert not report.unused
+    ids = {
+        "source_ids": np.array([[5, 6, 7, 3], [9, 3, 0, 0]]),
+        "target_ids": np.array([[2, 4, 8], [2, 5, 0]]),
+    }
+    np.testing.assert_array_equal(model(ids), plain(ids))
+    # What begins at zero has a gradient, so that it learns.
+    zeros = [
+        weight.value
+        for weight in model.trainable_weights
+        if "kernel" in weight.path and not np.any(weight)
+    ]
+    assert len(zeros) == len(added) - ("layer_diversity" in added)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(ids, training=True) ** 2)
+    for gradient in tape.gradient(loss, zeros):
+        assert np.any(gradient)

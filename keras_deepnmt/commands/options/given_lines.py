@@ -118,7 +118,7 @@ class GivenLines:
 
 
 class _Lines:
-    """The lines of a file, plain or gzipped, each converted by a function."""
+    """The lines of a file, which may be compressed, each converted."""
 
     def __init__(self, file, convert=str):
         self._file = file

@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -41,6 +41,8 @@ class PartFiles:
 
     Args:
         paths: the files, that of `--output` first.
+        finish: writes the first file, given its part and its path. Defaults to
+            renaming the part.
 
     Attributes:
         record_file: the path of the record.
@@ -50,7 +52,12 @@ class PartFiles:
             writing it.
     """
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(
+        self,
+        paths: Sequence[str],
+        finish: Callable[[Path, Path], None] | None = None,
+    ):
+        self._finishes = [finish or os.replace, *[os.replace] * len(paths)]
         self._name = paths[0]
         self._files = [writable_file(path) for path in paths]
         if len(set(self._files)) < len(self._files):
@@ -244,15 +251,18 @@ class PartFiles:
             for stream in self._streams:
                 stream.close()
             self._write_record(self._record)
-        for part, file, size in zip(
-            self._parts, self._files, self._record["sizes"], strict=True
+        for part, file, size, finish in zip(
+            self._parts,
+            self._files,
+            self._record["sizes"],
+            self._finishes[: len(self._files)],
+            strict=True,
         ):
             # An earlier process may have renamed it, and this one may have
             # made an empty part again, for its lock.
             if part.exists() and _size(part) == size:
-                os.replace(part, file)
-            else:
-                part.unlink(missing_ok=True)
+                finish(part, file)
+            part.unlink(missing_ok=True)
         self.record_file.unlink()
 
     def _stop(self):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +15,7 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
 from keras_deepnmt.commands.options.decoding import option_name
+from keras_deepnmt.commands.options.document import DocumentInput
 from keras_deepnmt.commands.options.given_lines import GivenLines
 from keras_deepnmt.commands.options.output_file import is_device, open_output
 from keras_deepnmt.commands.options.parser import VerbParser
@@ -71,6 +73,7 @@ class Resumption:
 
     Args:
         options: of the command line.
+        document: the input, if it is no plain text: lines are its texts.
 
     Attributes:
         number: how many lines of the input are finished.
@@ -81,8 +84,11 @@ class Resumption:
         UserError: if --restart has nothing to begin again.
     """
 
-    def __init__(self, options: Namespace):
+    def __init__(
+        self, options: Namespace, document: DocumentInput | None = None
+    ):
         self._options = options
+        self._document = document
         self._paths = [options.output]
         if options.alignments is not None:
             self._paths.append(options.alignments)
@@ -116,7 +122,8 @@ class Resumption:
         The first is that of --output. They get their names at the end.
         """
         if self._keeps:
-            with PartFiles(self._paths) as self._parts:
+            finish = self._document and self._document.finish
+            with PartFiles(self._paths, finish) as self._parts:
                 try:
                     yield self._parts.streams
                 except BaseException:
@@ -125,6 +132,10 @@ class Resumption:
                     raise
             return
         try:
+            if self._document:
+                with self._lines_of_document() as lines:
+                    yield [lines]
+                return
             with contextlib.ExitStack() as stack:
                 yield [
                     stack.enter_context(open_output(path))
@@ -137,6 +148,17 @@ class Resumption:
                 f"{stop} Of an input given by --input FILE, what is finished "
                 "is kept."
             ) from None
+
+    @contextlib.contextmanager
+    def _lines_of_document(self):
+        """Opens a temporary file, of which the document is written."""
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", prefix="deepnmt-lines-"
+        ) as lines:
+            yield lines
+            lines.flush()
+            with open_output(self._options.output) as output:
+                self._document.write(Path(lines.name), output.buffer)
 
     def skip(
         self,
@@ -253,6 +275,8 @@ class Resumption:
 
     def keep_now_and_then(self) -> None:
         """Keeps the batches that are searched, once a minute."""
+        if self._parts is None:
+            return
         if time.monotonic() - self._kept_at >= _KEEP_EVERY:
             self._keep_batches()
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.document import DocumentInput
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.errors import UserError
 
@@ -30,7 +31,7 @@ def add_segments(parser: VerbParser) -> None:
         action="store_true",
         help="Keep tags, placeholders such as {name} and %%s, addresses, names "
         "of files and long numbers: each line of the output has those of its "
-        "line in the input.",
+        "line in the input. In XLIFF and TMX they are kept in any case.",
     )
     parser.add_argument(
         "--split-sentences",
@@ -44,7 +45,8 @@ def add_segments(parser: VerbParser) -> None:
         type=str,
         metavar="CODE",
         help="Code of the language of the input, such as de, whose sentences "
-        "--split-sentences finds. Default: that of the run's recipe.",
+        "--split-sentences finds, and of the texts of XLIFF and TMX. Default: "
+        "that of the run's recipe.",
     )
 
 
@@ -53,12 +55,16 @@ class SegmentOptions:
 
     Args:
         options: of the command line.
+        document: the input, if it is no plain text.
 
     Raises:
         UserError: if an option cannot be used with another one.
     """
 
-    def __init__(self, options: Namespace):
+    def __init__(
+        self, options: Namespace, document: DocumentInput | None = None
+    ):
+        has_markup = document is not None and document.has_markup
         for name, others in _REFUSED.items():
             if not options[name]:
                 continue
@@ -78,8 +84,14 @@ class SegmentOptions:
                     f"{_option(name)} prints one translation of each line: no "
                     f"{_option(other)}."
                 )
-        if options.source_language and not options.split_sentences:
-            raise UserError("--source-language needs --split-sentences.")
+        if options.source_language and not (
+            options.split_sentences or has_markup
+        ):
+            raise UserError(
+                "--source-language needs --split-sentences, or an --input that "
+                "is XLIFF or TMX."
+            )
+        self._keeps_markup = options.keep_markup or has_markup
         self._options = options
         self._splitter = None
 
@@ -106,7 +118,7 @@ class SegmentOptions:
         `first` is the number of the first line.
         """
         options = self._options
-        if not options.keep_markup and not options.split_sentences:
+        if not self._keeps_markup and not options.split_sentences:
             return WholeLines(texts, given, first)
         from keras_deepnmt.documents import Segments
 
@@ -114,7 +126,7 @@ class SegmentOptions:
             Segments(
                 translator,
                 texts,
-                options.keep_markup,
+                self._keeps_markup,
                 self._splitter,
                 options.alignment_layer,
                 first,

@@ -18,11 +18,14 @@ INTERNAL_ERROR = 1
 _EXTRAS = {
     "ctranslate2": "ctranslate2",
     "errant": "errant",
+    "fastapi": "serve",
     "jax": "jax",
     "matplotlib": "analysis",
+    "prometheus_client": "serve",
     "rouge_score": "rouge",
     "shtab": "completion",
     "torch": "benchmark",
+    "uvicorn": "serve",
 }
 
 

@@ -36,9 +36,9 @@ def read_pairs(
 
     The windows of standard input are those of `input_lines.stream_lines`, and
     the windows of two files those of `windows_of`. Each of `source` and
-    `target` is the path of a file, plain or gzipped, or `-` for standard input.
-    Both are `None` if each line of standard input is a source, a tab and its
-    translation.
+    `target` is the path of a file, plain or compressed, or `-` for standard
+    input. Both are `None` if each line of standard input is a source, a tab and
+    its translation.
 
     Raises:
         UserError: if a file cannot be read, or the sides have different

@@ -11,7 +11,8 @@ class LineWarnings:
     """Collects line numbers, and prints one warning for all with one fault.
 
     A long input may have many such lines, so that a warning for each would
-    hide the others. `name` is the name of the input, if it has one.
+    hide the others. `name` is the name of the input, if it has one. `lines` are
+    the numbers of its lines that have a text, if not all of them have one.
 
     Example:
     >>> warnings = LineWarnings("new.de")
@@ -19,8 +20,11 @@ class LineWarnings:
     >>> warnings.print()  # deepnmt: warning: new.de, line 3: not UTF-8.
     """
 
-    def __init__(self, name: str | None = None):
+    def __init__(
+        self, name: str | None = None, lines: Sequence[int] | None = None
+    ):
         self.name = name
+        self._numbers = lines
         self._lines = {}
 
     def __enter__(self) -> "LineWarnings":
@@ -31,7 +35,9 @@ class LineWarnings:
         self.print()
 
     def add(self, number: int, fault: str) -> None:
-        """Adds a line by its number, from 1; `fault` ends the warning."""
+        """Adds a text by its number, from 1; `fault` ends the warning."""
+        if self._numbers is not None:
+            number = self._numbers[number - 1]
         shown, count = self._lines.get(fault, ([], 0))
         self._lines[fault] = [*shown, number][:_SHOWN], count + 1
 

@@ -169,9 +169,10 @@ def read_list(
     """Yields the hypotheses of a list with their sources, in windows.
 
     `file` is the path of the list and `source` that of the sentences, plain or
-    gzipped; one of them may be `-` for standard input. The windows are those of
-    `input_pairs.read_pairs`. At the end of a list that has lines, `on_end` is
-    called with the numbers of the sentences that have no translation in it.
+    compressed; one of them may be `-` for standard input. The windows are
+    those of `input_pairs.read_pairs`. At the end of a list that has lines,
+    `on_end` is called with the numbers of the sentences that have no
+    translation in it.
 
     Raises:
         UserError: if a file cannot be read, or a line of the list is not one,

@@ -4,9 +4,7 @@ Nothing is unpacked: members are read from the archive by the names that the
 registry gives, so a path in an archive is never one on the disk.
 """
 
-import bz2
 import contextlib
-import gzip
 import html
 import io
 import itertools
@@ -20,17 +18,13 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.etree import ElementTree
 
+from keras_deepnmt.data.compression import unpacked
 from keras_deepnmt.data.known_corpora.sources import BuiltFile, Member
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file
 from keras_deepnmt.limits import limits
 
 _CHUNK_BYTES = 1 << 20
-_UNPACKED_BY = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ": lzma.open,
-}
 _ZIP_METHODS = {
     zipfile.ZIP_STORED,
     zipfile.ZIP_DEFLATED,
@@ -73,7 +67,7 @@ def verify_archive(archive: Path) -> None:
         if zipfile.is_zipfile(archive):
             _verify_zip(archive)
             return
-        with _unpacked(archive) as (raw, content):
+        with unpacked(archive) as (raw, content, _):
             while content.read(_CHUNK_BYTES):
                 limits().check_unpacked(content.tell(), raw.tell(), archive)
 
@@ -184,10 +178,10 @@ def _damage_refused(archive: Path, part: str):
 
 @contextlib.contextmanager
 def _open_member(archive: Path, path: str):
-    """Opens a member of a tar or zip archive, or a (gzipped) file."""
+    """Opens a member of a tar or zip archive, or a file, also compressed."""
     with contextlib.ExitStack() as stack:
         if not path:
-            _, content = stack.enter_context(_unpacked(archive))
+            _, content, _ = stack.enter_context(unpacked(archive))
             yield content
         elif zipfile.is_zipfile(archive):
             files = stack.enter_context(zipfile.ZipFile(archive))
@@ -196,24 +190,11 @@ def _open_member(archive: Path, path: str):
             yield stack.enter_context(files.open(path))
         else:
             # As a stream, since going back would unpack the archive again.
-            _, content = stack.enter_context(_unpacked(archive))
+            _, content, _ = stack.enter_context(unpacked(archive))
             files = stack.enter_context(
                 tarfile.open(fileobj=content, mode="r|")
             )
             yield _tar_member(files, archive, path)
-
-
-@contextlib.contextmanager
-def _unpacked(archive: Path):
-    """Opens a file, compressed or not: the file itself, and its content."""
-    with open(archive, "rb") as raw:
-        head = raw.peek(8)[:8]
-        for magic, opened in _UNPACKED_BY.items():
-            if head.startswith(magic):
-                with opened(raw) as content:
-                    yield raw, content
-                return
-        yield raw, raw
 
 
 def _tar_member(files, archive, path):

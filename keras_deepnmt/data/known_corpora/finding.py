@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+from keras_deepnmt.data.asked_sides import Asked
+from keras_deepnmt.data.bilingual_files.document import open_bilingual
 from keras_deepnmt.data.corpora import CorpusFiles, CorpusOptions, LineReader
 from keras_deepnmt.data.known_corpora.archives import build_text
 from keras_deepnmt.data.known_corpora.downloads import (
@@ -75,14 +77,16 @@ def find_corpus_files(
     data_dir: str | Path | None = None,
     cache_dir: str | Path | None = None,
     progress: bool = True,
+    languages: tuple[str | None, str | None] = (None, None),
 ) -> CorpusFiles:
-    """Finds the two files of a corpus, and downloads them if necessary.
+    """Finds the files of a corpus, and downloads them if necessary.
 
     `split` chooses the split of a named corpus; a corpus that is a test set
     (`newstest2014_en_de`) gives it for any split. Named corpora are taken from
     `data_dir` if it is given, and are otherwise downloaded to `cache_dir`
-    (default: Keras' folder). A file that is missing, cannot be downloaded or
-    has another SHA-256 raises a `UserError`.
+    (default: Keras' folder). `languages` are those of the two sides, which one
+    file with both of them may need. A file that is missing, cannot be
+    downloaded or has another SHA-256 raises a `UserError`.
 
     Example:
     >>> written = Path("a.en").write_text("a"), Path("a.de").write_text("b")
@@ -101,6 +105,8 @@ def find_corpus_files(
             tag=corpus.tag,
             copies=tuple(reader.copy for reader in readers),
         )
+    if corpus.file is not None:
+        return _one_file(corpus, languages)
     named = find_named_corpus(corpus.name)
     paths = [
         _local_file(file, Path(data_dir), cache_dir, progress)
@@ -109,6 +115,23 @@ def find_corpus_files(
         for file in _sides(named, split)
     ]
     return CorpusFiles(named.name, *paths, corpus.weight, corpus.tag)
+
+
+def _one_file(corpus, languages):
+    reader = LineReader(corpus.file)
+    columns = corpus.source_column, corpus.target_column
+    asked = Asked(*languages, *columns)
+    # Says now what it cannot be.
+    open_bilingual(reader, asked)
+    return CorpusFiles(
+        name=corpus.name or Path(corpus.file).name.split(".")[0],
+        source=Path(corpus.file),
+        target=Path(corpus.file),
+        weight=corpus.weight,
+        tag=corpus.tag,
+        copies=(reader.copy,),
+        asked=asked,
+    )
 
 
 def _sides(corpus, split):

@@ -3,7 +3,8 @@
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 
-from keras_deepnmt.data.corpora import CorpusFiles, LineReader
+from keras_deepnmt.data.bilingual_files.pair_lines import content_sha256
+from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     MANIFEST_FILE,
     listed_files,
@@ -91,10 +92,7 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
     new = []
     for split, files in corpora.items():
         for corpus in files:
-            sha256 = {
-                "source": _content_sha256(corpus.source),
-                "target": _content_sha256(corpus.target),
-            }
+            sha256 = content_sha256(corpus)
             new.append((split, corpus.weight, corpus.tag, *sha256.values()))
             others = [
                 e[2] for e in old if e[:2] + e[3:] == new[-1][:2] + new[-1][3:]
@@ -152,10 +150,3 @@ def _corpus_key(entry: dict) -> tuple:
     # Folders of earlier versions have no tags.
     settings = entry["split"], entry["weight"], entry.get("tag")
     return *settings, hashes["source"], hashes["target"]
-
-
-def _content_sha256(path: Path) -> str:
-    reader = LineReader(path)
-    for _ in reader:
-        pass
-    return reader.sha256

@@ -162,7 +162,7 @@ class FolderWriter:
         files = [
             file
             for corpus in (*corpora, *reader.read_twice)
-            for file in (corpus.source, corpus.target)
+            for file in dict.fromkeys((corpus.source, corpus.target))
         ]
         # The size of a pipe is not known.
         total = sum(f.stat().st_size for f in files if f.is_file())
@@ -185,10 +185,23 @@ class FolderWriter:
                     self.unreadable.append(str(error))
                     continue
                 self.entries.append({"split": split, **entry})
+                self._warn_of_skipped(entry)
                 self.left_out[split].append(left_out)
         self.spools[split] = spool
         self.filters[split] = {**reader.counts, "kept": spool.pairs}
         return sample
+
+    def _warn_of_skipped(self, entry):
+        """Says which entries of a file with both sides have no pair."""
+        skipped = entry.get("skipped", {})
+        if skipped:
+            reasons = ", ".join(
+                f"{count:,} {reason}" for reason, count in skipped.items()
+            )
+            self.warnings.append(
+                f"{entry['source']}: {sum(skipped.values()):,} of its entries "
+                f"are no pairs ({reasons})."
+            )
 
     def _raise_problems(self):
         """Reports all that is wrong with the text of all splits at once."""

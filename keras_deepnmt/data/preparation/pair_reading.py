@@ -7,11 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_deepnmt.data.corpora import (
-    CorpusFiles,
-    LineReader,
-    aligned_lines,
-)
+from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
+from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.preparation.bad_lines import BadLines
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
@@ -87,9 +84,8 @@ class PairReader:
         for corpus in self.read_twice:
             # These lines are reported when their corpus is read again.
             lines = BadLines(errors)
-            readers = LineReader(corpus.source), LineReader(corpus.target)
-            for number, block in self._blocks(readers):
-                decoded = _decode_block(block, corpus, number, lines)
+            for block in self._blocks(PairLines(corpus)):
+                decoded = _decode_block(block, corpus, lines)
                 texts = [pair.compared for pair in decoded if pair.compared]
                 self._heavier.add(corpus, _hash_texts(texts, corpus.tag))
 
@@ -102,11 +98,11 @@ class PairReader:
         text files in `raw_files`, if given, with the tag of the corpus.
         `left_out` receives the others.
         """
-        readers = LineReader(corpus.source), LineReader(corpus.target)
+        pair_lines = PairLines(corpus)
         before, lines = spool.pairs, 0
-        for number, block in self._blocks(readers):
+        for block in self._blocks(pair_lines):
             lines += len(block)
-            pairs = self._filter_block(block, corpus, number, left_out)
+            pairs = self._filter_block(block, corpus, left_out)
             if pairs:
                 self._keep(pairs, corpus, spool, raw_files)
         self.counts["read"] += lines
@@ -117,25 +113,25 @@ class PairReader:
             "name": corpus.name,
             "source": str(corpus.source),
             "target": str(corpus.target),
-            "sha256": {
-                "source": readers[0].sha256,
-                "target": readers[1].sha256,
-            },
+            "sha256": pair_lines.sha256,
             "lines": lines,
             "pairs": spool.pairs - before,
             "weight": corpus.weight,
             "tag": corpus.tag,
+            **(
+                {"skipped": dict(pair_lines.skipped)}
+                if pair_lines.skipped
+                else {}
+            ),
         }
 
-    def _blocks(self, readers) -> Iterator[tuple[int, list]]:
-        """Iterates over the number of the first line, and pairs of lines."""
-        lines, number, position = aligned_lines(*readers), 1, 0
+    def _blocks(self, pair_lines) -> Iterator[list]:
+        """Iterates over lists of the number of a line, and its two sides."""
+        lines, position = iter(pair_lines), 0
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            yield number, block
-            number += len(block)
-            now = sum(reader.position for reader in readers)
-            self._progress(now - position)
-            position = now
+            yield block
+            self._progress(pair_lines.position - position)
+            position = pair_lines.position
 
     def _keep(self, pairs, corpus, spool, raw_files):
         origins = np.empty(len(pairs), ORIGIN)
@@ -149,9 +145,7 @@ class PairReader:
             raw_files[0].writelines(text + "\n" for text in tagged)
             raw_files[1].writelines(pair[1] + "\n" for pair in texts)
 
-    def _filter_block(
-        self, block, corpus, number, left_out: LeftOut
-    ) -> list[_Pair]:
+    def _filter_block(self, block, corpus, left_out: LeftOut) -> list[_Pair]:
         def leave_out(pair, reason):
             left_out.add(reason, pair.line, *pair.texts)
             self._rejected.add(
@@ -159,7 +153,7 @@ class PairReader:
             )
 
         pairs = []
-        for pair in _decode_block(block, corpus, number, self._bad_lines):
+        for pair in _decode_block(block, corpus, self._bad_lines):
             reason = self._reason(pair)
             if reason is None:
                 pairs.append(pair)
@@ -196,9 +190,9 @@ class PairReader:
         return self._filter and self._filter.reason(*pair.compared)
 
 
-def _decode_block(block, corpus, number, bad_lines: BadLines) -> list[_Pair]:
+def _decode_block(block, corpus, bad_lines: BadLines) -> list[_Pair]:
     pairs = []
-    for line, sides in enumerate(block, start=number):
+    for line, *sides in block:
         texts = tuple(
             bad_lines.decode(side, path, line)
             for side, path in zip(

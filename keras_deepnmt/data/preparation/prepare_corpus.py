@@ -125,17 +125,22 @@ def prepare_corpus(
 def _find_corpora(
     options: PrepareOptions, data_dir, progress: bool
 ) -> dict[str, list[CorpusFiles]]:
-    corpora = {
-        split: [
-            find_corpus_files(
-                getattr(options, split), split, data_dir, progress=progress
-            )
-        ]
+    given = {
+        split: [getattr(options, split)]
         for split in ("valid", "test")
         if getattr(options, split) is not None
     }
-    corpora["train"] = [
-        find_corpus_files(corpus, "train", data_dir, progress=progress)
-        for corpus in options.train
-    ]
-    return corpora
+    given["train"] = options.train
+    return {
+        split: [
+            find_corpus_files(
+                corpus,
+                split,
+                data_dir,
+                progress=progress,
+                languages=(options.source_language, options.target_language),
+            )
+            for corpus in corpora
+        ]
+        for split, corpora in given.items()
+    }

@@ -1,0 +1,303 @@
+"""`deepnmt serve`: answers requests for translations over HTTP."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jsonargparse import Namespace
+from jsonargparse.typing import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+
+from keras_deepnmt.commands.options.compilation import start_backend
+from keras_deepnmt.commands.options.own_code import add_import
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.trained import find_run_folder, list_trained_models
+
+if TYPE_CHECKING:
+    from keras_deepnmt.server.engine import Engine
+
+EXAMPLE = """
+deepnmt serve
+deepnmt serve runs/mine --languages de-en --port 8501
+deepnmt serve de_en=runs/first en_de=served/second --api-keys keys.txt
+"""
+CONTINUE = "Requests that had come were answered."
+_NAME = re.compile(r"[\w.-]+", re.ASCII)
+_LARGEST_PORT = 65_535
+
+
+def add_options(parser: VerbParser) -> None:
+    """Adds the options of `deepnmt serve`."""
+    parser.add_argument(
+        "models",
+        metavar="[NAME=]MODEL",
+        type=str,
+        nargs="*",
+        help="Run folder, preset folder, name of a trained model (`deepnmt "
+        "models --trained`), or folder of an export, one or several. The name "
+        "is that in addresses. Default: a trained model of the package, and "
+        "the name of the folder.",
+    )
+    parser.add_argument(
+        "--languages",
+        type=str,
+        nargs="+",
+        metavar="SOURCE-TARGET",
+        help="Languages of each model, in their order, such as de-en. Default: "
+        "those that the name ends with, such as mine_de_en.",
+    )
+    parser.add_argument(
+        "--host",
+        type=str,
+        default="127.0.0.1",
+        help="Address to answer at. 0.0.0.0 is that of all networks, from "
+        "which everyone can ask unless --api-keys are needed. Default: "
+        "127.0.0.1, which only programs of this machine reach.",
+    )
+    parser.add_argument(
+        "--port",
+        type=NonNegativeInt,
+        default=8501,
+        help="Port of HTTP; 0 for one that is free. Default: 8501, as of "
+        "TensorFlow Serving.",
+    )
+    parser.add_argument(
+        "--api-keys",
+        type=str,
+        metavar="FILE",
+        help="File with a key in each line, of which clients must give one. "
+        "Default: those in the environment variable DEEPNMT_API_KEYS, or "
+        "none is needed.",
+    )
+    parser.add_argument(
+        "--allow-origins",
+        type=str,
+        nargs="+",
+        metavar="URL",
+        help="Web sites whose pages may ask this server (CORS), such as "
+        "https://example.org. Default: no other than its own.",
+    )
+    _add_limits(parser)
+    parser.add_argument(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="Whether XLA compiles runs before the first request, which takes "
+        "seconds for each of up to 16 shapes and is kept for the next start. "
+        "Translations are then found faster. Default: it does.",
+    )
+    add_import(parser)
+
+
+def _add_limits(parser):
+    parser.add_argument(
+        "--batch-size",
+        type=PositiveInt,
+        metavar="N",
+        help="Largest number of sentences computed together. Default: as in "
+        "the run's recipe.",
+    )
+    parser.add_argument(
+        "--wait-ms",
+        type=NonNegativeFloat,
+        default=5.0,
+        metavar="MS",
+        help="Milliseconds for which a batch waits for more sentences.",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=PositiveInt,
+        default=1_000_000,
+        metavar="N",
+        help="Largest body of a request.",
+    )
+    parser.add_argument(
+        "--max-sentences",
+        type=PositiveInt,
+        default=256,
+        metavar="N",
+        help="Largest number of sentences of a request.",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=PositiveInt,
+        default=256,
+        metavar="N",
+        help="Largest number of tokens of a sentence, its end included.",
+    )
+    parser.add_argument(
+        "--max-waiting",
+        type=PositiveInt,
+        default=4096,
+        metavar="N",
+        help="Largest number of sentences that wait for a model; a request "
+        "for which there is no room is told when to come back.",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=PositiveFloat,
+        default=60.0,
+        metavar="SECONDS",
+        help="Seconds after which a request fails, and for which requests are "
+        "still answered when the server is stopped.",
+    )
+
+
+def run(options: Namespace) -> None:
+    """Serves until SIGTERM or Ctrl-C."""
+    # A missing package is reported before a model is loaded.
+    import fastapi  # noqa: F401
+    import prometheus_client  # noqa: F401
+    import uvicorn  # noqa: F401
+
+    from keras_deepnmt.server.access import Access
+    from keras_deepnmt.server.api_keys import read_api_keys
+    from keras_deepnmt.server.http_app import make_app
+    from keras_deepnmt.server.json_log import json_log, log_event
+    from keras_deepnmt.server.metrics import Metrics
+    from keras_deepnmt.server.process import (
+        is_loopback,
+        open_socket,
+        run_server,
+    )
+    from keras_deepnmt.server.request_limits import RequestLimits
+    from keras_deepnmt.server.served_models import ServedModel, ServedModels
+
+    limits = _limits(options, RequestLimits)
+    keys = read_api_keys(options.api_keys)
+    named = _named_folders(options.models or list_trained_models()[:1])
+    languages = _languages(named, options.languages)
+    metrics = Metrics()
+    with open_socket(options.host, options.port) as opened:
+        start_backend()
+        with library_lines_removed():
+            engines = [_engine(folder, options) for folder in named.values()]
+        models = ServedModels(
+            [
+                ServedModel(
+                    name,
+                    languages[name],
+                    engine,
+                    limits,
+                    options.wait_ms / 1000,
+                    metrics.note_batch,
+                )
+                for name, engine in zip(named, engines, strict=True)
+            ]
+        )
+        app = make_app(
+            models,
+            limits,
+            Access(keys),
+            metrics,
+            options.allow_origins or (),
+        )
+        with json_log(options.quiet):
+            if not is_loopback(options.host) and not len(keys):
+                log_event("open_to_all", 30, host=options.host)
+            try:
+                run_server(app, opened, models, limits.timeout_s)
+            finally:
+                models.close(drop=True)
+
+
+def _limits(options, kind):
+    if options.port > _LARGEST_PORT:
+        raise UserError(
+            f"`--port` must be at most {_LARGEST_PORT:,}. Received: "
+            f"{options.port}"
+        )
+    if options.max_waiting < options.max_sentences:
+        raise UserError(
+            "`--max-waiting` must be at least `--max-sentences`, or the "
+            f"largest requests never have room. Received: "
+            f"{options.max_waiting} and {options.max_sentences}"
+        )
+    return kind(
+        options.max_bytes,
+        options.max_sentences,
+        options.max_tokens,
+        options.max_waiting,
+        options.timeout,
+    )
+
+
+def _named_folders(words: list[str]) -> dict[str, Path]:
+    """Returns the folder of each model by its name."""
+    named: dict[str, Path] = {}
+    for word in words:
+        name, _, path = word.partition("=")
+        if not path or Path(word).exists():
+            path = word
+            folder = Path(word).resolve()
+            # Of an export the model folder, not that of a version.
+            is_version = (folder / "saved_model.pb").is_file()
+            name = folder.parent.name if is_version else folder.name
+        if not _NAME.fullmatch(name):
+            raise UserError(
+                "The name of a model must have only letters, digits and the "
+                f"characters . _ and -. Received: {name!r}. Give a name: "
+                f"NAME={path}"
+            )
+        if name in named:
+            raise UserError(
+                f"Each model must have a name of its own. Received: {name} "
+                f"for {named[name]} and {path}. Give a name: NAME={path}"
+            )
+        named[name] = find_run_folder(path)
+    return named
+
+
+def _languages(named, given):
+    from keras_deepnmt.server.served_models import (
+        languages_in_name,
+        pair_of_languages,
+    )
+
+    if given is not None and len(given) != len(named):
+        raise UserError(
+            "`--languages` must have one pair for each model. Received: "
+            f"{len(given)} for {len(named)}"
+        )
+    found = {}
+    for number, (name, folder) in enumerate(named.items()):
+        if given is not None:
+            found[name] = pair_of_languages(given[number])
+            continue
+        pair = languages_in_name(name) or languages_in_name(folder.name)
+        if pair is None:
+            raise UserError(
+                f"The languages of the model {name} are not in its name. Give "
+                "them: --languages de-en"
+            )
+        found[name] = pair
+    return found
+
+
+def _engine(folder: Path, options: Namespace) -> "Engine":
+    if is_export(folder):
+        from keras_deepnmt.server.export_engine import ExportEngine
+
+        return ExportEngine(folder)
+    from keras_deepnmt.server.translator_engine import TranslatorEngine
+    from keras_deepnmt.translator import Translator
+
+    translator = Translator.load(
+        folder, batch_size=options.batch_size, compiled=options.compile
+    )
+    return TranslatorEngine(translator, options.max_tokens)
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder is an export, or one with its versions."""
+    return (folder / "saved_model.pb").is_file() or any(
+        version.parent.name.isdecimal()
+        for version in folder.glob("*/saved_model.pb")
+    )

@@ -1,0 +1,1 @@
+"""Files that have texts and their translations: XLIFF, TMX, TSV, JSON Lines."""

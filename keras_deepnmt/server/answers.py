@@ -1,0 +1,129 @@
+"""Puts the sentences of a request into a queue and waits for the results."""
+
+import asyncio
+import contextlib
+from collections.abc import Hashable, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+from starlette.requests import Request
+
+from keras_deepnmt.server.batch_queue import QueueClosedError, QueueFullError
+from keras_deepnmt.server.request_errors import RequestError
+from keras_deepnmt.server.request_limits import RequestLimits
+from keras_deepnmt.server.served_models import ServedModel
+
+
+async def count_tokens(
+    model: ServedModel, texts: Sequence[str], limits: RequestLimits
+) -> list[int]:
+    """Returns the number of tokens of each sentence.
+
+    Raises:
+        RequestError: if there are too many sentences, or too many tokens in
+            one.
+    """
+    if len(texts) > limits.max_sentences:
+        raise RequestError(
+            413,
+            f"a request must have at most {limits.max_sentences:,} sentences. "
+            f"Received: {len(texts):,}. Send them in several requests.",
+        )
+    # Not in the thread that answers all other clients.
+    lengths = await asyncio.to_thread(model.engine.lengths, texts)
+    for number, length in enumerate(lengths, start=1):
+        if length > limits.max_tokens:
+            raise too_long(number, length, limits)
+    return lengths
+
+
+def too_long(
+    number: int, length: int | None, limits: RequestLimits
+) -> RequestError:
+    """Makes the error for a sentence with too many tokens.
+
+    Args:
+        number: which sentence it is, from 1.
+        length: its number of tokens, if that is known.
+        limits: the limits of the server.
+    """
+    received = "" if length is None else f" Received: {length:,} tokens."
+    most = "" if length is None else f" {limits.max_tokens:,}"
+    rule = f"at most{most} tokens" if most else "fewer tokens"
+    return RequestError(
+        400,
+        f"sentence {number} must have {rule}.{received} Divide it into "
+        "sentences.",
+    )
+
+
+async def results_of(
+    request: Request,
+    model: ServedModel,
+    items: Sequence[Any],
+    lengths: Sequence[int],
+    kind: Hashable,
+    limits: RequestLimits,
+) -> list[Any]:
+    """Returns the results of a request's sentences.
+
+    Args:
+        request: the request. When its client goes, its sentences are dropped.
+        model: the model.
+        items: the sentences, in the form of the kind.
+        lengths: numbers of tokens of each.
+        kind: what is asked for; see `BatchQueue.submit`.
+        limits: limits of the server.
+
+    Raises:
+        RequestError: if the queue is full, the time is over, the client has
+            gone, or the model fails.
+    """
+    if not model.is_ready:
+        raise RequestError(503, "the model is not ready yet.", 2)
+    try:
+        job = model.queue.submit(items, lengths, kind, limits.timeout_s)
+    except QueueFullError as error:
+        raise RequestError(
+            429,
+            "too many sentences wait for the model. Try again in "
+            f"{error.retry_after_s} s.",
+            error.retry_after_s,
+        ) from error
+    except QueueClosedError as error:
+        raise RequestError(503, "the server stops.", 2) from error
+    found = asyncio.wrap_future(job.future)
+    gone = asyncio.ensure_future(_until_gone(request))
+    try:
+        done, _ = await asyncio.wait(
+            {found, gone},
+            timeout=limits.timeout_s,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if found not in done:
+            model.queue.cancel(job)
+            if gone in done:
+                raise RequestError(499, "the client has gone.")
+            raise TimeoutError
+        request.scope["observed"]["queued_s"] = job.queued_s
+        return found.result()
+    except TimeoutError as error:
+        raise RequestError(
+            504,
+            f"no translation within {limits.timeout_s:g} s. Send fewer "
+            "sentences at a time.",
+        ) from error
+    except (CancelledError, asyncio.CancelledError) as error:
+        if job.future.cancelled() or not job.future.done():
+            model.queue.cancel(job)
+        raise RequestError(503, "the server stops.", 2) from error
+    finally:
+        gone.cancel()
+        found.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await gone
+
+
+async def _until_gone(request):
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,65 @@
+"""The keys that a server asks its clients for."""
+
+import hmac
+import os
+from pathlib import Path
+
+from keras_deepnmt.errors import UserError
+
+VARIABLE = "DEEPNMT_API_KEYS"
+
+
+class ApiKeys:
+    """The keys of which a client must give one; without any, none is needed.
+
+    Args:
+        keys: the keys.
+
+    Example:
+    >>> keys = ApiKeys(["a secret"])
+    >>> keys.accept("a secret"), keys.accept("a guess"), keys.accept(None)
+    (True, False, False)
+    """
+
+    def __init__(self, keys: list[str]):
+        self._keys = [key.encode() for key in keys]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def accept(self, key: str | None) -> bool:
+        """Whether a client with this key may ask, in the time of any guess."""
+        if not self._keys:
+            return True
+        given = (key or "").encode("utf-8", "replace")
+        # All are compared: the time says nothing about a key.
+        return any([hmac.compare_digest(given, known) for known in self._keys])
+
+
+def read_api_keys(file: str | Path | None) -> ApiKeys:
+    """Reads the keys of a server.
+
+    Args:
+        file: file with a key in each line; empty lines and those that begin
+            with `#` do not count. Defaults to the keys in the environment
+            variable `DEEPNMT_API_KEYS`, with spaces between them.
+
+    Raises:
+        UserError: if the file has no key, or one has a space in it.
+    """
+    if file is None:
+        return ApiKeys(os.environ.get(VARIABLE, "").split())
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: must be UTF-8, with a key a line.") from error
+    keys = [key for line in lines if (key := line.strip())[:1] not in ("", "#")]
+    if not keys:
+        raise UserError(f"{file}: has no key. Write one in a line, or more.")
+    for number, key in enumerate(keys, start=1):
+        if len(key.split()) > 1:
+            raise UserError(
+                f"{file}: a key must have no space. Received: one in key "
+                f"{number}"
+            )
+    return ApiKeys(keys)

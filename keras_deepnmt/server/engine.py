@@ -1,0 +1,53 @@
+"""What a server needs of that which computes its translations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a sentence.
+
+    Attributes:
+        text: the translation.
+        score: what the search ranks by.
+        source_truncated: whether a part of the sentence was ignored, since it
+            is longer than the model accepts.
+    """
+
+    text: str
+    score: float
+    source_truncated: bool
+
+    @classmethod
+    def of(cls, found: Any) -> "Translation":
+        """Takes what a server needs of a hypothesis of any kind."""
+        return cls(found.text, found.score, found.source_truncated)
+
+
+class Engine:
+    """Base class of engines.
+
+    One thread calls an engine, except for `lengths`, which any thread may call.
+
+    Attributes:
+        most_hypotheses: the largest number of translations of a sentence.
+        batch_size: the number of sentences to compute together.
+    """
+
+    most_hypotheses: int = 1
+    batch_size: int = 32
+
+    def warm_up(self) -> None:
+        """Compiles and loads all that the engine needs for any request."""
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of tokens of each sentence, or an estimate."""
+        raise NotImplementedError
+
+    def translate(
+        self, number: int, texts: Sequence[str]
+    ) -> list[list[Translation]]:
+        """Returns at most `number` translations of each sentence."""
+        raise NotImplementedError

@@ -1,0 +1,90 @@
+"""The figures of a server, in the form that Prometheus reads."""
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """Counts requests, sentences and batches; one object for each server."""
+
+    def __init__(self):
+        self.registry = CollectorRegistry()
+        made = {"registry": self.registry, "namespace": "deepnmt"}
+        self.requests = Counter(
+            "requests",
+            "Requests that were answered.",
+            ["path", "status"],
+            **made,
+        )
+        self.seconds = Histogram(
+            "request_seconds",
+            "Seconds until a request was answered.",
+            ["path"],
+            buckets=_SECONDS,
+            **made,
+        )
+        self.sentences = Counter(
+            "sentences", "Sentences that were translated.", ["model"], **made
+        )
+        self.tokens = Counter(
+            "source_tokens",
+            "Tokens of sentences that were accepted.",
+            ["model"],
+            **made,
+        )
+        self.batch_sentences = Histogram(
+            "batch_sentences",
+            "Sentences of a batch.",
+            ["model"],
+            buckets=_SENTENCES,
+            **made,
+        )
+        self.batch_seconds = Histogram(
+            "batch_seconds",
+            "Seconds in which a batch was computed.",
+            ["model"],
+            buckets=_SECONDS,
+            **made,
+        )
+        self.queued_seconds = Histogram(
+            "queued_seconds",
+            "Seconds until a request's first batch.",
+            ["model"],
+            buckets=_SECONDS,
+            **made,
+        )
+        self.waiting = Gauge(
+            "waiting_sentences",
+            "Sentences that wait for a model.",
+            ["model"],
+            **made,
+        )
+        self.is_ready = Gauge(
+            "model_ready",
+            "1 for a model that is warm, else 0.",
+            ["model"],
+            **made,
+        )
+
+    def note_batch(self, model: str, number: int, seconds: float) -> None:
+        """Counts a batch of a model."""
+        self.sentences.labels(model).inc(number)
+        self.batch_sentences.labels(model).observe(number)
+        self.batch_seconds.labels(model).observe(seconds)
+
+    def note_request(self, path: str, status: int, seconds: float) -> None:
+        """Counts a request that was answered."""
+        self.requests.labels(path, str(status)).inc()
+        self.seconds.labels(path).observe(seconds)
+
+    def text(self) -> bytes:
+        """All figures, as Prometheus reads them."""
+        return generate_latest(self.registry)

@@ -1,0 +1,133 @@
+"""Runs a web application until a signal ends it, with all requests answered."""
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.server.json_log import described, log_event
+from keras_deepnmt.server.served_models import ServedModels
+
+_LOOPBACK = ("127.", "::1", "localhost")
+# Connections that may be open; more are answered by 503.
+_MOST_CONNECTIONS = 2_000
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs of this machine can reach an address.
+
+    Example:
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, False)
+    """
+    return host.startswith(_LOOPBACK)
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Opens the address of a server.
+
+    Raises:
+        UserError: if that is not possible.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"{host}, port {port}: no server can be started there ({reason}). "
+            "Choose another `--port` or `--host`."
+        ) from error
+
+
+def run_server(
+    app: Any, opened: socket.socket, models: ServedModels, timeout_s: float
+) -> None:
+    """Answers requests until SIGTERM or Ctrl-C, then those that it has.
+
+    Args:
+        app: the application.
+        opened: the socket of its address.
+        models: the models, which warm up meanwhile.
+        timeout_s: seconds for which requests are answered after the signal.
+
+    Raises:
+        UserError: if a model cannot be made ready.
+    """
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=int(timeout_s) + 1,
+            # The addresses of clients are not used.
+            proxy_headers=False,
+        )
+    )
+    host, port, *_ = opened.getsockname()
+    faults: list[BaseException] = []
+    watcher = threading.Thread(
+        target=_wait_until_ready, args=(server, models, faults), daemon=True
+    )
+    watcher.start()
+    shown = f"[{host}]" if ":" in host else host
+    log_event(
+        "listening",
+        address=f"http://{shown}:{port}",
+        pid=os.getpid(),
+        models=list(models.by_name),
+    )
+    server.run(sockets=[opened])
+    log_event("stopped")
+    if faults:
+        raise faults[0]
+
+
+def _wait_until_ready(server, models, faults):
+    for model in models.by_name.values():
+        try:
+            model.queue.ready.result()
+        except BaseException as error:
+            log_event(
+                "fault", logging.ERROR, model=model.name, **described(error)
+            )
+            faults.append(error)
+            server.should_exit = True
+            return
+        log_event("ready", model=model.name)
+
+
+class _Server(uvicorn.Server):
+    """Ends normally after a signal: uvicorn would send it again at the end."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig, frame):
+        log_event("stopping", signal=signal.Signals(sig).name)
+        super().handle_exit(sig, frame)

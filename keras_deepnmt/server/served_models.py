@@ -1,0 +1,147 @@
+"""The models of a server, by their names and by their languages."""
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.server.batch_queue import BatchQueue
+from keras_deepnmt.server.engine import Engine
+from keras_deepnmt.server.request_limits import RequestLimits
+
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8})*")
+_NAMED_PAIR = re.compile(r"(?:^|[._-])([a-z]{2,3})[_-]([a-z]{2,3})$")
+
+
+class ServedModel:
+    """A model with the queue of its sentences.
+
+    Args:
+        name: its name in addresses.
+        languages: codes of its source and target language.
+        engine: what translates.
+        limits: limits of requests.
+        wait_s: seconds for which a batch waits for more sentences.
+        on_batch: function that is called after each batch with the name, the
+            number of sentences, and the seconds that it took.
+
+    Attributes:
+        name, languages, engine: as above.
+        queue: the `BatchQueue`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        languages: tuple[str, str],
+        engine: Engine,
+        limits: RequestLimits,
+        wait_s: float = 0.005,
+        on_batch: Callable[[str, int, float], None] | None = None,
+    ):
+        self.name = name
+        self.languages = languages
+        self.engine = engine
+        self._on_batch = on_batch
+        self.queue = BatchQueue(
+            self._compute,
+            batch_size=engine.batch_size,
+            max_waiting=limits.max_waiting,
+            wait_s=wait_s,
+            prepare=engine.warm_up,
+            name=f"model {name}",
+            on_batch=self._note,
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is warm."""
+        ready = self.queue.ready
+        return ready.done() and ready.exception() is None
+
+    def _compute(self, kind: Hashable, items: list[Any]) -> Sequence[Any]:
+        return self.engine.translate(kind, items)
+
+    def _note(self, kind, number, seconds):
+        if self._on_batch is not None:
+            self._on_batch(self.name, number, seconds)
+
+
+class ServedModels:
+    """All models of a server.
+
+    Args:
+        models: the models; of several with the same languages the first one
+            translates.
+
+    Attributes:
+        by_name: the models by their names.
+    """
+
+    def __init__(self, models: Sequence[ServedModel]):
+        self.by_name = {model.name: model for model in models}
+        self._by_languages: dict[tuple[str, str], ServedModel] = {}
+        for model in models:
+            self._by_languages.setdefault(model.languages, model)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all of them are."""
+        return all(model.is_ready for model in self.by_name.values())
+
+    def targets(self) -> dict[str, list[str]]:
+        """The target languages of each source language."""
+        found: dict[str, list[str]] = {}
+        for source, target in self._by_languages:
+            found.setdefault(source, []).append(target)
+        return found
+
+    def choose(self, source: str, target: str) -> ServedModel | None:
+        """Returns the model for two languages, if there is one.
+
+        The source `auto` stands for the only language that is translated to the
+        target.
+        """
+        if source == "auto":
+            found = [
+                m for pair, m in self._by_languages.items() if pair[1] == target
+            ]
+            return found[0] if len(found) == 1 else None
+        return self._by_languages.get((source, target))
+
+    def close(self, drop: bool = False) -> None:
+        """Ends the threads of all models, as `BatchQueue.close` does."""
+        for model in self.by_name.values():
+            model.queue.close(drop)
+
+
+def pair_of_languages(text: str) -> tuple[str, str]:
+    """Reads two codes of languages, such as `de-en` or `en:zh-Hant`.
+
+    Raises:
+        UserError: if there are not two.
+
+    Example:
+    >>> pair_of_languages("de-en"), pair_of_languages("en:zh-Hant")
+    (('de', 'en'), ('en', 'zh-Hant'))
+    """
+    parts = text.split(":") if ":" in text else text.split("-")
+    if len(parts) != 2 or not all(map(_LANGUAGE.fullmatch, parts)):
+        raise UserError(
+            "`--languages` must be pairs of codes such as de-en, or en:zh-Hant "
+            f"where a code has a hyphen. Received: {text}"
+        )
+    return parts[0], parts[1]
+
+
+def languages_in_name(name: str) -> tuple[str, str] | None:
+    """Returns the languages that a name ends with, as those of recipes do.
+
+    Example:
+    >>> languages_in_name("transformer_tiny.demo_de_en")
+    ('de', 'en')
+    >>> languages_in_name("mine") is None
+    True
+    """
+    found = _NAMED_PAIR.search(name)
+    return None if found is None else (found[1], found[2])

@@ -1,0 +1,115 @@
+"""A document that a translator has read is whole, whatever the model writes."""
+
+import gzip
+import re
+from collections import Counter
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+import pytest
+from random_translators import PAIRS
+
+from benchmarks.quality.measuring.marked_segments import make_segments
+from keras_deepnmt import Translator
+from keras_deepnmt.data.kept_items import find_kept_items
+from keras_deepnmt.documents import TranslatedDocument, translate_document
+from keras_deepnmt.errors import UserError
+
+SEGMENTS = make_segments(PAIRS, seed=11)
+# Other tags are text, as of HTML that a program has extracted.
+_OWN = re.compile(r'&lt;(/?g(?: id="\d+")?|x id="\d+"/)&gt;')
+NAME = "{urn:oasis:names:tc:xliff:document:1.2}"
+
+
+def xliff(texts):
+    units = "".join(
+        f'<trans-unit id="{number}"><source>{text}</source></trans-unit>\n'
+        for number, text in enumerate(texts)
+    )
+    return (
+        f'<xliff xmlns="{NAME[1:-1]}" version="1.2"><file original="a" '
+        'source-language="de" target-language="en" datatype="x"><body>\n'
+        f"{units}</body></file></xliff>"
+    )
+
+
+def items_of(element):
+    """What must survive: the inline elements, and the items in the text."""
+    text = "".join(element.itertext())
+    found = Counter(item.text for item in find_kept_items(text))
+    found.update(
+        (inner.tag, *inner.attrib.items())
+        for inner in element.iter()
+        if inner is not element
+    )
+    return found
+
+
+def test_500_segments_have_their_markup_placeholders_and_addresses(
+    tmp_path, plain
+):
+    texts = [_OWN.sub(r"<\1>", escape(one.source)) for one in SEGMENTS]
+    (tmp_path / "a.xlf").write_text(xliff(texts))
+    counts = []
+    done = translate_document(
+        plain, tmp_path / "a.xlf", tmp_path / "b.xlf", on_progress=counts.append
+    )
+    assert done == TranslatedDocument(500) and sum(counts) >= 500
+    root = ElementTree.parse(tmp_path / "b.xlf").getroot()
+    totals = Counter()
+    for unit in root.iter(f"{NAME}trans-unit"):
+        source, target = (unit.find(f"{NAME}{s}") for s in ("source", "target"))
+        assert target.get("state") == "translated"
+        # A text without any may get them, as plain text may.
+        if items_of(source):
+            assert items_of(source) == items_of(target)
+        assert len(source.findall(".//*")) == len(target.findall(".//*"))
+        totals.update(type(key).__name__ for key in items_of(source).elements())
+    assert totals["str"] > 1000 and totals["tuple"] > 100
+
+
+@pytest.mark.parametrize("keep_markup", [True, False])
+def test_a_table_keeps_markup_if_that_is_asked_for(
+    tmp_path, plain, keep_markup
+):
+    lines = ["de", *(segment.source for segment in SEGMENTS[:60])]
+    (tmp_path / "a.tsv").write_text("\n".join(lines))
+    translate_document(
+        *(plain, tmp_path / "a.tsv", tmp_path / "b.tsv"),
+        source_column="de",
+        keep_markup=keep_markup,
+    )
+    rows = [
+        line.split("\t")
+        for line in (tmp_path / "b.tsv").read_text().split("\n")
+    ]
+    assert rows[0] == ["de", "translation"]
+    assert [row[0] for row in rows] == lines
+    are_kept = [
+        Counter(item.text for item in find_kept_items(source))
+        == Counter(item.text for item in find_kept_items(target))
+        for source, target in rows[1:]
+    ]
+    assert all(are_kept) == keep_markup
+
+
+def test_the_trained_model_translates_a_document(tmp_path):
+    translator = Translator.from_preset(
+        "transformer_tiny.demo_de_en", compiled=False
+    )
+    path = tmp_path / "a.xlf.gz"
+    path.write_bytes(
+        gzip.compress(xliff(["Ein <g id='1'>Hund</g> schläft."]).encode())
+    )
+    translate_document(translator, path, path)  # in its place
+    content = gzip.decompress(path.read_bytes()).decode()
+    assert (
+        "<target state=\"translated\">A <g id='1'>dog</g> sleeps.</target>"
+    ) in content
+
+
+def test_a_wrong_document_leaves_nothing_behind(tmp_path, plain):
+    (tmp_path / "a.xlf").write_text(xliff(["eins", "zwei"])[:-30])
+    with pytest.raises(UserError, match="a.xlf, line 3: not well-formed"):
+        translate_document(plain, tmp_path / "a.xlf", tmp_path / "b.xlf")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.xlf"]

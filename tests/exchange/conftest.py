@@ -1,0 +1,25 @@
+"""A model written for CTranslate2, for the tests of both ways."""
+
+import pytest
+
+from keras_deepnmt import Translator
+from keras_deepnmt.exchange import export_ctranslate2
+
+DEMO = "transformer_tiny.demo_de_en"
+
+
+@pytest.fixture(scope="session")
+def demo():
+    """The trained model that comes with the package."""
+    return Translator.from_preset(DEMO, compiled=False, length_offset=0.0)
+
+
+@pytest.fixture(scope="session")
+def ctranslate2_demo(demo, tmp_path_factory):
+    """Its folder for CTranslate2, which its export has checked."""
+    pytest.importorskip("ctranslate2")
+    folder = tmp_path_factory.mktemp("ctranslate2") / "demo"
+    found = export_ctranslate2(demo, folder)
+    assert found["equal"] == found["sentences"]
+    assert found["largest_difference"] < 1e-4
+    return folder
