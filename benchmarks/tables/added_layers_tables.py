@@ -29,7 +29,7 @@ def added_layers_table() -> list[str]:
         for row in rows
     ]
     one = rows[0]
-    headings = ["slot", "layer", "new parameters", "cross-entropy"]
+    headings = ["slot", "added layer", "new parameters", "cross-entropy"]
     return [
         markdown_table([*headings, "changes nothing at first"], lines),
         f"`{one['model']}`, {int(one['sentences']):,} sentences, nats per "

@@ -16,6 +16,9 @@ deepnmt quickstart --scale smoke --output /tmp/quickstart
 CONTINUE = "Run the same command again to continue."
 
 RECIPE = "transformer_tiny.demo_de_en"
+# Comes with the package, and was trained on real text.
+TRAINED = "transformer_small.tatoeba_de_en"
+LINE = "Wann fährt der nächste Zug nach Berlin?"
 
 NUM_PAIRS = {
     "full": {"num_train": 40_000, "num_test": 500},
@@ -102,6 +105,11 @@ def run(options: Namespace) -> None:
     )
     _serve(folder)
 
+    console.print_stage(
+        f"Translating with {TRAINED}, which comes with the package"
+    )
+    _translate_with_trained()
+
     console.print_stage("Done. Try:")
     console.print(_next_steps(folder))
 
@@ -165,11 +173,21 @@ def _serve(folder):
     print(f"  translation {shown['text']}")
 
 
+def _translate_with_trained():
+    from keras_deepnmt.translator import Translator
+
+    # One line takes less time than a compilation for its length.
+    translator = Translator.from_preset(TRAINED, compiled=False)
+    print(f"  source      {LINE}")
+    print(f"  translation {translator.translate(LINE)}")
+
+
 def _next_steps(folder):
     run_dir, corpus = folder / "run", folder / "corpus"
     return "\n".join(
         [
             f'  echo "Der Hund schläft." | deepnmt translate {run_dir}',
+            f'  echo "Guten Morgen!" | deepnmt translate {TRAINED}',
             f"  deepnmt evaluate {run_dir} --num-beams 1",
             f"  deepnmt score {run_dir} --source {corpus / 'test.de'} "
             f"--target {corpus / 'test.en'} --totals",

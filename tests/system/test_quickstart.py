@@ -25,11 +25,12 @@ def quickstart(folder, scale, output=None):
     assert re.search(r"^test bleu .*version:", done.stdout, re.M)
     for kind in ("source", "translation", "reference"):
         number = len(re.findall(rf"^  {kind} ", done.stdout, re.M))
-        # Five of the test set, and one through the SavedModel.
-        assert number == (5 if kind == "reference" else 6)
+        # Five of the test set, one through the SavedModel, one by the package's
+        # trained model.
+        assert number == (5 if kind == "reference" else 7)
     assert "TensorFlow and TensorFlow-Text alone" in done.stdout
     stages = re.findall(r"^\[ *\d+ s\] (.*)", done.stderr, re.M)
-    assert len(stages) == 6
+    assert len(stages) == 7
     output = output or f"quickstart-{scale}"
     assert f"deepnmt translate {output}/run" in done.stderr
     return done.stdout
