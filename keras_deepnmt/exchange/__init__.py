@@ -16,17 +16,22 @@ from keras_deepnmt.exchange.engine_folders import find_engine as find_engine
 from keras_deepnmt.exchange.engine_folders import (
     verify_engine_folder as verify_engine_folder,
 )
+from keras_deepnmt.exchange.eole import load_eole as load_eole
 from keras_deepnmt.exchange.imported_model import (
     ImportedModel as ImportedModel,
 )
 from keras_deepnmt.exchange.importing import FORMATS as FORMATS
 from keras_deepnmt.exchange.importing import import_model as import_model
+from keras_deepnmt.exchange.joeynmt import load_joeynmt as load_joeynmt
 from keras_deepnmt.exchange.marian_hf import load_marian as load_marian
 from keras_deepnmt.exchange.marian_hf_export import (
     export_marian as export_marian,
 )
 from keras_deepnmt.exchange.marian_npz import (
     load_marian_npz as load_marian_npz,
+)
+from keras_deepnmt.exchange.opennmt_py import (
+    load_opennmt_py as load_opennmt_py,
 )
 from keras_deepnmt.exchange.torch_transformer import (
     load_torch_transformer as load_torch_transformer,
