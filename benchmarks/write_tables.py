@@ -17,7 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.tables.added_layers_tables import added_layers_table
 from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
-from benchmarks.tables.exchange_tables import exchange_table, torch_table
+from benchmarks.tables.exchange_tables import (
+    exchange_table,
+    marian_export_table,
+    torch_table,
+)
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.package_model_tables import package_model_table
@@ -45,6 +49,7 @@ PAGES = {
     FOLDER.parent / "docs" / "exchange.md": lambda: [
         *exchange_table(),
         *torch_table(),
+        *marian_export_table(),
         *ctranslate2_table(),
         *saved_model_table(),
     ],

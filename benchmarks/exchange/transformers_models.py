@@ -1,11 +1,12 @@
 """Makes MarianMT models with `transformers` and records what they compute.
 
-    PYTHON benchmarks/exchange/transformers_models.py FOLDER CASE STEPS
+    PYTHON benchmarks/exchange/transformers_models.py FOLDER [CASE STEPS]
 
 PYTHON is an environment with torch, transformers and sentencepiece; this
 package is not needed there. FOLDER has `text.source`, `text.target` and
 `lines`; the model is written to its folder `model`, what it computes to
-`outputs.json` and `logits.npy`. `marian_hf.py` starts it.
+`outputs.json` and `logits.npy`. `marian_hf.py` starts it. Without CASE and
+STEPS the model is already there, for `marian_hf_export.py`.
 """
 
 import json
@@ -83,6 +84,12 @@ def main(folder: Path, case: dict, steps: int) -> None:
     )
     model.save_pretrained(model_dir)
     record(folder, model, tokenizer)
+
+
+def load(folder: Path) -> None:
+    """Loads a model, and writes its outputs."""
+    model = MarianMTModel.from_pretrained(folder / "model").eval()
+    record(folder, model, MarianTokenizer.from_pretrained(folder / "model"))
 
 
 def write_vocabularies(folder, texts, case) -> int:
@@ -192,4 +199,7 @@ def write(file, content) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3]))
+    if len(sys.argv) > 2:
+        main(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3]))
+    else:
+        load(Path(sys.argv[1]))

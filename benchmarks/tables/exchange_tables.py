@@ -1,4 +1,4 @@
-"""The table of models that were imported from other toolkits."""
+"""The tables of models of other toolkits, and of models written for them."""
 
 from pathlib import Path
 
@@ -70,6 +70,43 @@ def exchange_table(results: Path = RESULTS) -> list[str]:
     return [
         markdown_table(
             ["model", "equal ids", "largest difference", "equal translations"],
+            lines,
+        ),
+        f"{measured_when_and_where(rows)} transformers {one['transformers']}, "
+        f"torch {one['torch']}, {one['updates']} updates.",
+    ]
+
+
+def marian_export_table(results: Path = RESULTS) -> list[str]:
+    """Returns the Markdown blocks of exports; none without rows."""
+    rows = read_rows(results / "marian_hf_export.csv")
+    rows = newest_rows(rows, "shared", "activation", "layer_norm_epsilon")
+    if not rows:
+        return []
+    lines = [
+        [
+            f"{'joint' if row['shared'] == 'True' else 'separate'} "
+            f"vocabulary, {row['activation']}, epsilon "
+            f"{float(row['layer_norm_epsilon']):.0e}",
+            f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
+            f"{row['largest_difference']} (logits up to "
+            f"{row['largest_logit']})",
+            f"{row['equal_translations']} of {row['sentences']}",
+            f"{row['higher_here']}, {row['higher_there']}",
+        ]
+        for row in rows
+    ]
+    one = rows[0]
+    return [
+        "Models exported for MarianMT, by `marian_hf_export.py`:",
+        markdown_table(
+            [
+                "model",
+                "equal ids",
+                "largest difference",
+                "equal translations (4 beams)",
+                "others with a higher score here, there",
+            ],
             lines,
         ),
         f"{measured_when_and_where(rows)} transformers {one['transformers']}, "

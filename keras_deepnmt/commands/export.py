@@ -24,6 +24,7 @@ deepnmt verify served/demo
 deepnmt export runs/demo served/demo --dtype bfloat16
 deepnmt export runs/demo presets/demo --format preset --dtype float16
 deepnmt export runs/demo ctranslate2/demo --format ctranslate2 --dtype int8
+deepnmt export runs/mine marian/mine --format marian-hf
 """
 CONTINUE = "Nothing was written; run the same command again."
 
@@ -37,18 +38,21 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         help="Model folder for TensorFlow Serving. The SavedModel is written "
         "to a subfolder with the next version number: 1, 2, ... With --format "
-        "preset or ctranslate2 the folder itself, which must not exist yet.",
+        "preset, ctranslate2 or marian-hf the folder itself, which must not "
+        "exist yet.",
     )
     parser.add_argument(
         "--format",
-        type=Literal["saved_model", "preset", "ctranslate2"],
+        type=Literal["saved_model", "preset", "ctranslate2", "marian-hf"],
         default="saved_model",
         help="saved_model: text in, text out, for TensorFlow Serving, with "
         "given beginnings, phrases and maximum lengths in a signature; "
         "preset: a Keras preset with tokenizers, search options and a model "
         "card, to publish, to load with Translator.load and to fine-tune with "
-        "deepnmt train --from-preset; or ctranslate2: a plain Transformer for "
-        "CTranslate2, with a program that translates without this package.",
+        "deepnmt train --from-preset; or, of a plain Transformer, ctranslate2: "
+        "for CTranslate2, or marian-hf: for MarianMT of Hugging Face's "
+        "Transformers, both with a program that translates without this "
+        "package.",
     )
     parser.add_argument(
         "--dtype",
@@ -71,8 +75,8 @@ def run(options: Namespace) -> None:
     if options.format == "preset":
         _export_preset(options)
         return
-    if options.format == "ctranslate2":
-        _export_ctranslate2(options)
+    if options.format in ("ctranslate2", "marian-hf"):
+        _export_for_engine(options)
         return
     # Before the model is loaded.
     if options.dtype not in ("float32", "bfloat16"):
@@ -108,24 +112,47 @@ def _export_preset(options):
     print(folder)
 
 
-def _export_ctranslate2(options):
-    # A missing package is reported before the model is loaded.
-    import ctranslate2  # noqa: F401
-
+def _export_for_engine(options):
+    if options.format == "ctranslate2":
+        # A missing package is reported before the model is loaded.
+        import ctranslate2  # noqa: F401
+    elif options.dtype != "float32":
+        raise UserError(
+            "--dtype must be float32 with --format marian-hf. Received: "
+            f"{options.dtype}. Transformers converts the weights when it loads "
+            "them (`dtype=`)."
+        )
     console = Console(options.quiet)
     translator = load_translator(options)
-    from keras_deepnmt.exchange import export_ctranslate2
-
-    found = export_ctranslate2(translator, options.directory, options.dtype)
-    console.print(
-        f"{found['equal']} of {found['sentences']} golden sentences have the "
-        "same greedy translation as with this package; log-probabilities "
-        f"differ by up to {found['largest_difference']:.1e}."
+    from keras_deepnmt.exchange import (
+        export_ctranslate2,
+        export_marian,
+        find_engine,
     )
+
+    if options.format == "ctranslate2":
+        found = export_ctranslate2(translator, options.directory, options.dtype)
+    else:
+        found = export_marian(translator, options.directory)
+    engine = find_engine(options.directory)
+    if found["is_checked"]:
+        console.print(
+            f"{found['equal']} of {found['sentences']} golden sentences have "
+            "the same greedy translation as with this package; "
+            "log-probabilities differ by up to "
+            f"{found['largest_difference']:.1e}."
+        )
+    else:
+        console.print(
+            f"{engine.packages} are not installed, so that {engine.name} did "
+            "not run it. Where they are, `deepnmt verify "
+            f"{options.directory}` compares."
+        )
     if translator.length_offset and translator.num_beams > 1:
         console.print(
-            "CTranslate2 divides by a power of the length, as `length_offset` "
-            f"0 does, and this run has {translator.length_offset:g}: of "
-            "several beams another one may win."
+            f"{engine.name} divides by a power of the length, as "
+            f"`length_offset` 0 does, and this run has "
+            f"{translator.length_offset:g}: of several beams another one may "
+            "win."
         )
     print(options.directory)

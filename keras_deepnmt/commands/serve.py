@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -168,7 +169,7 @@ def run(options: Namespace) -> None:
         run_server,
     )
     from keras_deepnmt.server.request_limits import RequestLimits
-    from keras_deepnmt.server.served_models import ServedModel, ServedModels
+    from keras_deepnmt.server.served_models import ServedModels
 
     limits = _limits(options, RequestLimits)
     keys = read_api_keys(options.api_keys)
@@ -178,20 +179,15 @@ def run(options: Namespace) -> None:
     with open_socket(options.host, options.port) as opened:
         start_backend()
         with library_lines_removed():
-            engines = [_engine(folder, options) for folder in named.values()]
-        models = ServedModels(
-            [
-                ServedModel(
-                    name,
-                    languages[name],
-                    engine,
-                    limits,
-                    options.wait_ms / 1000,
-                    metrics.note_batch,
+            made = {
+                name: _model(
+                    name, folder, languages[name], options, limits, metrics
                 )
-                for name, engine in zip(named, engines, strict=True)
-            ]
-        )
+                for name, folder in named.items()
+            }
+        models = ServedModels(list(made.values()))
+        from keras_deepnmt.server.version_watch import VersionWatch
+
         app = make_app(
             models,
             limits,
@@ -202,9 +198,17 @@ def run(options: Namespace) -> None:
         with json_log(options.quiet):
             if not is_loopback(options.host) and not len(keys):
                 log_event("open_to_all", 30, host=options.host)
+            watch = VersionWatch(
+                {
+                    made[name]: folder
+                    for name, folder in named.items()
+                    if is_export(folder) and not is_version(folder)
+                }
+            )
             try:
                 run_server(app, opened, models, limits.timeout_s)
             finally:
+                watch.stop()
                 models.close(drop=True)
 
 
@@ -238,8 +242,7 @@ def _named_folders(words: list[str]) -> dict[str, Path]:
             path = word
             folder = Path(word).resolve()
             # Of an export the model folder, not that of a version.
-            is_version = (folder / "saved_model.pb").is_file()
-            name = folder.parent.name if is_version else folder.name
+            name = folder.parent.name if is_version(folder) else folder.name
         if not _NAME.fullmatch(name):
             raise UserError(
                 "The name of a model must have only letters, digits and the "
@@ -281,10 +284,35 @@ def _languages(named, given):
     return found
 
 
-def _engine(folder: Path, options: Namespace) -> "Engine":
+def _model(name, folder, languages, options, limits, metrics):
+    from keras_deepnmt.server.served_models import ServedModel, Version
+
+    def make_version(number):
+        return Version(
+            number,
+            _engine(folder, number, options),
+            limits,
+            options.wait_ms / 1000,
+            partial(metrics.note_batch, name),
+        )
+
+    number = 1
+    if is_version(folder):
+        resolved = folder.resolve().name
+        number = int(resolved) if resolved.isdecimal() else 1
+    elif is_export(folder):
+        from keras_deepnmt.serving.verification import numbered_versions
+
+        number = max(numbered_versions(folder))
+    return ServedModel(name, languages, make_version, number)
+
+
+def _engine(folder: Path, number: int, options: Namespace) -> "Engine":
     if is_export(folder):
         from keras_deepnmt.server.export_engine import ExportEngine
 
+        if not is_version(folder):
+            folder = folder / str(number)
         return ExportEngine(folder)
     from keras_deepnmt.server.translator_engine import TranslatorEngine
     from keras_deepnmt.translator import Translator
@@ -295,9 +323,13 @@ def _engine(folder: Path, options: Namespace) -> "Engine":
     return TranslatorEngine(translator, options.max_tokens)
 
 
+def is_version(folder: Path) -> bool:
+    """Whether a folder is one version of an export."""
+    return (folder / "saved_model.pb").is_file()
+
+
 def is_export(folder: Path) -> bool:
-    """Whether a folder is an export, or one with its versions."""
-    return (folder / "saved_model.pb").is_file() or any(
-        version.parent.name.isdecimal()
-        for version in folder.glob("*/saved_model.pb")
+    """Whether a folder is a version of an export, or one with versions."""
+    return is_version(folder) or any(
+        file.parent.name.isdecimal() for file in folder.glob("*/saved_model.pb")
     )

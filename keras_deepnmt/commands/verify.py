@@ -7,6 +7,7 @@ from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
 EXAMPLE = """
 deepnmt verify served/demo
+deepnmt verify served/demo http://localhost:8501/v1/models/demo
 """
 CONTINUE = "Nothing was changed."
 
@@ -18,29 +19,50 @@ def add_options(parser: VerbParser) -> None:
         metavar="DIR",
         type=str,
         help="Model folder written by `deepnmt export` (its newest version is "
-        "checked), folder of one version, or folder for CTranslate2. It must "
-        "still give the translations and scores that were recorded during the "
-        "export.",
+        "checked), folder of one version, or folder for another engine. It "
+        "must still give the translations and scores that were recorded during "
+        "the export.",
+    )
+    parser.add_argument(
+        "endpoint",
+        metavar="URL",
+        type=str,
+        nargs="?",
+        help="Address of a model on a server, such as "
+        "http://localhost:8501/v1/models/demo, which must give them. Default: "
+        "a new process loads the export.",
     )
 
 
 def run(options: Namespace) -> None:
     """Runs the golden sentences in a new process and prints the result."""
     import_backend()
-    from keras_deepnmt.exchange import (
-        is_ctranslate2_folder,
-        verify_ctranslate2,
-    )
+    if options.endpoint is not None:
+        _verify_endpoint(options.directory, options.endpoint)
+        return
+    from keras_deepnmt.exchange import find_engine, verify_engine_folder
 
-    if is_ctranslate2_folder(options.directory):
-        found = verify_ctranslate2(options.directory)
+    engine = find_engine(options.directory)
+    if engine is not None:
+        found = verify_engine_folder(options.directory)
         print(
             f"{options.directory}: {found['sentences']} golden sentences run "
-            "in a process with only CTranslate2 and SentencePiece: equal "
-            "strings, largest difference of a log-probability "
+            f"in a process with only {engine.packages}: equal strings, largest "
+            "difference of a log-probability "
             f"{found['largest_difference']:.1e}."
         )
         return
     from keras_deepnmt.serving import verify
 
     print(verify(options.directory))
+
+
+def _verify_endpoint(directory, url):
+    from keras_deepnmt.serving import RestClient, verify_endpoint
+
+    found = verify_endpoint(directory, RestClient(url))
+    print(
+        f"{url}: {found.num_sentences} golden sentences of "
+        f"{found.directory}: equal strings, largest difference of a score "
+        f"{found.largest_difference:.1e}."
+    )

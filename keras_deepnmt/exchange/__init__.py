@@ -2,29 +2,36 @@
 
 `import_model` writes a preset folder, which everything else takes: it
 translates, is evaluated, fine-tuned, analyzed and exported.
-`export_ctranslate2` writes a model for CTranslate2.
+`export_ctranslate2` and `export_marian` write models for other engines.
 """
 
 from keras_deepnmt.exchange.ctranslate2_export import (
     export_ctranslate2 as export_ctranslate2,
 )
-from keras_deepnmt.exchange.ctranslate2_export import (
-    is_ctranslate2_folder as is_ctranslate2_folder,
-)
-from keras_deepnmt.exchange.ctranslate2_export import (
-    verify_ctranslate2 as verify_ctranslate2,
-)
 from keras_deepnmt.exchange.ctranslate2_import import (
     load_ctranslate2 as load_ctranslate2,
 )
+from keras_deepnmt.exchange.engine_folders import Engine as Engine
+from keras_deepnmt.exchange.engine_folders import find_engine as find_engine
+from keras_deepnmt.exchange.engine_folders import (
+    verify_engine_folder as verify_engine_folder,
+)
+from keras_deepnmt.exchange.eole import load_eole as load_eole
 from keras_deepnmt.exchange.imported_model import (
     ImportedModel as ImportedModel,
 )
 from keras_deepnmt.exchange.importing import FORMATS as FORMATS
 from keras_deepnmt.exchange.importing import import_model as import_model
+from keras_deepnmt.exchange.joeynmt import load_joeynmt as load_joeynmt
 from keras_deepnmt.exchange.marian_hf import load_marian as load_marian
+from keras_deepnmt.exchange.marian_hf_export import (
+    export_marian as export_marian,
+)
 from keras_deepnmt.exchange.marian_npz import (
     load_marian_npz as load_marian_npz,
+)
+from keras_deepnmt.exchange.opennmt_py import (
+    load_opennmt_py as load_opennmt_py,
 )
 from keras_deepnmt.exchange.torch_transformer import (
     load_torch_transformer as load_torch_transformer,

@@ -13,8 +13,8 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.ctranslate2_binary import read_binary
-from keras_deepnmt.exchange.ctranslate2_export import CTRANSLATE2_FILE
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
+from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.position_tables import waves, with_positions
@@ -441,7 +441,7 @@ def _refuse_others(tensors):
 def _decoding(folder):
     """Returns the search options of a folder; CTranslate2's own without any."""
     search = {}
-    file = folder / CTRANSLATE2_FILE
+    file = folder / EXPORT_FILE
     if file.is_file():
         search = read_json(file, dict[str, Any]).get("search") or {}
     options = {

@@ -9,8 +9,11 @@ import numpy as np
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange import (
     ctranslate2_import,
+    eole,
+    joeynmt,
     marian_hf,
     marian_npz,
+    opennmt_py,
     torch_transformer,
 )
 from keras_deepnmt.exchange.imported_model import PRESET, ImportedModel
@@ -69,6 +72,17 @@ FORMATS = {
         torch_transformer.load_torch_transformer,
         "a YAML file that describes a model around torch.nn.Transformer",
     ),
+    joeynmt.FORMAT: Format(
+        joeynmt.is_joeynmt,
+        joeynmt.load_joeynmt,
+        "a folder of JoeyNMT 2, or a checkpoint in it",
+    ),
+    opennmt_py.FORMAT: Format(
+        opennmt_py.is_opennmt_py,
+        opennmt_py.load_opennmt_py,
+        "a checkpoint .pt of OpenNMT-py 3",
+    ),
+    eole.FORMAT: Format(eole.is_eole, eole.load_eole, "a folder of eole"),
 }
 
 

@@ -32,8 +32,22 @@ FORMAT = "marian-hf"
 _EPSILON = 1e-5
 # The logit of padding. No token is chosen with it, and no sum changes; label
 # smoothing still counts it, so it must not be larger.
-_NEVER = -100.0
-_ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu"}
+NEVER = -100.0
+# Our own exports name theirs here, which Transformers ignores.
+EPSILON_KEY = "layer_norm_epsilon"
+# And how many pieces of each side's vocabulary file only fill it up, so that
+# both have one size, which Transformers needs.
+FILLING_KEY = "filling_pieces"
+ACTIVATIONS = {
+    "swish": "silu",
+    "silu": "silu",
+    "relu": "relu",
+    "gelu": "gelu",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+}
+# Of sines and cosines in a file with half precision.
+_ROUNDING = 2e-3
 _PROJECTIONS = {
     "query": "q_proj",
     "key": "k_proj",
@@ -42,7 +56,7 @@ _PROJECTIONS = {
 }
 _SELF_ATTENTION = {"attention": "self_attn"}
 _ATTENTIONS = {**_SELF_ATTENTION, "cross_attention": "encoder_attn"}
-_BLOCKS = {
+BLOCKS = {
     side: BlockNames(
         attentions,
         _PROJECTIONS,
@@ -139,7 +153,9 @@ def load_marian(
     tensors = read_tensors(folder)
     arguments = _arguments(config, len(source), len(target), shared)
     weights = NamedTensors(tensors, folder)
-    values = _weights(weights, arguments, source, target)
+    positions, tables = _positions(weights, arguments)
+    arguments |= positions
+    values = _weights(weights, arguments, source, target) | tables
     weights.refuse_others()
     return ImportedModel(
         str(folder),
@@ -185,10 +201,10 @@ def _read_config(folder):
                 f"{file}: `encoder_{key}` and `decoder_{key}` must be equal. "
                 f"Received: {sides[0]} and {sides[1]}"
             )
-    if config["activation_function"] not in _ACTIVATIONS:
+    if config["activation_function"] not in ACTIVATIONS:
         raise UserError(
             f"{file}: `activation_function` must be one of "
-            f"{', '.join(_ACTIVATIONS)}. Received: "
+            f"{', '.join(ACTIVATIONS)}. Received: "
             f"{config['activation_function']}"
         )
     return config
@@ -220,8 +236,8 @@ def _arguments(config, source_size, target_size, shared) -> dict[str, Any]:
         output_bias=True,
         dropout=config.get("dropout", 0.1),
         attention_dropout=config.get("attention_dropout", 0.0),
-        activation=_ACTIVATIONS[config["activation_function"]],
-        layer_norm_epsilon=_EPSILON,
+        activation=ACTIVATIONS[config["activation_function"]],
+        layer_norm_epsilon=config.get(EPSILON_KEY, _EPSILON),
         key_bias=True,
         max_length=config.get("max_position_embeddings", 1024),
     )
@@ -253,9 +269,19 @@ class _Vocabulary:
         # In the order of the ids 0 to 3 of this package.
         special = [self.padding, self.unknown, self.start, self.end]
         # The id in the file of each id of this package.
-        self.order = np.array(
-            special + [i for i in range(len(table)) if i not in special]
-        )
+        order = special + [i for i in range(len(table)) if i not in special]
+        self.order = np.array(order[: len(order) - self._filling(config)])
+
+    def _filling(self, config):
+        """The number of pieces at the end that no text has."""
+        numbers = config.get(FILLING_KEY, {})
+        number = isinstance(numbers, dict) and numbers.get(self.file.name, 0)
+        if type(number) is not int or not 0 <= number < len(self.names) - 4:
+            raise UserError(
+                f"{self.file}: `{FILLING_KEY}` of config.json must be the "
+                f"number of its last pieces. Received: {numbers!r}"
+            )
+        return number
 
     def _id(self, config, key):
         value = config[key]
@@ -326,17 +352,62 @@ def _weights(tensors, arguments, source, target):
     bias = _rows(bias, target, tensors.origin, "final_logits_bias").copy()
     if target.start == target.padding:
         # Their padding is the begin token here. That of this package is new.
-        bias[PADDING_ID] = _NEVER
+        bias[PADDING_ID] = NEVER
     found["output_bias/bias"] = bias
-    tensors.ignore(
-        *(f"model.{s}.embed_positions.weight" for s in ("encoder", "decoder"))
-    )
     for side in ("encoder", "decoder"):
         for number in range(arguments[f"num_{side}_layers"]):
             theirs = f"model.{side}.layers.{number}"
             ours = f"{side}_block_{number + 1}"
-            found |= _BLOCKS[side].weights(tensors, theirs, ours)
+            found |= BLOCKS[side].weights(tensors, theirs, ours)
     return found
+
+
+def _positions(tensors, arguments):
+    """Returns the arguments of the positions, and the weights of learned ones.
+
+    Files that lack them have the waves r^(-2 i / D) of Transformers, r = 10000.
+    """
+    shape = arguments["max_length"], arguments["hidden_dim"]
+    half = shape[1] // 2
+    usual = arguments["position_encoding"]["SinusoidalPositionEncoding"]
+    longest = [usual["max_wavelength"]]
+    tables = []
+    for side in ("encoder", "decoder"):
+        name = f"model.{side}.embed_positions.weight"
+        table = tensors.take_if_there(name)
+        if table is None:
+            table = _waves(*shape, longest[0]).astype("float32")
+        if table.shape != shape:
+            raise UserError(
+                f"{tensors.origin}: {name} must have the shape {shape}. "
+                f"Received: {table.shape}"
+            )
+        tables.append(table)
+    # The last wave is the longest.
+    first = float(tables[0][min(1, shape[0] - 1), half - 1])
+    if 0 < first < 1:
+        longest.append(float(f"{1 / math.asin(first):.6g}"))
+    for number in longest:
+        waves = _waves(*shape, number)
+        if all(np.abs(table - waves).max() < _ROUNDING for table in tables):
+            layer = {"SinusoidalPositionEncoding": {"max_wavelength": number}}
+            return {"position_encoding": layer}, {}
+    layer = {"max_length": shape[0], "add_to_inputs": True}
+    return {
+        "position_encoding": {"LearnedPositionEmbedding": layer},
+        "share_position_encoding": False,
+    }, {
+        "position_encoding/table/embeddings": tables[0],
+        "target_position_encoding/table/embeddings": tables[1],
+    }
+
+
+def _waves(length, width, longest):
+    """The vectors of `layers.SinusoidalPositionEncoding`."""
+    half = width // 2
+    powers = np.arange(half) / max(half - 1, 1)
+    angles = np.arange(length)[:, None] / longest**powers
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
 def _rows(tensor, vocabulary, folder, name):

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from keras_deepnmt.server.batch_queue import QueueClosedError, QueueFullError
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
-from keras_deepnmt.server.served_models import ServedModel
+from keras_deepnmt.server.served_models import Version
 
 
 async def count_tokens(
-    model: ServedModel, texts: Sequence[str], limits: RequestLimits
+    version: Version, texts: Sequence[str], limits: RequestLimits
 ) -> list[int]:
     """Returns the number of tokens of each sentence.
 
@@ -30,7 +30,7 @@ async def count_tokens(
             f"Received: {len(texts):,}. Send them in several requests.",
         )
     # Not in the thread that answers all other clients.
-    lengths = await asyncio.to_thread(model.engine.lengths, texts)
+    lengths = await asyncio.to_thread(version.engine.lengths, texts)
     for number, length in enumerate(lengths, start=1):
         if length > limits.max_tokens:
             raise too_long(number, length, limits)
@@ -59,7 +59,7 @@ def too_long(
 
 async def results_of(
     request: Request,
-    model: ServedModel,
+    version: Version,
     items: Sequence[Any],
     lengths: Sequence[int],
     kind: Hashable,
@@ -69,7 +69,7 @@ async def results_of(
 
     Args:
         request: the request. When its client goes, its sentences are dropped.
-        model: the model.
+        version: the version of a model.
         items: the sentences, in the form of the kind.
         lengths: numbers of tokens of each.
         kind: what is asked for; see `BatchQueue.submit`.
@@ -79,10 +79,10 @@ async def results_of(
         RequestError: if the queue is full, the time is over, the client has
             gone, or the model fails.
     """
-    if not model.is_ready:
+    if not version.is_ready:
         raise RequestError(503, "the model is not ready yet.", 2)
     try:
-        job = model.queue.submit(items, lengths, kind, limits.timeout_s)
+        job = version.queue.submit(items, lengths, kind, limits.timeout_s)
     except QueueFullError as error:
         raise RequestError(
             429,
@@ -91,6 +91,10 @@ async def results_of(
             error.retry_after_s,
         ) from error
     except QueueClosedError as error:
+        if version.successor is not None:
+            return await results_of(
+                request, version.successor, items, lengths, kind, limits
+            )
         raise RequestError(503, "the server stops.", 2) from error
     found = asyncio.wrap_future(job.future)
     gone = asyncio.ensure_future(_until_gone(request))
@@ -101,7 +105,7 @@ async def results_of(
             return_when=asyncio.FIRST_COMPLETED,
         )
         if found not in done:
-            model.queue.cancel(job)
+            version.queue.cancel(job)
             if gone in done:
                 raise RequestError(499, "the client has gone.")
             raise TimeoutError
@@ -115,7 +119,7 @@ async def results_of(
         ) from error
     except (CancelledError, asyncio.CancelledError) as error:
         if job.future.cancelled() or not job.future.done():
-            model.queue.cancel(job)
+            version.queue.cancel(job)
         raise RequestError(503, "the server stops.", 2) from error
     finally:
         gone.cancel()

@@ -4,6 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keras_deepnmt.server.signatures import (
+    ROW_INPUTS,
+    Call,
+    signature_definition,
+)
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -51,3 +57,11 @@ class Engine:
     ) -> list[list[Translation]]:
         """Returns at most `number` translations of each sentence."""
         raise NotImplementedError
+
+    def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
+        """Runs a signature, and returns the named outputs of each sentence."""
+        raise NotImplementedError
+
+    def signature_definitions(self) -> dict[str, Any]:
+        """Returns the protocol buffers that describe the signatures."""
+        return {name: signature_definition(name) for name in ROW_INPUTS}

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_deepnmt.server.engine import Engine, Translation
+from keras_deepnmt.server.signatures import Call, as_inputs, as_rows
 from keras_deepnmt.serving import SavedModelClient
 
 # An estimate, by which sentences are sorted.
@@ -26,6 +28,10 @@ class ExportEngine(Engine):
         # TensorFlow optimizes each graph when it runs first.
         self.translate(1, ["a", "a dog"])
         self.translate(self.most_hypotheses, ["a"])
+        self.predict(Call("serving_default"), [("a",)])
+        self.predict(Call("score"), [("a", "a")])
+        if "translate_given" in self.signature_definitions():
+            self.predict(Call("translate_given"), [("a", "a", ("",), 0)])
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         # The tokenizer is a part of the graph.
@@ -36,3 +42,21 @@ class ExportEngine(Engine):
     ) -> list[list[Translation]]:
         nbest = self._client.translate_nbest(list(texts), number)
         return [list(map(Translation.of, found)) for found in nbest]
+
+    def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
+        return as_rows(
+            self._client.predict(call.signature, as_inputs(call, rows))
+        )
+
+    def signature_definitions(self) -> dict[str, Any]:
+        from tensorflow.core.protobuf import saved_model_pb2
+
+        file = self._client.version_dir / "saved_model.pb"
+        saved_model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+        signatures = saved_model.meta_graphs[0].signature_def
+        return {
+            name: signature
+            for name, signature in signatures.items()
+            # One of TensorFlow's own, which initializes tables.
+            if not name.startswith("__")
+        }

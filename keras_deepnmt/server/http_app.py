@@ -17,6 +17,7 @@ from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import ServedModels
+from keras_deepnmt.server.tensorflow_rest import tensorflow_rest_routes
 from keras_deepnmt.version import __version__
 
 # A status that nginx uses where the client has gone; nobody reads it.
@@ -49,7 +50,8 @@ def make_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.include_router(libretranslate_routes(models, limits, access, metrics))
+    for make_routes in (libretranslate_routes, tensorflow_rest_routes):
+        app.include_router(make_routes(models, limits, access, metrics))
 
     @app.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:
@@ -76,7 +78,9 @@ def make_app(
         """Shows figures of the server, for Prometheus."""
         access.check(request)
         for model in models.by_name.values():
-            metrics.waiting.labels(model.name).set(model.queue.num_waiting)
+            metrics.waiting.labels(model.name).set(
+                model.current.queue.num_waiting
+            )
             metrics.is_ready.labels(model.name).set(model.is_ready)
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 

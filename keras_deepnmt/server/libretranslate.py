@@ -128,23 +128,27 @@ def libretranslate_routes(
         model = models.choose(asked.source, asked.target)
         if model is None:
             raise _not_supported(models, asked)
+        version = model.current
         number = 1 + asked.alternatives
-        if number > model.engine.most_hypotheses:
+        most = version.engine.most_hypotheses
+        if number > most:
             raise RequestError(
                 400,
-                "`alternatives` must be at most "
-                f"{model.engine.most_hypotheses - 1}, of which the model "
-                f"{model.name} is capable. Received: {asked.alternatives}",
+                f"`alternatives` must be at most {most - 1}, of which the "
+                f"model {model.name} is capable. Received: "
+                f"{asked.alternatives}",
             )
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        lengths = await count_tokens(model, texts, limits)
+        lengths = await count_tokens(version, texts, limits)
         request.scope["observed"] |= {
             "model": model.name,
             "sentences": len(texts),
             "tokens": sum(lengths),
         }
         metrics.tokens.labels(model.name).inc(sum(lengths))
-        found = await results_of(request, model, texts, lengths, number, limits)
+        found = await results_of(
+            request, version, texts, lengths, number, limits
+        )
         for place, translations in enumerate(found, start=1):
             if translations[0].source_truncated:
                 raise too_long(place, None, limits)

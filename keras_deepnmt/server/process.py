@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.server.http_protocol import timed_protocol
 from keras_deepnmt.server.json_log import described, log_event
 from keras_deepnmt.server.served_models import ServedModels
 
@@ -47,8 +48,35 @@ def open_socket(host: str, port: int) -> socket.socket:
         ) from error
 
 
+def server_config(app: Any, timeout_s: float) -> uvicorn.Config:
+    """Makes the configuration of the web server.
+
+    Args:
+        app: the application.
+        timeout_s: seconds for which requests are answered at the end, and after
+            which connections without one are closed.
+    """
+    return uvicorn.Config(
+        app,
+        http=timed_protocol(timeout_s),
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=int(timeout_s) + 1,
+        # The addresses of clients are not used.
+        proxy_headers=False,
+    )
+
+
 def run_server(
-    app: Any, opened: socket.socket, models: ServedModels, timeout_s: float
+    app: Any,
+    opened: socket.socket,
+    models: ServedModels,
+    timeout_s: float,
 ) -> None:
     """Answers requests until SIGTERM or Ctrl-C, then those that it has.
 
@@ -61,22 +89,7 @@ def run_server(
     Raises:
         UserError: if a model cannot be made ready.
     """
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http="h11",
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=int(timeout_s) + 1,
-            # The addresses of clients are not used.
-            proxy_headers=False,
-        )
-    )
+    server = _Server(server_config(app, timeout_s))
     host, port, *_ = opened.getsockname()
     faults: list[BaseException] = []
     watcher = threading.Thread(
@@ -99,7 +112,7 @@ def run_server(
 def _wait_until_ready(server, models, faults):
     for model in models.by_name.values():
         try:
-            model.queue.ready.result()
+            model.current.queue.ready.result()
         except BaseException as error:
             log_event(
                 "fault", logging.ERROR, model=model.name, **described(error)

@@ -1,46 +1,47 @@
 """The models of a server, by their names and by their languages."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.batch_queue import BatchQueue
 from keras_deepnmt.server.engine import Engine
 from keras_deepnmt.server.request_limits import RequestLimits
+from keras_deepnmt.server.signatures import Call
 
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8})*")
 _NAMED_PAIR = re.compile(r"(?:^|[._-])([a-z]{2,3})[_-]([a-z]{2,3})$")
 
 
-class ServedModel:
-    """A model with the queue of its sentences.
+class Version:
+    """One version of a model, with the queue of its sentences.
 
     Args:
-        name: its name in addresses.
-        languages: codes of its source and target language.
+        number: the number of the version.
         engine: what translates.
         limits: limits of requests.
         wait_s: seconds for which a batch waits for more sentences.
-        on_batch: function that is called after each batch with the name, the
-            number of sentences, and the seconds that it took.
+        on_batch: function that is called after each batch with the number of
+            sentences and the seconds that it took.
 
     Attributes:
-        name, languages, engine: as above.
+        number, engine: as above.
         queue: the `BatchQueue`.
+        successor: the version that has taken its place, if there is one.
     """
+
+    successor: "Version | None" = None
 
     def __init__(
         self,
-        name: str,
-        languages: tuple[str, str],
+        number: int,
         engine: Engine,
         limits: RequestLimits,
         wait_s: float = 0.005,
-        on_batch: Callable[[str, int, float], None] | None = None,
+        on_batch: Callable[[int, float], None] | None = None,
     ):
-        self.name = name
-        self.languages = languages
+        self.number = number
         self.engine = engine
         self._on_batch = on_batch
         self.queue = BatchQueue(
@@ -49,7 +50,7 @@ class ServedModel:
             max_waiting=limits.max_waiting,
             wait_s=wait_s,
             prepare=engine.warm_up,
-            name=f"model {name}",
+            name=f"version {number}",
             on_batch=self._note,
         )
 
@@ -59,12 +60,75 @@ class ServedModel:
         ready = self.queue.ready
         return ready.done() and ready.exception() is None
 
-    def _compute(self, kind: Hashable, items: list[Any]) -> Sequence[Any]:
+    def _compute(self, kind: int | Call, items: list[Any]) -> Sequence[Any]:
+        if isinstance(kind, Call):
+            return self.engine.predict(kind, items)
         return self.engine.translate(kind, items)
 
     def _note(self, kind, number, seconds):
         if self._on_batch is not None:
-            self._on_batch(self.name, number, seconds)
+            self._on_batch(number, seconds)
+
+
+class ServedModel:
+    """A model, of which a newer version may take the place of an older one.
+
+    Args:
+        name: its name in addresses.
+        languages: codes of its source and target language.
+        make_version: function that makes the `Version` of a number.
+        number: the number of its first version.
+
+    Attributes:
+        name, languages: as above.
+        current: the version that answers requests.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        languages: tuple[str, str],
+        make_version: Callable[[int], Version],
+        number: int = 1,
+    ):
+        self.name = name
+        self.languages = languages
+        self._make_version = make_version
+        self.current = make_version(number)
+        self._loading: int | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is warm."""
+        return self.current.is_ready
+
+    def states(self) -> dict[int, str]:
+        """The states of its versions, in the words of TensorFlow Serving."""
+        state = "AVAILABLE" if self.is_ready else "LOADING"
+        states = {self.current.number: state}
+        if (loading := self._loading) is not None:
+            states[loading] = "LOADING"
+        return states
+
+    def replace(self, number: int) -> None:
+        """Loads another version and lets it answer once it is warm.
+
+        The version before answers what it has been asked.
+        """
+        self._loading = number
+        try:
+            version = self._make_version(number)
+            try:
+                version.queue.ready.result()
+            except BaseException:
+                version.queue.close(drop=True)
+                raise
+            before, self.current = self.current, version
+            # For requests that have just chosen the one before.
+            before.successor = version
+        finally:
+            self._loading = None
+        before.queue.close()
 
 
 class ServedModels:
@@ -112,7 +176,7 @@ class ServedModels:
     def close(self, drop: bool = False) -> None:
         """Ends the threads of all models, as `BatchQueue.close` does."""
         for model in self.by_name.values():
-            model.queue.close(drop)
+            model.current.queue.close(drop)
 
 
 def pair_of_languages(text: str) -> tuple[str, str]:

@@ -2,11 +2,21 @@
 
 from collections.abc import Sequence
 
+import keras
 import numpy as np
 
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import PADDING_ID
 from keras_deepnmt.server.engine import Engine, Translation
+from keras_deepnmt.server.signatures import (
+    Call,
+    as_inputs,
+    as_rows,
+    nbest_row,
+)
 from keras_deepnmt.server.warm_up_shapes import warm_up_shapes
+from keras_deepnmt.serving.clients import run_signature
+from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.xla import tuned
 
@@ -15,40 +25,48 @@ class TranslatorEngine(Engine):
     """Translates with a run, a preset folder or a model of the package.
 
     Args:
-        translator: the translator, which nothing else may use.
+        translator: the translator.
         max_tokens: the number of tokens of the longest sentence.
     """
 
     def __init__(self, translator: Translator, max_tokens: int):
+        # Those of a request are marked, or refused, instead of a warning.
+        translator = translator.replaced(on_truncated=lambda numbers: None)
         self._translator = translator
-        # The limits of a request refuse what would be truncated.
-        translator.on_truncated = lambda numbers: None
         self._max_tokens = min(max_tokens, translator.max_source_length)
         self.most_hypotheses = translator.num_beams
         # A translator computes two batches at a time where it has two cores.
         self.batch_size = 2 * translator.batch_size
-        self._state = None
+        self._state = translator.search_state
+        self._graph = None
 
     def warm_up(self) -> None:
-        translator = self._translator
+        translator, batch_size = self._translator, self._translator.batch_size
         if translator.compiled:
             for shape in warm_up_shapes(
-                translator.batch_size, self._max_tokens, tuned.MOST_PROGRAMS
+                batch_size, self._max_tokens, tuned.MOST_PROGRAMS
             ):
-                translator.search(np.full(shape, PADDING_ID, "int32"))
-        # A sentence that no program has room for needs the plain graph, as
-        # translations of unusual length do.
-        text = self._longer_than_all()
-        translator.translate_nbest([text], 1)
-        state = translator.search_state
-        # Many sentences would have other programs compiled while clients wait.
-        self._state = {**state, "num_sentences": []}
-        translator.translate_nbest([text[:9]] * 3, self.most_hypotheses)
+                self._search_padding(*shape)
+        shapes = translator.search_state["shapes"]
+        # No place is left for another program, nor does any take the place of
+        # one after many sentences: clients would wait while it is compiled.
+        unused = [[0, 0, ""]] * (tuned.MOST_PROGRAMS - len(shapes))
+        self._state = {"num_sentences": [], "shapes": [*shapes, *unused]}
+        translator.search_state = self._state
+        # Too many rows for any program: the plain graph, which translations of
+        # unusual length need, too.
+        self._search_padding(2 * batch_size, 8)
+        self.translate(self.most_hypotheses, ["a"])
+        if keras.config.backend() == "tensorflow":
+            # The graphs of an export, for what is asked for more rarely.
+            self._graph = ServingGraph(translator)
+            self.predict(Call("score"), [("a", "a")])
+            self.predict(Call("translate_given"), [("a", "a", ("",), 0)])
 
-    def _longer_than_all(self):
-        tokenizer = self._translator.source_tokenizer
-        piece = tokenizer.decode([[tokenizer.vocabulary_size - 1]])[0] or "a"
-        return " ".join([piece] * (tuned.MUCH_LARGER_SHAPE * self._max_tokens))
+    def _search_padding(self, rows, length):
+        # It is over before its first step.
+        padding = np.full((rows, length), PADDING_ID, "int32")
+        self._translator.search(padding)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         translator = self._translator
@@ -59,7 +77,43 @@ class TranslatorEngine(Engine):
         self, number: int, texts: Sequence[str]
     ) -> list[list[Translation]]:
         translator = self._translator
-        if self._state is not None:
-            translator.search_state = self._state
+        translator.search_state = self._state
         nbest = translator.translate_nbest(list(texts), number)
         return [list(map(Translation.of, found)) for found in nbest]
+
+    def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
+        if call.signature not in ("serving_default", "translate_nbest"):
+            return self._run_graph(call, rows)
+        number = call.num_hypotheses or self.most_hypotheses
+        if call.signature == "serving_default":
+            number = 1
+        translator = self._translator
+        options = translator.options
+        if call.length_penalty is not None:
+            # It needs no other program.
+            translator.options = options.updated(
+                length_penalty=call.length_penalty
+            )
+        try:
+            translator.search_state = self._state
+            nbest = translator.translate_nbest([row[0] for row in rows], number)
+        finally:
+            translator.options = options
+        return [nbest_row(call, found, number) for found in nbest]
+
+    def _run_graph(self, call, rows):
+        if self._graph is None:
+            raise UserError(
+                f"{call.signature} needs Keras on TensorFlow. Received: "
+                f"KERAS_BACKEND={keras.config.backend()}"
+            )
+        inputs = as_inputs(call, rows)
+        if call.signature == "translate_given":
+            inputs = {
+                "num_hypotheses": self.most_hypotheses,
+                "length_penalty": self._translator.length_penalty,
+                **inputs,
+            }
+        function = self._graph.signatures[call.signature]
+        specs = {spec.name: spec for spec in function.input_signature}
+        return as_rows(run_signature(function, specs, inputs, call.signature))

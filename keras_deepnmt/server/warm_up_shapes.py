@@ -24,7 +24,7 @@ def warm_up_shapes(
 
     Example:
     >>> warm_up_shapes(4, 32, 6)
-    [(4, 32), (1, 32), (2, 8), (1, 8), (2, 16), (4, 8)]
+    [(4, 32), (2, 8), (1, 16), (2, 16), (1, 32), (4, 8)]
     """
     own = sorted(_batch_shapes(batch_size, max_tokens), key=math.prod)
     chosen: list[tuple[int, int]] = []

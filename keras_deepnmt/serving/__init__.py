@@ -2,6 +2,9 @@
 
 from keras_deepnmt.serving.clients import RestClient as RestClient
 from keras_deepnmt.serving.clients import SavedModelClient as SavedModelClient
+from keras_deepnmt.serving.endpoint_verification import (
+    verify_endpoint as verify_endpoint,
+)
 from keras_deepnmt.serving.exporting import export as export
 from keras_deepnmt.serving.verification import (
     translate_in_fresh_process as translate_in_fresh_process,

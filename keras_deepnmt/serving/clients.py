@@ -5,7 +5,7 @@ The signatures are the same there.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -264,8 +264,6 @@ class SavedModelClient(ServingClient):
     def predict(
         self, signature: str, inputs: dict[str, Any]
     ) -> dict[str, list]:
-        import tensorflow as tf
-
         if signature not in self._loaded.signatures:
             raise UserError(
                 f"{self.version_dir}: has no signature {signature}, which "
@@ -283,18 +281,7 @@ class SavedModelClient(ServingClient):
             inputs = {**nothing, **inputs}
         function = self._loaded.signatures[signature]
         specs = function.structured_input_signature[1]
-        try:
-            outputs = function(
-                **{
-                    name: tf.constant(value, specs[name].dtype)
-                    for name, value in inputs.items()
-                }
-            )
-        except tf.errors.InvalidArgumentError as error:
-            raise UserError(
-                f"{self.version_dir}: {_error_cause(error.message)}"
-            ) from error
-        return {name: _to_python(x.numpy()) for name, x in outputs.items()}
+        return run_signature(function, specs, inputs, self.version_dir)
 
 
 class RestClient(ServingClient):
@@ -356,6 +343,40 @@ class RestClient(ServingClient):
             ) from error
 
 
+def run_signature(
+    function: Callable,
+    specs: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    place: object,
+) -> dict[str, list]:
+    """Runs a signature in this process on lists and numbers.
+
+    Args:
+        function: the TensorFlow function of the signature.
+        specs: the `tf.TensorSpec` of each input.
+        inputs: all inputs.
+        place: names the model in errors.
+
+    Returns:
+        The named outputs as nested lists.
+
+    Raises:
+        UserError: if the function refuses a value.
+    """
+    import tensorflow as tf
+
+    try:
+        outputs = function(
+            **{
+                name: tf.constant(value, specs[name].dtype)
+                for name, value in inputs.items()
+            }
+        )
+    except tf.errors.InvalidArgumentError as error:
+        raise UserError(f"{place}: {_error_cause(error.message)}") from error
+    return {name: as_lists(x.numpy()) for name, x in outputs.items()}
+
+
 def _given_inputs(
     number, is_one, prefixes=None, constraints=None, max_lengths=None
 ):
@@ -400,7 +421,8 @@ def _served_hypotheses(outputs, source_truncated):
     ]
 
 
-def _to_python(values):
+def as_lists(values: Any) -> list:
+    """Returns an output array as nested lists, with texts for bytes."""
     rows = values.tolist()
     if values.dtype != object:
         return rows

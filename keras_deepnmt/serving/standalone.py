@@ -40,7 +40,7 @@ def main(action, folder):
         return {name: value.numpy() for name, value in outputs.items()}
 
     if action == "verify":
-        report = _verify(call, folder)
+        report = verify_golden(call, folder)
     else:
         report = _translate(call, json.load(sys.stdin))
     print(json.dumps(report))
@@ -51,7 +51,11 @@ def _translate(call, texts):
     return {"texts": [text.decode() for text in translations]}
 
 
-def _verify(call, folder):
+def verify_golden(call, folder):
+    """Runs the golden sentences of a version folder by a function.
+
+    `call` takes the name and the inputs of a signature, and returns arrays.
+    """
     extra = os.path.join(folder, "assets.extra")
     with open(os.path.join(extra, "export.json"), encoding="utf-8") as file:
         length_penalty = json.load(file)["length_penalty"]

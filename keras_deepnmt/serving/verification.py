@@ -78,8 +78,7 @@ def verify(directory: str | Path) -> Verification:
     version_dir = find_version(directory)
     read_golden(version_dir)
     report = _run_standalone("verify", version_dir)
-    if report["differences"]:
-        raise UserError(_describe_difference(version_dir, report))
+    refuse_differences(version_dir, report)
     return Verification(
         version_dir, report["sentences"], report["largest_difference"]
     )
@@ -199,6 +198,12 @@ def _error_line(stderr):
     # it.
     named = re.findall(r"^[\w.]*(?:Error|Exception)\b.*", stderr, re.MULTILINE)
     return named[-1] if named else (stderr.strip() or "no message")
+
+
+def refuse_differences(version_dir: Path, report: dict[str, Any]) -> None:
+    """Raises a `UserError` that names the first difference, if there is one."""
+    if report["differences"]:
+        raise UserError(_describe_difference(version_dir, report))
 
 
 def _describe_difference(version_dir, report):

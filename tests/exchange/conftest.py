@@ -1,11 +1,27 @@
-"""A model written for CTranslate2, for the tests of both ways."""
+"""Small tokenizers, and a model written for CTranslate2, for several files."""
 
 import pytest
 
 from keras_deepnmt import Translator
+from keras_deepnmt.data.demo import demo_pairs
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.exchange import export_ctranslate2
 
 DEMO = "transformer_tiny.demo_de_en"
+
+
+@pytest.fixture(scope="session")
+def tokenizers(tmp_path_factory):
+    """Those of both sides."""
+    folder = tmp_path_factory.mktemp("tokenizers")
+    texts = {
+        side: [getattr(pair, side) for pair in demo_pairs(400)]
+        for side in ("source", "target")
+    }
+    return [
+        train_tokenizer(texts[side], folder / f"{side}.model", size)
+        for side, size in (("source", 200), ("target", 150))
+    ]
 
 
 @pytest.fixture(scope="session")

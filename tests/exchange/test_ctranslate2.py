@@ -11,11 +11,10 @@ import pytest
 from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
 from keras_deepnmt.data.demo import demo_pairs
-from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.exchange import (
     export_ctranslate2,
-    is_ctranslate2_folder,
-    verify_ctranslate2,
+    find_engine,
+    verify_engine_folder,
 )
 from keras_deepnmt.models import Transformer
 
@@ -57,20 +56,7 @@ def test_a_quarter_of_the_space_with_8_bits(demo, folder, tmp_path):
         for each in (tmp_path / "int8", folder)
     ]
     assert sizes[0] < 0.4 * sizes[1]
-    assert verify_ctranslate2(tmp_path / "int8")["largest_difference"] < 1e-4
-
-
-@pytest.fixture(scope="module")
-def tokenizers(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tokenizers")
-    texts = {
-        side: [getattr(pair, side) for pair in demo_pairs(400)]
-        for side in ("source", "target")
-    }
-    return [
-        train_tokenizer(texts[side], folder / f"{side}.model", size)
-        for side, size in (("source", 200), ("target", 150))
-    ]
+    assert verify_engine_folder(tmp_path / "int8")["largest_difference"] < 1e-4
 
 
 @pytest.mark.thorough
@@ -107,11 +93,11 @@ def test_a_changed_file_is_found(demo, folder, tmp_path):
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    assert verify_ctranslate2(copy)["sentences"] == 17
+    assert verify_engine_folder(copy)["sentences"] == 17
     with open(copy / "source.spm", "ab") as file:
         file.write(b"x")
     with pytest.raises(UserError, match="source.spm: damaged|source.spm"):
-        verify_ctranslate2(copy)
+        verify_engine_folder(copy)
 
 
 def test_other_outputs_than_recorded_are_found(folder, tmp_path):
@@ -123,7 +109,7 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
     content["golden"]["texts"][3] += " dog"
     (copy / "export.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match="1 of 17 golden sentences"):
-        verify_ctranslate2(copy)
+        verify_engine_folder(copy)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +146,7 @@ def test_the_commands_write_and_verify_it(tmp_path, capsys):
     assert done.out.strip() == str(target)
     assert "17 of 17 golden sentences" in done.err
     assert "another one may win" in done.err
-    assert is_ctranslate2_folder(target)
+    assert find_engine(target).name == "CTranslate2"
     assert main(["verify", str(target)]) == 0
     assert "only CTranslate2 and SentencePiece" in capsys.readouterr().out
     assert main(words) == 2

@@ -214,8 +214,8 @@ FC1 = "model.encoder.layers.1.fc1.weight"
     ("spoil", "message"),
     [
         (
-            lambda f: change_config(f, activation_function="tanh"),
-            "`activation_function` .* swish.*Received: tanh",
+            lambda f: change_config(f, activation_function="gelu_new"),
+            "`activation_function` .* swish.*Received: gelu_new",
         ),
         (
             lambda f: change_config(f, normalize_before=True),

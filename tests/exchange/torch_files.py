@@ -105,13 +105,15 @@ def logits(tensors, description, source, target):
     }
     activation = activations[description.get("activation", "relu")]
     norm_first = description.get("normalize_first", False)
+    epsilon = description.get("layer_norm_epsilon", 1e-5)
 
     def dense(x, name):
         return x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
 
     def norm(x, name):
         x = x - x.mean(-1, keepdims=True)
-        x = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
+        variance = (x**2).mean(-1, keepdims=True)
+        x = x / np.sqrt(variance + epsilon)
         return x * t[f"{name}.weight"] + t[f"{name}.bias"]
 
     def positions(length, side):

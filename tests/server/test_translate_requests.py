@@ -5,7 +5,6 @@ import io
 import json
 import logging
 import threading
-import time
 
 import pytest
 from toy_server import SECONDS, Capitals
@@ -188,10 +187,10 @@ def test_only_pages_of_allowed_sites_may_ask(make_server):
 @pytest.fixture
 def busy(make_server):
     """A server whose model computes a sentence until it may go."""
-    limits = RequestLimits(max_sentences=4, max_waiting=4, timeout_s=0.2)
+    limits = RequestLimits(max_sentences=4, max_waiting=4, timeout_s=1)
     server = make_server(limits=limits)
     server.engine.may_go.clear()
-    queue = server.models.by_name["one"].queue
+    queue = server.models.by_name["one"].current.queue
     queue.submit(["busy"], [1], 1)
     assert server.engine.has_begun.wait(SECONDS)
     server.queue = queue
@@ -206,7 +205,7 @@ def test_a_full_server_says_when_to_come_back(busy):
 
 
 def test_a_request_that_takes_too_long_fails_and_is_dropped(busy):
-    assert "within 0.2 s" in error(busy.translate("late"), 504)
+    assert "within 1 s" in error(busy.translate("late"), 504)
     assert busy.queue.num_waiting == 0
     busy.engine.may_go.set()
     assert busy.translate("next").status_code == 200
@@ -234,7 +233,7 @@ def ask_and_leave(app, content):
     async def receive():
         if messages:
             return messages.pop()
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
         return {"type": "http.disconnect"}
 
     async def send(message):
@@ -245,10 +244,8 @@ def ask_and_leave(app, content):
 
 def test_the_work_of_a_client_that_has_gone_is_dropped(busy):
     content = {"q": "gone", "source": "de", "target": "en"}
-    start = time.monotonic()
-    with json_log(stream=io.StringIO()) as _:
+    with json_log(stream=io.StringIO()):
         ask_and_leave(busy.app, json.dumps(content).encode())
-    assert time.monotonic() - start < 0.2
     assert busy.queue.num_waiting == 0
     busy.engine.may_go.set()
     assert busy.translate("next").status_code == 200

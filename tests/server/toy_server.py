@@ -1,16 +1,23 @@
 """A server whose engine writes in capitals, without any model."""
 
 import threading
+from functools import partial
+from math import inf
 
 from fastapi.testclient import TestClient
 
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.api_keys import ApiKeys
 from keras_deepnmt.server.engine import Engine, Translation
 from keras_deepnmt.server.http_app import make_app
 from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.request_limits import RequestLimits
-from keras_deepnmt.server.served_models import ServedModel, ServedModels
+from keras_deepnmt.server.served_models import (
+    ServedModel,
+    ServedModels,
+    Version,
+)
 
 SECONDS = 20
 
@@ -48,6 +55,49 @@ class Capitals(Engine):
             for text in texts
         ]
 
+    def predict(self, call, rows):
+        self.batches.append(list(rows))
+        number = call.num_hypotheses or self.most_hypotheses
+        if call.signature == "score":
+            return [
+                {
+                    "log_prob": -1.0,
+                    "num_tokens": len(target.split()) + 1,
+                    "token_log_prob": [-0.5] * 9,
+                    "source_truncated": False,
+                }
+                for _, target in rows
+            ]
+        made = []
+        for text, *given in rows:
+            if text == "refused":
+                raise UserError("the prefix is too long")
+            texts = [text.upper() + "!" * n for n in range(number)]
+            if given:
+                prefix, phrases, max_length = given
+                texts = [
+                    " ".join([prefix, t, *phrases, str(max_length)])
+                    for t in texts
+                ]
+            made.append(
+                {
+                    "text": texts,
+                    "score": [-float(n) for n in range(number)],
+                    "log_prob": [-1.0] * (number - 1) + [-inf],
+                    "truncated": [False] * number,
+                    "source_truncated": False,
+                }
+            )
+            if given:
+                made[-1]["constraints_met"] = [True] * number
+            if call.signature == "serving_default":
+                made[-1] |= {
+                    name: made[-1][name][0]
+                    for name in ("text", "score", "truncated")
+                }
+                del made[-1]["log_prob"]
+        return made
+
 
 class ToyServer:
     """The application with a client of it."""
@@ -61,10 +111,13 @@ class ToyServer:
                 ServedModel(
                     name,
                     pair,
-                    self.engine,
-                    limits,
-                    0.001,
-                    self.metrics.note_batch,
+                    lambda number, name=name: Version(
+                        number,
+                        self.engine,
+                        limits,
+                        0.001,
+                        partial(self.metrics.note_batch, name),
+                    ),
                 )
                 for name, pair in (
                     ("one", ("de", "en")),
@@ -84,7 +137,7 @@ class ToyServer:
 
     def wait_until_ready(self):
         for model in self.models.by_name.values():
-            model.queue.ready.result(SECONDS)
+            model.current.queue.ready.result(SECONDS)
 
     def translate(self, q, headers=None, **fields):
         content = {"q": q, "source": "de", "target": "en", **fields}

@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from model_server import model_server
 from tiny_translator import all_pairs
 
 from keras_deepnmt.errors import UserError
@@ -57,9 +58,27 @@ def rest_client(saved_model_client):
     thread.join()
 
 
-@pytest.fixture(params=["saved_model_client", "rest_client"])
-def client(request):
-    return request.getfixturevalue(request.param)
+@pytest.fixture(scope="module")
+def own_server(version_dir, translator):
+    """The address of this package's server, with an export and a run."""
+    from keras_deepnmt.server.export_engine import ExportEngine
+    from keras_deepnmt.server.translator_engine import TranslatorEngine
+
+    with model_server(
+        export=lambda number: ExportEngine(version_dir),
+        run=lambda number: TranslatorEngine(translator, 99),
+    ) as (_, address):
+        yield address
+
+
+@pytest.fixture(params=["saved_model", "rest", "served_export", "served_run"])
+def client(request, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    kind, _, name = request.param.partition("served_")
+    if name:
+        address = request.getfixturevalue("own_server")
+        return RestClient(f"{address}/v1/models/{name}")
+    return request.getfixturevalue(f"{kind}_client")
 
 
 def test_translates(client, translator):

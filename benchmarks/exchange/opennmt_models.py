@@ -1,0 +1,274 @@
+"""Trains models with OpenNMT-py or eole and records what these compute.
+
+    PYTHON benchmarks/exchange/opennmt_models.py FOLDER CASE
+
+PYTHON is an environment with OpenNMT-py 3.5.1 or eole 0.6.4; this package is
+not needed there. FOLDER has `text.source`, `text.target` and `lines`; the
+toolkit of CASE, a JSON object, writes its model to the folder `model`, and what
+it computes is written to `outputs.json` and `logits.npy`.
+`opennmt_transformers.py` starts it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+import torch
+import yaml
+
+DEV = 40
+SPECIAL = ["<unk>", "<blank>", "<s>", "</s>"]
+
+
+def main(folder: Path, case: dict) -> None:
+    """Trains the model and writes its outputs."""
+    # The checkpoint was written a moment ago, here.
+    os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
+    (folder / "model").mkdir()
+    write_files(folder)
+    if case["toolkit"] == "opennmt-py":
+        train_opennmt_py(folder, case)
+        vocabulary, compute = load_opennmt_py(folder)
+    else:
+        train_eole(folder, case)
+        vocabulary, compute = load_eole(folder)
+    record(folder, case, vocabulary, compute)
+
+
+def write_files(folder) -> None:
+    """Writes texts, SentencePiece models and vocabularies."""
+    for side in ("source", "target"):
+        lines = (folder / f"text.{side}").read_text().splitlines()
+        for name, part in (("train", lines[:-DEV]), ("dev", lines[-DEV:])):
+            (folder / f"{name}.{side}").write_text("\n".join(part) + "\n")
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_prefix=str(folder / "model" / side),
+            vocab_size=500,
+            minloglevel=2,
+        )
+        processor = sentencepiece.SentencePieceProcessor(
+            model_file=str(folder / "model" / f"{side}.model")
+        )
+        pieces = [processor.id_to_piece(n) for n in range(3, 500)]
+        (folder / f"{side}.voc").write_text("\n".join(pieces) + "\n")
+
+
+def data_options(folder) -> dict:
+    """Returns the options of both toolkits for the data."""
+    corpora = {
+        name: {
+            "path_src": str(folder / f"{part}.source"),
+            "path_tgt": str(folder / f"{part}.target"),
+            "transforms": ["sentencepiece"],
+        }
+        for name, part in (("corpus_1", "train"), ("valid", "dev"))
+    }
+    return {
+        "data": corpora,
+        "src_vocab": str(folder / "source.voc"),
+        "tgt_vocab": str(folder / "target.voc"),
+        "n_sample": 0,
+    }
+
+
+def subword_options(folder) -> dict:
+    """Returns the options of both toolkits for SentencePiece."""
+    return {
+        "src_subword_model": str(folder / "model" / "source.model"),
+        "tgt_subword_model": str(folder / "model" / "target.model"),
+    }
+
+
+def train_opennmt_py(folder, case) -> None:
+    """Trains with OpenNMT-py's command."""
+    options = {
+        **data_options(folder),
+        **subword_options(folder),
+        "transforms": ["sentencepiece"],
+        "save_model": str(folder / "model" / "compared"),
+        "save_checkpoint_steps": case["updates"],
+        "valid_steps": case["updates"],
+        "train_steps": case["updates"],
+        "report_every": 50,
+        "encoder_type": "transformer",
+        "decoder_type": "transformer",
+        "enc_layers": 2,
+        "dec_layers": 2,
+        "heads": 4,
+        "hidden_size": 64,
+        "word_vec_size": 64,
+        "transformer_ff": 128,
+        "position_encoding": True,
+        "share_decoder_embeddings": case["tied"],
+        "pos_ffn_activation_fn": case["activation"],
+        "add_qkvbias": case["bias"],
+        "batch_type": "sents",
+        "batch_size": 32,
+        "optim": "adam",
+        "learning_rate": 0.002,
+        "param_init": 0.0,
+        "param_init_glorot": True,
+        "num_workers": 0,
+        "seed": 1,
+    }
+    run("onmt.bin.train", folder, options)
+
+
+def run(module, folder, options, *arguments) -> None:
+    """Runs a module of a toolkit with a file of options."""
+    file = folder / "train.yaml"
+    file.write_text(yaml.safe_dump(options))
+    command = [sys.executable, "-m", module, *arguments, "-config", str(file)]
+    subprocess.run(command, check=True)
+
+
+def load_opennmt_py(folder):
+    """Returns the pieces of each side and a function that computes logits."""
+    from onmt.inputters.inputter import dict_to_vocabs
+    from onmt.model_builder import build_base_model
+    from onmt.models.model_saver import load_checkpoint
+
+    (file,) = (folder / "model").glob("*.pt")
+    checkpoint = load_checkpoint(str(file))
+    vocabularies = dict_to_vocabs(checkpoint["vocab"])
+    model = build_base_model(checkpoint["opt"], vocabularies)
+    model.load_state_dict(
+        checkpoint, precision=torch.float32, device=torch.device("cpu")
+    )
+    model.eval()
+
+    def compute(source, target, lengths):
+        # The model leaves out the last token of a target.
+        target = torch.nn.functional.pad(target, (0, 1))
+        states, _ = model(source[..., None], target[..., None], lengths)
+        return model.generator(states)
+
+    return {
+        "source": checkpoint["vocab"]["src"],
+        "target": checkpoint["vocab"]["tgt"],
+    }, compute
+
+
+def train_eole(folder, case) -> None:
+    """Trains with eole's command."""
+    options = {
+        **data_options(folder),
+        "transforms": ["sentencepiece"],
+        "transforms_configs": {"sentencepiece": subword_options(folder)},
+        "training": {
+            "model_path": str(folder / "model" / "eole"),
+            "train_steps": case["updates"],
+            "save_checkpoint_steps": case["updates"],
+            "valid_steps": case["updates"],
+            "batch_type": "sents",
+            "batch_size": 32,
+            "optim": "adam",
+            "learning_rate": 0.002,
+            "num_workers": 0,
+            "world_size": 1,
+            "gpu_ranks": [],
+        },
+        "model": {
+            "architecture": "transformer",
+            "hidden_size": 64,
+            "heads": 4,
+            "layers": 2,
+            "transformer_ff": 128,
+            "mlp_activation_fn": case["activation"],
+            "add_qkvbias": case["bias"],
+            "add_ffnbias": True,
+            "share_decoder_embeddings": case["tied"],
+            "embeddings": {
+                "word_vec_size": 64,
+                "position_encoding_type": "SinusoidalInterleaved",
+            },
+        },
+    }
+    run("eole.bin.main", folder, options, "train")
+
+
+def load_eole(folder):
+    """As `load_opennmt_py`."""
+    from eole.config.run import PredictConfig
+    from eole.models.model import get_model_class
+
+    path = folder / "model" / "eole"
+    config = PredictConfig(
+        model_path=[str(path)], src=str(folder / "dev.source"), gpu_ranks=[]
+    )
+    vocabulary = json.loads((path / "vocab.json").read_text())
+    model_class = get_model_class(config.model)
+    model, _, _ = model_class.for_inference(config)
+    model.eval()
+
+    def compute(source, target, lengths):
+        target = torch.nn.functional.pad(target, (0, 1))
+        states, _, _ = model(source, target, lengths)
+        return model.generator(states)
+
+    return {
+        "source": vocabulary["src"],
+        "target": vocabulary["tgt"],
+    }, compute
+
+
+@torch.no_grad()
+def record(folder, case, pieces, compute) -> None:
+    """Writes ids of lines and logits, by the toolkit alone."""
+    known = {
+        side: {piece: number for number, piece in enumerate(names)}
+        for side, names in pieces.items()
+    }
+
+    def ids(lines, side):
+        processor = sentencepiece.SentencePieceProcessor(
+            model_file=str(folder / "model" / f"{side}.model")
+        )
+        unknown = known[side]["<unk>"]
+        return [
+            [known[side].get(piece, unknown) for piece in row]
+            for row in processor.encode(lines, out_type=str)
+        ]
+
+    def padded(rows, side):
+        longest = max(map(len, rows))
+        padding = known[side]["<blank>"]
+        return torch.tensor(
+            [[*row, *[padding] * (longest - len(row))] for row in rows]
+        )
+
+    texts = {
+        side: (folder / f"dev.{side}").read_text().splitlines()
+        for side in ("source", "target")
+    }
+    rows = ids(texts["source"], "source")
+    source = padded(rows, "source")
+    begin = known["target"]["<s>"]
+    target = padded(
+        [[begin, *row] for row in ids(texts["target"], "target")], "target"
+    )
+    lengths = torch.tensor([len(row) for row in rows])
+    np.save(folder / "logits.npy", compute(source, target, lengths).numpy())
+    package = {"opennmt-py": "OpenNMT-py", "eole": "eole"}[case["toolkit"]]
+    content = {
+        "pieces": pieces,
+        "source_ids": source.tolist(),
+        "target_ids": target.tolist(),
+        "lines": (folder / "lines").read_text().split("\n"),
+        "ids": ids((folder / "lines").read_text().split("\n"), "source"),
+        "versions": {
+            "toolkit_version": version(package),
+            "torch": torch.__version__,
+        },
+    }
+    (folder / "outputs.json").write_text(json.dumps(content))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -1,0 +1,120 @@
+"""Compares imported Transformers of OpenNMT-py and eole with these themselves.
+
+    python -m venv onmt
+    onmt/bin/pip install OpenNMT-py==3.5.1
+    python benchmarks/exchange/opennmt_transformers.py --toolkit opennmt-py
+        --python onmt/bin/python
+
+`opennmt_models.py` trains a small model there, by the toolkit's own command,
+and records the ids of lines of many kinds and logits. Here the model is
+imported, and the same is computed. A checkpoint of OpenNMT-py is a pickle, so
+that this package's environment needs torch too. A row is appended to
+`results/opennmt_transformers.csv`.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.exchange.marian_hf import lines_of_many_kinds
+from benchmarks.shared.result_rows import append_row, provenance
+
+RESULTS = Path(__file__).parent / "results" / "opennmt_transformers.csv"
+CASES = [
+    {"tied": True, "activation": "relu", "bias": False},
+    {"tied": False, "activation": "gelu", "bias": True},
+]
+PAIRS = 1500
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measures each case and appends its row."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--toolkit", choices=("opennmt-py", "eole"))
+    parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args(arguments)
+    from keras_deepnmt.commands.terminal.quiet_import import import_backend
+
+    import_backend()
+    for number in options.cases:
+        case = {
+            "toolkit": options.toolkit,
+            **CASES[number],
+            "updates": options.updates,
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            row = compare(Path(folder), case, options.python)
+        append_row(options.output, row)
+
+
+def compare(folder: Path, case: dict, python: str) -> dict:
+    """Trains the model, imports it, and returns the row."""
+    from keras_deepnmt import Translator
+    from keras_deepnmt.data.demo import demo_pairs
+    from keras_deepnmt.exchange import import_model
+
+    pairs = [(pair.source, pair.target) for pair in demo_pairs(PAIRS)]
+    for side, texts in zip(
+        ("source", "target"), zip(*pairs, strict=True), strict=True
+    ):
+        (folder / f"text.{side}").write_text("\n".join(texts) + "\n")
+    lines = lines_of_many_kinds([source for source, _ in pairs])
+    (folder / "lines").write_text("\n".join(lines))
+    program = Path(__file__).with_name("opennmt_models.py")
+    subprocess.run(
+        [python, str(program), str(folder), json.dumps(case)], check=True
+    )
+    theirs = json.loads((folder / "outputs.json").read_text())
+    if case["toolkit"] == "eole":
+        model = folder / "model" / "eole"
+    else:
+        (model,) = (folder / "model").glob("*.pt")
+    tokenizers = [
+        folder / "model" / f"{side}.model" for side in ("source", "target")
+    ]
+    preset = import_model(model, folder / "preset", None, *tokenizers)
+    translator = Translator.load(preset, batch_size=16)
+    orders = {side: order_of(names) for side, names in theirs["pieces"].items()}
+    rows = translator.source_tokenizer.encode(lines)
+    equal_ids = sum(
+        [orders["source"][i] for i in row] == other
+        for row, other in zip(rows, theirs["ids"], strict=True)
+    )
+    ids = {
+        f"{side}_ids": np.argsort(orders[side])[theirs[f"{side}_ids"]]
+        for side in orders
+    }
+    found = np.asarray(translator.model(ids))
+    expected = np.load(folder / "logits.npy")[..., orders["target"]]
+    difference = np.abs(found - expected)[ids["target_ids"] != 0]
+    return {
+        **provenance("tensorflow", "keras", "sentencepiece"),
+        **theirs["versions"],
+        **case,
+        "lines": len(lines),
+        "equal_ids": equal_ids,
+        "largest_logit": float(f"{np.abs(expected).max():.3g}"),
+        "largest_difference": float(f"{difference.max():.2g}"),
+    }
+
+
+def order_of(names: list[str]) -> list[int]:
+    """Returns the toolkit's id of each id of this package."""
+    special = [
+        names.index(name) for name in ("<blank>", "<unk>", "<s>", "</s>")
+    ]
+    return special + [i for i in range(len(names)) if i not in special]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""Folders for other engines: written as a whole, and checked with the engine.
+
+Beside the engine's own files a folder has `translate.py`, a program that
+translates lines without this package, and `export.json`: its format, the search
+options, and golden sentences with their outputs.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_deepnmt.data.text_steps import DropLastSpace, DropNull
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange.plain_transformer import check_plain
+from keras_deepnmt.file_tables import check_files, file_table
+from keras_deepnmt.files import StagedFolder, write_json
+from keras_deepnmt.json_files import read_json
+from keras_deepnmt.processes import run_python
+
+if TYPE_CHECKING:
+    from keras_deepnmt.data.tokenizers import Tokenizer
+    from keras_deepnmt.translator import Translator
+
+EXPORT_FILE = "export.json"
+_PROGRAM = "translate.py"
+_CHECK = Path(__file__).with_name("engine_check.py")
+# Search options that must have these values.
+_SEARCH = {
+    "num_groups": 1,
+    "sampling": False,
+    "coverage_penalty": 0.0,
+}
+# What `translate.py` does to a text besides SentencePiece.
+_STEPS = (DropNull, DropLastSpace)
+# Largest difference of a log-probability, relative to those above 1.
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Another engine that computes models of this package.
+
+    Attributes:
+        format: name of the format.
+        name: name of the engine.
+        modules: the modules without which its program cannot run.
+        packages: the names of their packages, for people.
+    """
+
+    format: str
+    name: str
+    modules: tuple[str, ...]
+    packages: str
+
+    @property
+    def program(self) -> Path:
+        """The file that becomes `translate.py` of a folder."""
+        name = self.format.replace("-", "_")
+        return Path(__file__).with_name(f"{name}_program.py")
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its program can run here."""
+        return all(map(importlib.util.find_spec, self.modules))
+
+
+ENGINES = {
+    engine.format: engine
+    for engine in (
+        Engine(
+            "ctranslate2",
+            "CTranslate2",
+            ("ctranslate2", "sentencepiece"),
+            "CTranslate2 and SentencePiece",
+        ),
+        Engine(
+            "marian-hf",
+            "MarianMT",
+            ("transformers", "torch", "sentencepiece"),
+            "Transformers, PyTorch and SentencePiece",
+        ),
+    )
+}
+
+
+def check_exportable(translator: "Translator", engine: Engine) -> None:
+    """Refuses a translator that a folder for an engine cannot express.
+
+    Args:
+        translator: The translator.
+        engine: The engine.
+
+    Raises:
+        UserError: if the model is no plain Transformer, or its tokenizers or
+            search options have what the engine's program lacks.
+    """
+    check_plain(translator.model, engine.name)
+    for name, needed in _SEARCH.items():
+        value = getattr(translator.options, name, needed)
+        if value != needed:
+            raise UserError(
+                f"`translate.py` of the folder has no `{name}`: it must be "
+                f"{needed}. Received: {name}={value}"
+            )
+    if translator.tag is not None:
+        raise UserError(
+            f"The tag {translator.tag} cannot be given: write it before the "
+            "lines that `translate.py` reads."
+        )
+    for side in ("source", "target"):
+        tokenizer = getattr(translator, f"{side}_tokenizer")
+        steps = [s for s in tokenizer.steps if not isinstance(s, _STEPS)]
+        if steps:
+            raise UserError(
+                f"The {side} tokenizer has the step `{steps[0].name}`, which "
+                "SentencePiece alone does not do. Export for TensorFlow "
+                "Serving, or train with another tokenizer (`data.case: kept` "
+                "for `factored_case`)."
+            )
+
+
+def refuse_existing(directory: Path) -> None:
+    """Refuses to write where something is.
+
+    Args:
+        directory: The folder that is to be written.
+
+    Raises:
+        UserError: if it exists.
+    """
+    if directory.exists():
+        raise UserError(f"{directory}: exists already. Give a new folder.")
+
+
+def write_engine_folder(
+    engine: Engine,
+    translator: "Translator",
+    directory: Path,
+    write: Callable[[Path], Mapping[str, Any]],
+    sources: list[str] | None = None,
+    is_exact: bool = True,
+    check: Callable[[Path], None] | None = None,
+) -> dict[str, Any]:
+    """Writes a folder for an engine, which appears when it was checked.
+
+    Args:
+        engine: The engine.
+        translator: The translator.
+        directory: The folder to write; it must not exist yet.
+        write: Writes the engine's own files into a folder, and returns what
+            `export.json` says besides the golden sentences.
+        sources: Golden sentences. Defaults to random pieces and special
+            characters.
+        is_exact: Whether the engine must compute what this package does.
+        check: Another check of what was written.
+
+    Returns:
+        What the check found: `sentences`, `equal` greedy translations and the
+        `largest_difference` of a log-probability, compared with this package,
+        and `is_checked`, `False` where the engine is not installed.
+
+    Raises:
+        UserError: if the engine does not compute the same, and must.
+    """
+    expected = _expected(translator, sources)
+    with StagedFolder(directory) as folder:
+        content = {"format": engine.format, **write(folder)}
+        for side in ("source", "target"):
+            tokenizer = getattr(translator, f"{side}_tokenizer")
+            (folder / f"{side}.spm").write_bytes(tokenizer.proto)
+        shutil.copy(engine.program, folder / _PROGRAM)
+        write_json(folder / EXPORT_FILE, content)
+        if check is not None:
+            check(folder)
+        received = expected
+        if engine.is_installed:
+            received = _run(engine, folder, expected, directory)
+        found = _compare(expected, received)
+        if is_exact and not _is_same(found):
+            raise UserError(
+                f"{directory}: {engine.name} does not compute what this "
+                f"package does: {found['equal']} of {found['sentences']} "
+                "golden sentences have the same greedy translation, "
+                "log-probabilities differ by up to "
+                f"{found['largest_difference']:.1e}. Nothing was written."
+            )
+        files = [p.name for p in folder.iterdir() if p.name != EXPORT_FILE]
+        content |= {"golden": received, "files": file_table(folder, files)}
+        write_json(folder / EXPORT_FILE, content)
+    return {**found, "is_checked": engine.is_installed}
+
+
+def find_engine(directory: str | Path) -> Engine | None:
+    """Returns the engine for which a folder was written.
+
+    Args:
+        directory: Any path.
+
+    Returns:
+        The engine, or `None` for any other folder.
+
+    Example:
+    >>> find_engine("served/demo") is None
+    True
+    """
+    file = Path(directory) / EXPORT_FILE
+    if not file.is_file():
+        return None
+    return ENGINES.get(read_json(file, dict[str, Any]).get("format"))
+
+
+def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
+    """Checks that a folder for an engine computes what it did at first.
+
+    A fresh process with the engine alone computes the golden sentences.
+
+    Args:
+        directory: A folder that an export for another engine wrote.
+
+    Returns:
+        The number of `sentences`, of `equal` greedy translations, and the
+        `largest_difference` of a log-probability from the recorded one.
+
+    Raises:
+        UserError: if it is no such folder, the engine is not installed, a file
+            is damaged or missing, a translation differs, or a log-probability
+            by more than 1e-4 (relative if it is above 1).
+
+    Example:
+    >>> verify_engine_folder("ctranslate2/demo")["sentences"]
+    17
+    """
+    folder = Path(directory)
+    engine = find_engine(folder)
+    if engine is None:
+        raise UserError(
+            f"{folder}: {EXPORT_FILE} must name one of the formats "
+            f"{', '.join(ENGINES)}. Export the model again."
+        )
+    content = read_json(folder / EXPORT_FILE, dict)
+    remedy = "Copy the folder again, or export the model again."
+    golden, files = content.get("golden"), content.get("files")
+    if not isinstance(golden, dict) or not isinstance(files, dict):
+        raise UserError(f"{folder / EXPORT_FILE}: damaged. {remedy}")
+    check_files(folder, files, EXPORT_FILE, remedy)
+    if not engine.is_installed:
+        raise UserError(
+            f"{folder}: verifying it needs {engine.packages}. Install them by "
+            f"`pip install keras_deepnmt[{engine.format}]`."
+        )
+    found = _compare(golden, _run(engine, folder, golden, folder))
+    if not _is_same(found):
+        raise UserError(
+            f"{folder}: {found['sentences'] - found['equal']} of "
+            f"{found['sentences']} golden sentences are translated otherwise "
+            "than when it was written, and log-probabilities differ by up to "
+            f"{found['largest_difference']:.1e}."
+        )
+    return found
+
+
+def model_pieces(tokenizer: "Tokenizer") -> list[str]:
+    """Returns the pieces of a vocabulary, without others that the model has.
+
+    Args:
+        tokenizer: The tokenizer.
+    """
+    return tokenizer.pieces(range(tokenizer.vocabulary_size))
+
+
+def _expected(translator, sources):
+    """What this package computes of the golden sentences."""
+    from keras_deepnmt.serving.golden import default_sources
+
+    sources = sources or default_sources(translator.source_tokenizer)
+    greedy = translator.replaced(num_beams=1, compiled=False)
+    texts = greedy.translate(sources)
+    # A text has at most one token per character, one for its beginning, and the
+    # end: those of a translation that is read again may be more than it had.
+    longest = translator.model.max_length - 2
+    targets = [text[: max(longest, 0)] for text in texts]
+    scores = [float(found.total) for found in greedy.score(sources, targets)]
+    return {
+        "sources": sources,
+        "targets": targets,
+        "texts": texts,
+        "log_probs": scores,
+    }
+
+
+def _run(engine, folder, golden, shown):
+    """Computes golden sentences in a fresh process, without this package."""
+    process = run_python(
+        [_CHECK, engine.program, folder],
+        json.dumps({name: golden[name] for name in ("sources", "targets")}),
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+    if process.returncode:
+        lines = re.findall(
+            r"^[\w.]*(?:Error|Exception)\b.*", process.stderr, re.MULTILINE
+        )
+        raise UserError(
+            f"{shown}: {engine.name} could not run it: "
+            f"{(lines or [process.stderr.strip() or 'no message'])[-1]}"
+        )
+    return json.loads(process.stdout.splitlines()[-1])
+
+
+def _compare(expected, received):
+    differences = [
+        abs(one - other) / max(1.0, abs(one))
+        for one, other in zip(
+            expected["log_probs"], received["log_probs"], strict=True
+        )
+    ]
+    return {
+        "sentences": len(expected["texts"]),
+        "equal": sum(
+            one == other
+            for one, other in zip(
+                expected["texts"], received["texts"], strict=True
+            )
+        ),
+        "largest_difference": max(differences),
+    }
+
+
+def _is_same(found):
+    return (
+        found["equal"] == found["sentences"]
+        and found["largest_difference"] <= _TOLERANCE
+    )

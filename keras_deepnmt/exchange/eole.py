@@ -1,0 +1,284 @@
+"""Transformers of eole: a folder with `config.json`, `vocab.json` and weights.
+
+`config.json` has only the values that differ from eole's defaults.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange.block_names import BlockNames
+from keras_deepnmt.exchange.embedding_weights import embedding_weights
+from keras_deepnmt.exchange.imported_model import ImportedModel
+from keras_deepnmt.exchange.named_tensors import NamedTensors
+from keras_deepnmt.exchange.opennmt_names import (
+    BEGIN,
+    PROJECTIONS,
+    check_transforms,
+    make_vocabulary,
+    number_bigger_than_zero,
+)
+from keras_deepnmt.exchange.sinusoids import (
+    position_encoding,
+    with_sines_first,
+)
+from keras_deepnmt.exchange.tensor_files import read_tensor_file
+from keras_deepnmt.exchange.vocabulary import read_sentencepiece
+from keras_deepnmt.json_files import read_json
+
+FORMAT = "eole"
+_WEIGHTS = "model.00.safetensors"
+_MORE_WEIGHTS = "model.01.safetensors"
+# Values of a side that this package can express, the default of eole 0.6 first.
+_FIXED = {
+    "layer_norm": ("standard",),
+    "mlp_activation_fn": ("relu", "gelu"),
+    "parallel_residual": (False,),
+    "ffn_layernorm": (False,),
+    "query_norm": (False,),
+    "key_norm": (False,),
+    "q_gating": (False,),
+    "heads_kv": (None,),
+    "head_dim": (None,),
+    "attn_scaling": (None,),
+    "sliding_window": (0,),
+    "num_experts": (0,),
+    "encoder_layer_style": ("standard",),
+    "final_encoder_layer_norm": (True,),
+    "layer_types": (None,),
+}
+_POSITIONS = ("SinusoidalInterleaved", "SinusoidalConcat")
+_FEED_FORWARD = {"intermediate": "mlp.gate_up_proj", "output": "mlp.down_proj"}
+_BLOCKS = {
+    "encoder": BlockNames(
+        {"attention": "self_attn"},
+        PROJECTIONS,
+        _FEED_FORWARD,
+        {
+            "attention": "input_layernorm",
+            "feed_forward": "post_attention_layernorm",
+        },
+    ),
+    "decoder": BlockNames(
+        {"attention": "self_attn", "cross_attention": "context_attn"},
+        PROJECTIONS,
+        _FEED_FORWARD,
+        {
+            "attention": "input_layernorm",
+            "cross_attention": "precontext_layernorm",
+            "feed_forward": "post_attention_layernorm",
+        },
+    ),
+}
+
+
+def is_eole(folder: Path) -> bool:
+    """Whether a folder is of this format."""
+    file = folder / "config.json"
+    if not file.is_file() or not (folder / "vocab.json").is_file():
+        return False
+    config = read_json(file)
+    return isinstance(config, dict) and isinstance(config.get("model"), dict)
+
+
+def load_eole(
+    path: str | Path,
+    source_tokenizer: str | Path | None = None,
+    target_tokenizer: str | Path | None = None,
+) -> ImportedModel:
+    """Reads a Transformer that eole trained.
+
+    Its logits and ids are those of eole, at the ids of this package. The
+    encoder does not read the end of a source.
+
+    Args:
+        path: the folder.
+        source_tokenizer: SentencePiece model in place of the one that
+            `config.json` names.
+        target_tokenizer: that of the target side.
+
+    Returns:
+        The model and its tokenizers.
+
+    Raises:
+        UserError: if a file is missing or damaged, the vocabularies do not fit
+            the weights, or the configuration asks for what this package does
+            not have.
+
+    Example:
+    >>> from keras_deepnmt.exchange import load_eole
+    >>> load_eole("model").arguments["encode_end"]
+    False
+    """
+    folder = Path(path)
+    config = _read(folder / "config.json")
+    if not isinstance(config.get("model"), dict):
+        raise UserError(f"{folder / 'config.json'}: lacks model.")
+    arguments, order = _arguments(config["model"], folder / "config.json")
+    file = folder / "vocab.json"
+    vocabulary = _read(file)
+    special = vocabulary.get("specials") or {}
+    begin = vocabulary.get("decoder_start_token", BEGIN)
+    vocabularies = tuple(
+        make_vocabulary(file, vocabulary.get(side), begin, special)
+        for side in ("src", "tgt")
+    )
+    protos = [
+        side.tokenizer(read_sentencepiece(tokenizer))
+        for side, tokenizer in zip(
+            vocabularies,
+            _tokenizers(config, folder, source_tokenizer, target_tokenizer),
+            strict=True,
+        )
+    ]
+    if (folder / _MORE_WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: must have its weights in {_WEIGHTS} alone, since more "
+            f"files cannot be imported. Received: {_MORE_WEIGHTS}"
+        )
+    tensors = NamedTensors(read_tensor_file(folder / _WEIGHTS), folder)
+    weights, sizes = _weights(tensors, arguments, vocabularies)
+    width = weights["encoder_norm/gamma"].shape[0]
+    if order == "SinusoidalInterleaved":
+        weights = with_sines_first(weights, width)
+        arguments["position_encoding"] = position_encoding(width)
+    return ImportedModel(
+        str(folder),
+        FORMAT,
+        {**arguments, **sizes, "hidden_dim": width},
+        weights,
+        *protos,
+        facts={"name": folder.name, "source": None, "target": None},
+    )
+
+
+def _read(file) -> dict[str, Any]:
+    try:
+        return read_json(file, dict[str, Any])
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror})."
+        ) from error
+
+
+def _arguments(model, file):
+    """Returns arguments of `Transformer`, and the order of the positions."""
+
+    def take(side, key, default=None):
+        own = model.get(side)
+        value = own.get(key) if isinstance(own, dict) else None
+        return model.get(key, default) if value is None else value
+
+    def refuse(key, allowed, value):
+        if value not in allowed:
+            listed = " or ".join(map(str, allowed))
+            raise UserError(
+                f"{file}: `{key}` must be {listed}, since others cannot be "
+                f"imported. Received: {value}"
+            )
+
+    def equal(key, default=None):
+        values = [take(side, key, default) for side in ("encoder", "decoder")]
+        if values[0] != values[1]:
+            raise UserError(
+                f"{file}: `model.decoder.{key}` must be that of the encoder, "
+                f"{values[0]}. Received: {values[1]}"
+            )
+        return values[0]
+
+    def size(side, key, default):
+        value = take(side, key, default)
+        name = f"model.{side}.{key}"
+        return number_bigger_than_zero(value, name, file)
+
+    refuse("model.architecture", ("transformer",), model.get("architecture"))
+    for side in ("encoder", "decoder"):
+        own = model.get(side) or {}
+        kind = f"{side}_type"
+        value = own.get(kind, "transformer")
+        refuse(f"model.{side}.{kind}", ("transformer",), value)
+        for key, allowed in _FIXED.items():
+            refuse(f"model.{side}.{key}", allowed, take(side, key, allowed[0]))
+    embeddings = model.get("embeddings") or {}
+    order = embeddings.get("position_encoding_type") or equal(
+        "position_encoding_type", _POSITIONS[0]
+    )
+    refuse("model.embeddings.position_encoding_type", _POSITIONS, order)
+    equal("transformer_ff", 2048)
+    equal("heads", 8)
+    return {
+        "intermediate_dim": size("encoder", "transformer_ff", 2048),
+        "num_heads": size("encoder", "heads", 8),
+        **{
+            f"num_{side}_layers": size(
+                side, "layers", model.get(f"{side[:3]}_layers", 2)
+            )
+            for side in ("encoder", "decoder")
+        },
+        "activation": equal("mlp_activation_fn", "relu"),
+        "layer_norm_epsilon": equal("norm_eps", 1e-5),
+        "normalize_first": True,
+        "key_bias": True,
+        "encode_end": False,
+    }, order
+
+
+def _tokenizers(config, folder, source, target):
+    """Returns the SentencePiece models of both sides."""
+    if source is not None and target is not None:
+        return [Path(source), Path(target)]
+    file = folder / "config.json"
+    check_transforms(config.get("transforms") or [], file)
+    options = config.get("transforms_configs") or {}
+    options = options.get("sentencepiece") or {}
+    names = [options.get(f"{side}_subword_model") for side in ("src", "tgt")]
+    if config.get("share_vocab") and names[0]:
+        names[1] = names[0]
+    files = []
+    for given, name in zip((source, target), names, strict=True):
+        if given is None and not name:
+            raise UserError(
+                f"{file}: names no SentencePiece model of each side. Give them "
+                "by --source-tokenizer and --target-tokenizer."
+            )
+        files.append(Path(given or folder / Path(name).name))
+    return files
+
+
+def _weights(tensors, arguments, vocabularies):
+    source = tensors.matrix("src_emb.embeddings.weight")
+    # Matrices that are shared are written once.
+    target = tensors.take_if_there("tgt_emb.embeddings.weight")
+    target = source if target is None else target
+    weights, sizes = embedding_weights(
+        source,
+        target,
+        tensors.take_if_there("generator.weight"),
+        tensors.take_if_there("generator.bias"),
+        vocabularies,
+    )
+    for side, blocks in _BLOCKS.items():
+        for number in range(arguments[f"num_{side}_layers"]):
+            theirs = f"{side}.transformer_layers.{number}"
+            # Which of them have a bias depends on eole's version.
+            biases = {
+                name: tensors.has(f"{theirs}.{layer}.bias")
+                for name, layer in (
+                    ("qkv_bias", "self_attn.linear_query"),
+                    ("output_bias", "self_attn.final_linear"),
+                    ("feed_forward_bias", "mlp.down_proj"),
+                )
+            }
+            weights |= blocks.weights(
+                tensors, theirs, f"{side}_block_{number + 1}", **biases
+            )
+            scalar = tensors.take_if_there(f"{theirs}.layer_scalar")
+            if scalar is not None and (scalar != 1.0).any():
+                raise UserError(
+                    f"{tensors.origin}: {theirs}.layer_scalar must be 1, since "
+                    f"others cannot be imported. Received: {scalar}"
+                )
+        weights |= tensors.norm(f"{side}.layer_norm", f"{side}_norm")
+    tensors.ignore("src_emb.pe.pe", "tgt_emb.pe.pe")
+    tensors.refuse_others()
+    return weights, sizes
