@@ -368,7 +368,7 @@ def _tensor(values: Sequence, description: Any) -> Any:
 
     kind = _TYPES[types_pb2.DataType.Name(description.dtype)]
     num_axes = len(description.tensor_shape.dim)
-    shape = [len(values), len(values[0]) if values else 0][:num_axes]
-    if num_axes == 1:
-        shape = [len(values)]
+    shape = [len(values)]
+    if num_axes == 2:
+        shape.append(len(values[0]) if values else 0)
     return tf.make_tensor_proto(values, dtype=kind, shape=shape)
