@@ -81,7 +81,7 @@ def test_unknown_option_names_the_nearest(refused):
 
 def test_missing_and_superfluous_arguments(refused):
     assert "needs RUN" in refused("translate")
-    assert 'unknown argument "b"' in refused("verify", "a", "b")
+    assert 'unknown argument "c"' in refused("verify", "a", "b", "c")
     assert "needs --source" in refused("score", "run", "--target", "x")
 
 

@@ -345,6 +345,7 @@ def test_versions_count_up_and_none_is_overwritten(
     monkeypatch.setattr(exporting, "check_ops", lambda folder: None)
     monkeypatch.setattr(exporting, "_write_description", lambda *rest: None)
     monkeypatch.setattr(exporting, "_run_golden", lambda *rest: [])
+    monkeypatch.setattr(exporting, "warm_up_requests", lambda *rest: [])
     monkeypatch.setattr(exporting, "verify", lambda folder: None)
     assert export(translator, tmp_path).name == "1"
     assert export(translator, tmp_path, version=7).name == "7"
@@ -354,14 +355,14 @@ def test_versions_count_up_and_none_is_overwritten(
         export(translator, tmp_path, version=7)
 
 
-def write_something(translator, folder, **options):
+def write_something(translator, folder, dtype, **options):
     (folder / "saved_model.pb").write_bytes(b"")
 
 
 def test_a_forbidden_operation_leaves_nothing(
     translator, tmp_path, monkeypatch
 ):
-    def save_forbidden(translator, folder, **options):
+    def save_forbidden(translator, folder, dtype, **options):
         save(
             folder,
             lambda x: {"y": tf.numpy_function(np.sort, [x], tf.float32)},
@@ -376,9 +377,9 @@ def test_a_forbidden_operation_leaves_nothing(
 def test_a_golden_sentence_that_differs_leaves_nothing(
     translator, version_dir, tmp_path, monkeypatch, in_this_process
 ):
-    def save_copy(translator, folder, **options):
+    def save_copy(translator, folder, dtype, **options):
         # Not what is written beside the graph later.
-        later = shutil.ignore_patterns("export.json", "golden.jsonl")
+        later = shutil.ignore_patterns("assets.extra")
         shutil.copytree(version_dir, folder, ignore=later, dirs_exist_ok=True)
         return ServingGraph(translator)
 
@@ -400,7 +401,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from keras_deepnmt.serving import exporting
 
-def save_and_die(translator, folder, **options):
+def save_and_die(translator, folder, dtype, **options):
     (folder / "saved_model.pb").write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 
