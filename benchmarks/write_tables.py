@@ -18,6 +18,7 @@ from benchmarks.tables.added_layers_tables import added_layers_table
 from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.exchange_tables import (
+    checkpoint_table,
     exchange_table,
     marian_export_table,
     torch_table,
@@ -49,6 +50,7 @@ PAGES = {
     FOLDER.parent / "docs" / "exchange.md": lambda: [
         *exchange_table(),
         *torch_table(),
+        *checkpoint_table(),
         *marian_export_table(),
         *ctranslate2_table(),
         *saved_model_table(),

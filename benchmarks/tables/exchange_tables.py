@@ -77,6 +77,48 @@ def exchange_table(results: Path = RESULTS) -> list[str]:
     ]
 
 
+def checkpoint_table(results: Path = RESULTS) -> list[str]:
+    """Returns the blocks of the table of JoeyNMT's and OpenNMT's models."""
+    joeynmt = read_rows(results / "joeynmt.csv")
+    opennmt = read_rows(results / "opennmt_transformers.csv")
+    joeynmt = newest_rows(joeynmt, "kind", "shared")
+    opennmt = newest_rows(opennmt, "toolkit", "tied", "activation")
+    lines = [
+        [
+            f"JoeyNMT {row['joeynmt']}, {row['layer_norm']}-norm, "
+            f"{row['activation']}, {row['kind']}, "
+            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary",
+            f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
+            f"{row['largest_difference']} (logits up to "
+            f"{row['largest_logit']})",
+            f"{row['equal_translations']} of {row['sentences']}",
+        ]
+        for row in joeynmt
+    ]
+    lines += [
+        [
+            f"{row['toolkit']} {row['toolkit_version']}, {row['activation']}, "
+            f"{'tied' if row['tied'] == 'True' else 'own'} output",
+            f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
+            f"{row['largest_difference']} (logits up to "
+            f"{row['largest_logit']})",
+            "not compared",
+        ]
+        for row in opennmt
+    ]
+    if not lines:
+        return []
+    return [
+        "Models that JoeyNMT and OpenNMT-py trained, by "
+        "`joeynmt_transformers.py` and `opennmt_transformers.py`:",
+        markdown_table(
+            ["model", "equal ids", "largest difference", "equal translations"],
+            lines,
+        ),
+        measured_when_and_where([*joeynmt, *opennmt]),
+    ]
+
+
 def marian_export_table(results: Path = RESULTS) -> list[str]:
     """Returns the Markdown blocks of exports; none without rows."""
     rows = read_rows(results / "marian_hf_export.csv")
