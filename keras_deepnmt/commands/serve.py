@@ -1,6 +1,7 @@
 """`deepnmt serve`: answers requests for translations over HTTP."""
 
 import argparse
+import os
 import re
 from functools import partial
 from pathlib import Path
@@ -68,6 +69,13 @@ def add_options(parser: VerbParser) -> None:
         default=8501,
         help="Port of HTTP; 0 for one that is free. Default: 8501, as of "
         "TensorFlow Serving.",
+    )
+    parser.add_argument(
+        "--grpc-port",
+        type=NonNegativeInt,
+        metavar="PORT",
+        help="Port of gRPC, such as 8500 of TensorFlow Serving; 0 for one that "
+        "is free. Default: gRPC is not spoken.",
     )
     parser.add_argument(
         "--api-keys",
@@ -158,6 +166,9 @@ def run(options: Namespace) -> None:
     import prometheus_client  # noqa: F401
     import uvicorn  # noqa: F401
 
+    if options.grpc_port is not None:
+        import tensorflow_serving  # noqa: F401
+
     from keras_deepnmt.server.access import Access
     from keras_deepnmt.server.api_keys import read_api_keys
     from keras_deepnmt.server.http_app import make_app
@@ -206,18 +217,24 @@ def run(options: Namespace) -> None:
                 }
             )
             try:
-                run_server(app, opened, models, limits.timeout_s)
+                grpc_server = None
+                if options.grpc_port is not None:
+                    grpc_server = _grpc_server(
+                        models, limits, keys, metrics, options
+                    )
+                run_server(app, opened, models, limits.timeout_s, grpc_server)
             finally:
                 watch.stop()
                 models.close(drop=True)
 
 
 def _limits(options, kind):
-    if options.port > _LARGEST_PORT:
-        raise UserError(
-            f"`--port` must be at most {_LARGEST_PORT:,}. Received: "
-            f"{options.port}"
-        )
+    for name in ("port", "grpc_port"):
+        if (options[name] or 0) > _LARGEST_PORT:
+            raise UserError(
+                f"`--{name.replace('_', '-')}` must be at most "
+                f"{_LARGEST_PORT:,}. Received: {options[name]}"
+            )
     if options.max_waiting < options.max_sentences:
         raise UserError(
             "`--max-waiting` must be at least `--max-sentences`, or the "
@@ -282,6 +299,16 @@ def _languages(named, given):
             )
         found[name] = pair
     return found
+
+
+def _grpc_server(models, limits, keys, metrics, options):
+    # gRPC's C library logs to standard error by itself.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from keras_deepnmt.server.grpc_services import GrpcServer
+
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"{host}:{options.grpc_port}"
+    return GrpcServer(models, limits, keys, metrics, address)
 
 
 def _model(name, folder, languages, options, limits, metrics):

@@ -29,8 +29,8 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         nargs="?",
         help="Address of a model on a server, such as "
-        "http://localhost:8501/v1/models/demo, which must give them. Default: "
-        "a new process loads the export.",
+        "http://localhost:8501/v1/models/demo or grpc://localhost:8500/demo, "
+        "which must give them. Default: a new process loads the export.",
     )
 
 
@@ -58,9 +58,10 @@ def run(options: Namespace) -> None:
 
 
 def _verify_endpoint(directory, url):
-    from keras_deepnmt.serving import RestClient, verify_endpoint
+    from keras_deepnmt.serving import GrpcClient, RestClient, verify_endpoint
 
-    found = verify_endpoint(directory, RestClient(url))
+    kind = GrpcClient if url.startswith("grpc:") else RestClient
+    found = verify_endpoint(directory, kind(url))
     print(
         f"{url}: {found.num_sentences} golden sentences of "
         f"{found.directory}: equal strings, largest difference of a score "

@@ -77,6 +77,7 @@ def run_server(
     opened: socket.socket,
     models: ServedModels,
     timeout_s: float,
+    grpc_server: Any = None,
 ) -> None:
     """Answers requests until SIGTERM or Ctrl-C, then those that it has.
 
@@ -85,6 +86,7 @@ def run_server(
         opened: the socket of its address.
         models: the models, which warm up meanwhile.
         timeout_s: seconds for which requests are answered after the signal.
+        grpc_server: a `GrpcServer` to run beside it. Defaults to none.
 
     Raises:
         UserError: if a model cannot be made ready.
@@ -102,8 +104,15 @@ def run_server(
         address=f"http://{shown}:{port}",
         pid=os.getpid(),
         models=list(models.by_name),
+        grpc_port=None if grpc_server is None else grpc_server.port,
     )
-    server.run(sockets=[opened])
+    if grpc_server is not None:
+        grpc_server.start()
+    try:
+        server.run(sockets=[opened])
+    finally:
+        if grpc_server is not None:
+            grpc_server.stop()
     log_event("stopped")
     if faults:
         raise faults[0]

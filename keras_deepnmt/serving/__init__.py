@@ -6,6 +6,7 @@ from keras_deepnmt.serving.endpoint_verification import (
     verify_endpoint as verify_endpoint,
 )
 from keras_deepnmt.serving.exporting import export as export
+from keras_deepnmt.serving.grpc_client import GrpcClient as GrpcClient
 from keras_deepnmt.serving.verification import (
     translate_in_fresh_process as translate_in_fresh_process,
 )

@@ -1,7 +1,6 @@
 """Clients of an export: in this process, or through TensorFlow Serving.
 
-There is no gRPC client, since `tensorflow-serving-api` has many dependencies.
-The signatures are the same there.
+The client of gRPC, which needs more packages, is in `grpc_client.py`.
 """
 
 import re

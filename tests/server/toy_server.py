@@ -57,6 +57,8 @@ class Capitals(Engine):
 
     def predict(self, call, rows):
         self.batches.append(list(rows))
+        self.has_begun.set()
+        assert self.may_go.wait(SECONDS)
         number = call.num_hypotheses or self.most_hypotheses
         if call.signature == "score":
             return [

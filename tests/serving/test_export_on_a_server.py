@@ -47,7 +47,11 @@ def signatures(address, name):
 def test_it_is_verified_described_and_replaced(
     version_dir, translator, tmp_path, capsys
 ):
+    from keras_deepnmt.server.api_keys import ApiKeys
     from keras_deepnmt.server.export_engine import ExportEngine
+    from keras_deepnmt.server.grpc_services import GrpcServer
+    from keras_deepnmt.server.metrics import Metrics
+    from keras_deepnmt.server.request_limits import RequestLimits
     from keras_deepnmt.server.translator_engine import TranslatorEngine
     from keras_deepnmt.server.version_watch import VersionWatch
 
@@ -63,6 +67,13 @@ def test_it_is_verified_described_and_replaced(
         assert found.num_sentences > 10 and found.largest_difference < 1e-5
         assert main(["verify", str(version_dir), url]) == 0
         assert "golden sentences of" in capsys.readouterr().out
+
+        options = RequestLimits(), ApiKeys([]), Metrics(), "127.0.0.1:0"
+        grpc_server = GrpcServer(models, *options)
+        grpc_server.start()
+        grpc_url = f"grpc://127.0.0.1:{grpc_server.port}/mine"
+        assert main(["verify", str(version_dir), grpc_url]) == 0
+        grpc_server.stop()
 
         described = signatures(address, "mine")
         assert len(described) > 20

@@ -19,11 +19,13 @@ _EXTRAS = {
     "ctranslate2": "ctranslate2",
     "errant": "errant",
     "fastapi": "serve",
+    "grpc": "serve",
     "jax": "jax",
     "matplotlib": "analysis",
     "prometheus_client": "serve",
     "rouge_score": "rouge",
     "shtab": "completion",
+    "tensorflow_serving": "serve",
     "torch": "benchmark",
     "uvicorn": "serve",
 }
