@@ -12,18 +12,13 @@ from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.opennmt_names import (
-    BEGIN,
     PROJECTIONS,
     check_transforms,
-    make_vocabulary,
-    number_bigger_than_zero,
-)
-from keras_deepnmt.exchange.sinusoids import (
-    position_encoding,
-    with_sines_first,
+    imported_model,
+    positive_integer,
+    read_sides,
 )
 from keras_deepnmt.exchange.tensor_files import read_tensor_file
-from keras_deepnmt.exchange.vocabulary import read_sentencepiece
 from keras_deepnmt.json_files import read_json
 
 FORMAT = "eole"
@@ -117,20 +112,12 @@ def load_eole(
     arguments, order = _arguments(config["model"], folder / "config.json")
     file = folder / "vocab.json"
     vocabulary = _read(file)
-    special = vocabulary.get("specials") or {}
-    begin = vocabulary.get("decoder_start_token", BEGIN)
-    vocabularies = tuple(
-        make_vocabulary(file, vocabulary.get(side), begin, special)
-        for side in ("src", "tgt")
+    vocabularies, protos = read_sides(
+        file,
+        vocabulary,
+        vocabulary.get("specials") or {},
+        _tokenizers(config, folder, source_tokenizer, target_tokenizer),
     )
-    protos = [
-        side.tokenizer(read_sentencepiece(tokenizer))
-        for side, tokenizer in zip(
-            vocabularies,
-            _tokenizers(config, folder, source_tokenizer, target_tokenizer),
-            strict=True,
-        )
-    ]
     if (folder / _MORE_WEIGHTS).is_file():
         raise UserError(
             f"{folder}: must have its weights in {_WEIGHTS} alone, since more "
@@ -138,17 +125,13 @@ def load_eole(
         )
     tensors = NamedTensors(read_tensor_file(folder / _WEIGHTS), folder)
     weights, sizes = _weights(tensors, arguments, vocabularies)
-    width = weights["encoder_norm/gamma"].shape[0]
-    if order == "SinusoidalInterleaved":
-        weights = with_sines_first(weights, width)
-        arguments["position_encoding"] = position_encoding(width)
-    return ImportedModel(
-        str(folder),
+    return imported_model(
+        folder,
         FORMAT,
-        {**arguments, **sizes, "hidden_dim": width},
+        {**arguments, **sizes},
         weights,
-        *protos,
-        facts={"name": folder.name, "source": None, "target": None},
+        protos,
+        order == "SinusoidalInterleaved",
     )
 
 
@@ -189,7 +172,7 @@ def _arguments(model, file):
     def size(side, key, default):
         value = take(side, key, default)
         name = f"model.{side}.{key}"
-        return number_bigger_than_zero(value, name, file)
+        return positive_integer(value, name, file)
 
     refuse("model.architecture", ("transformer",), model.get("architecture"))
     for side in ("encoder", "decoder"):

@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.exchange.vocabulary import Vocabulary
+from keras_deepnmt.exchange.imported_model import ImportedModel
+from keras_deepnmt.exchange.sinusoids import position_encoding, with_sines_first
+from keras_deepnmt.exchange.vocabulary import Vocabulary, read_sentencepiece
 
 PADDING, UNKNOWN, BEGIN, END = "<blank>", "<unk>", "<s>", "</s>"
 PROJECTIONS = {
@@ -66,7 +70,55 @@ def make_vocabulary(
     return Vocabulary(origin, names, **ids)
 
 
-def number_bigger_than_zero(value: object, key: str, origin: object) -> int:
+def read_sides(
+    origin: Path,
+    vocabulary: Mapping[str, object],
+    special: Mapping[str, str],
+    tokenizers: Sequence[Path],
+) -> tuple[tuple[Vocabulary, ...], tuple[bytes, ...]]:
+    """Returns the vocabularies of both sides, and their tokenizers.
+
+    Args:
+        origin: the file, for errors.
+        vocabulary: the pieces of the sides `src` and `tgt`, and perhaps
+            `decoder_start_token`.
+        special: as in `make_vocabulary`.
+        tokenizers: the SentencePiece models of both sides.
+    """
+    begin = vocabulary.get("decoder_start_token", BEGIN)
+    vocabularies = tuple(
+        make_vocabulary(origin, vocabulary.get(side), begin, special)
+        for side in ("src", "tgt")
+    )
+    protos = tuple(
+        side.tokenizer(read_sentencepiece(tokenizer))
+        for side, tokenizer in zip(vocabularies, tokenizers, strict=True)
+    )
+    return vocabularies, protos
+
+
+def imported_model(
+    origin: Path,
+    format: str,
+    arguments: Mapping[str, object],
+    weights: Mapping[str, np.ndarray],
+    protos: Sequence[bytes],
+    is_interleaved: bool,
+) -> ImportedModel:
+    """Returns the model, whose positions may have sines and cosines in turn."""
+    width = weights["encoder_norm/gamma"].shape[0]
+    arguments = {**arguments, "hidden_dim": width}
+    if is_interleaved:
+        weights = with_sines_first(weights, width)
+        arguments["position_encoding"] = position_encoding(width)
+    name = origin.stem if origin.is_file() else origin.name
+    facts = {"name": name, "source": None, "target": None}
+    return ImportedModel(
+        str(origin), format, arguments, weights, *protos, facts=facts
+    )
+
+
+def positive_integer(value: object, key: str, origin: object) -> int:
     """Returns a size, and refuses what is none."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UserError(

@@ -11,18 +11,13 @@ from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.opennmt_names import (
-    BEGIN,
     PROJECTIONS,
     check_transforms,
-    make_vocabulary,
-    number_bigger_than_zero,
-)
-from keras_deepnmt.exchange.sinusoids import (
-    position_encoding,
-    with_sines_first,
+    imported_model,
+    positive_integer,
+    read_sides,
 )
 from keras_deepnmt.exchange.tensor_files import read_pickle, state_dict
-from keras_deepnmt.exchange.vocabulary import read_sentencepiece
 
 FORMAT = "opennmt-py"
 # Options, and the values that this package can express. The first one is the
@@ -115,20 +110,12 @@ def load_opennmt_py(
         raise UserError(f"{file}: no such file.")
     saved = read_pickle(file, [argparse.Namespace])
     options = _options(saved, file)
-    vocabulary = saved["vocab"]
-    begin = vocabulary.get("decoder_start_token", BEGIN)
-    vocabularies = tuple(
-        make_vocabulary(file, vocabulary.get(side), begin, {})
-        for side in ("src", "tgt")
+    vocabularies, protos = read_sides(
+        file,
+        saved["vocab"],
+        {},
+        _tokenizers(options, file, source_tokenizer, target_tokenizer),
     )
-    protos = [
-        side.tokenizer(read_sentencepiece(tokenizer))
-        for side, tokenizer in zip(
-            vocabularies,
-            _tokenizers(options, file, source_tokenizer, target_tokenizer),
-            strict=True,
-        )
-    ]
     generator = state_dict(saved.get("generator"), file)
     tensors = NamedTensors(
         {
@@ -160,17 +147,13 @@ def load_opennmt_py(
         tensors.ignore(f"{side}.{_EMBEDDINGS}.pe.pe")
     tensors.refuse_others()
     kind = options.get("position_encoding_type", "SinusoidalInterleaved")
-    width = weights["encoder_norm/gamma"].shape[0]
-    if kind == "SinusoidalInterleaved":
-        weights = with_sines_first(weights, width)
-        arguments["position_encoding"] = position_encoding(width)
-    return ImportedModel(
-        str(file),
+    return imported_model(
+        file,
         FORMAT,
-        {**arguments, **sizes, "hidden_dim": width},
+        {**arguments, **sizes},
         weights,
-        *protos,
-        facts={"name": file.stem, "source": None, "target": None},
+        protos,
+        kind == "SinusoidalInterleaved",
     )
 
 
@@ -233,7 +216,7 @@ def _tokenizers(options, file, source, target):
 
 def _arguments(options, file) -> dict[str, Any]:
     def size(key):
-        return number_bigger_than_zero(options.get(key), key, file)
+        return positive_integer(options.get(key), key, file)
 
     def first(key):
         value = options.get(key, 0.1)
