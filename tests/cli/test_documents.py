@@ -9,8 +9,11 @@ import gzip
 import json
 import lzma
 import re
+import subprocess
+import sys
 
 import pytest
+from digit_run import environment
 
 from keras_deepnmt.data.kept_items import find_kept_items
 from keras_deepnmt.translator import Translator
@@ -175,3 +178,22 @@ def test_the_markup_of_a_document_is_kept_without_an_option(
     for item in ("{name}", "&lt;b&gt;", "&lt;/b&gt;", "www.a.de"):
         assert target.count(item) == 1
     assert find_kept_items(target)
+
+
+@pytest.mark.thorough
+def test_a_damaged_document_costs_one_line_in_a_new_process(tmp_path):
+    # Not a forked one: the backend prints when it is imported first.
+    (tmp_path / "a.xliff").touch()
+    words = ["translate", "transformer_tiny.demo_de_en", "--input", "a.xliff"]
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_deepnmt", *words, "-o", "b.xliff"],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "deepnmt translate: error: a.xliff: the file is empty."
+    ]

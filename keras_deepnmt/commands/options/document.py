@@ -11,6 +11,7 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.input_lines import is_text_file
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.data.asked_sides import Asked
 from keras_deepnmt.data.bilingual_files.document import (
     TEXT,
@@ -208,6 +209,7 @@ def _refuse_options(options, format, has_markup):
 
 def _languages(options):
     """The languages that are asked for, or else those of the recipe."""
+    import_backend()  # which reading a run imports anyway, with its messages
     from keras_deepnmt.runs.run_folder import RunFolder
 
     given = options.source_language, options.target_language
