@@ -233,10 +233,13 @@ class AnalyzedRun:
 
     def bleu(self, translations: Sequence[str]) -> Score:
         """BLEU of translations of the sentences, as the run's recipe asks."""
-        scoring = self.run.read_summary()["evaluation"]
-        options = {k: scoring[k] for k in ("tokenize", "lowercase")}
+        scoring = self.run.scoring_of(self.run.read_summary())
         return corpus_scores(
-            translations, self.references, metrics=("bleu",), **options
+            translations,
+            self.references,
+            metrics=("bleu",),
+            tokenize=scoring.tokenize,
+            lowercase=scoring.lowercase,
         )["bleu"]
 
 

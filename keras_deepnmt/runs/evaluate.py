@@ -21,7 +21,6 @@ from keras_deepnmt.evaluation.word_tokenizers import (
     unfit_tokenizer,
 )
 from keras_deepnmt.files import lines_sha256, write_text
-from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -229,8 +228,7 @@ class Evaluation:
         self.texts = sources, references, *more
         self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
-        scoring = asdict(EvaluationRecipe())
-        scoring |= self._summary.get("evaluation", {})
+        scoring = asdict(self._run.scoring_of(self._summary))
         scoring |= _given(
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )

@@ -25,12 +25,13 @@ from keras_deepnmt.files import (
     write_json,
 )
 from keras_deepnmt.own_code.code_file import CODE_DIR
+from keras_deepnmt.recipes.checking import RecipeChecker
 from keras_deepnmt.recipes.loading import (
     RECIPE_FILE,
     save_recipe,
     started_recipe,
 )
-from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.schema import EvaluationRecipe, Recipe
 from keras_deepnmt.runs.changes import check_changes, find_changes
 from keras_deepnmt.runs.effects import check_effects, why_no_updates
 from keras_deepnmt.trained import find_run_folder
@@ -41,7 +42,9 @@ from keras_deepnmt.translator.loading import (
     TOKENIZER_DIR,
     is_preset_folder,
     read_summary,
+    summary_file,
 )
+from keras_deepnmt.validation import checked_dataclass
 from keras_deepnmt.weights_files import check_room
 from keras_deepnmt.zoo.registry import check_preset_version
 
@@ -52,6 +55,17 @@ _LOG_REMEDY = (
 )
 # In `resolved` of recipe.yaml while a finished model waits for the next one.
 _MARK = "replaces_finished_model"
+
+
+@checked_dataclass
+class _Scoring:
+    """The section of `run.json` about scores.
+
+    Args:
+        evaluation: how translations are scored.
+    """
+
+    evaluation: EvaluationRecipe
 
 
 class RunFolder:
@@ -143,6 +157,19 @@ class RunFolder:
             UserError: if the run is not finished.
         """
         return read_summary(self.directory)
+
+    def scoring_of(self, summary: dict[str, Any]) -> EvaluationRecipe:
+        """Returns how a summary asks for translations to be scored.
+
+        Raises:
+            UserError: if `evaluation` has an unknown key or a wrong value.
+        """
+        checker = RecipeChecker(str(summary_file(self.directory)))
+        # With its section, so that errors name the whole key.
+        section = {"evaluation": summary.get("evaluation", {})}
+        scoring = checker.check(_Scoring, section)
+        checker.raise_mistakes()
+        return scoring.evaluation
 
     def is_finished(self) -> bool:
         """Whether the training that `recipe.yaml` describes has finished.

@@ -119,7 +119,7 @@ class Run:
 
     @property
     def file(self) -> Path:
-        return _summary_file(self.directory)
+        return summary_file(self.directory)
 
     @property
     def weights_file(self) -> Path:
@@ -277,7 +277,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
     """
     directory = find_run_folder(run_dir)
     check_run_folder(directory)
-    file = _summary_file(directory)
+    file = summary_file(directory)
     if not file.is_file():
         has_checkpoint = any(file.parent.glob("checkpoints/step-*"))
         other = (
@@ -326,7 +326,7 @@ def _read_tokenizer(directory, side, summary):
     from keras_deepnmt.data.tokenizers import Tokenizer
 
     file = directory / TOKENIZER_DIR / f"{side}.model"
-    description = _summary_file(directory)
+    description = summary_file(directory)
     _check_hash(file, summary["tokenizer"].get(side), description)
     tokenizer = Tokenizer(file)
     size = summary[f"{side}_vocabulary_size"]
@@ -350,11 +350,17 @@ def _check_files(directory, summary, of_model):
         for name, row in summary.get("files", {}).items()
         if of_model == name.startswith((f"{MODEL_DIR}/", WEIGHTS_FILE))
     }
-    description = _summary_file(directory).name
+    description = summary_file(directory).name
     check_files(directory, table, description, _remedy(description))
 
 
-def _summary_file(directory):
+def summary_file(directory: Path) -> Path:
+    """Returns the file that `read_summary` reads.
+
+    Example:
+    >>> summary_file(Path("runs/demo"))
+    PosixPath('runs/demo/run.json')
+    """
     name = PRESET_FILE if is_preset_folder(directory) else RUN_FILE
     return directory / name
 

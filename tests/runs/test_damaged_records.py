@@ -50,6 +50,17 @@ def read(tmp_path, recipe_file):
     return read
 
 
+def test_a_misspelt_key_of_scoring_is_named(tmp_path):
+    run = RunFolder(tmp_path)
+    assert run.scoring_of({"evaluation": {"lowercase": True}}).lowercase
+    rule = r"run.json: `evaluation.tokenkze` is unknown; did you mean"
+    with pytest.raises(UserError, match=rule):
+        run.scoring_of({"evaluation": {"tokenkze": "zh"}})
+    rule = r"`evaluation.lowercase` must be .*Received: 'no'"
+    with pytest.raises(UserError, match=rule):
+        run.scoring_of({"evaluation": {"lowercase": "no"}})
+
+
 @pytest.mark.parametrize(
     ("name", "content", "rule", "remedy"),
     [

@@ -57,7 +57,8 @@ def plain_sizes(config):
 def transformer_arrays(model):
     """Returns the arrays of a plain Transformer by name.
 
-    They are those of the package, with one `embedding` for all three tables.
+    They are those of the package, with one `embedding` for all three tables and
+    one table of `positions` for both sides.
     """
     from keras_deepnmt.exchange.plain_transformer import transformer_arrays
 
@@ -65,7 +66,9 @@ def transformer_arrays(model):
     for name in ("source_embedding", "output"):
         del arrays[name]
     arrays["embedding"] = arrays.pop("target_embedding")
-    arrays["positions"] = arrays["positions"][:MAX_LENGTH]
+    # Sines and cosines, which are the same on both sides.
+    del arrays["decoder.positions"]
+    arrays["positions"] = arrays.pop("encoder.positions")[:MAX_LENGTH]
     return arrays
 
 
