@@ -7,10 +7,20 @@ import pytest
 
 from keras_deepnmt.analysis import align_words
 from keras_deepnmt.analysis.inspection import Inspector
+from keras_deepnmt.data import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.zoo import create_model
 
-PAIR = ("Zwei  Hunde spielen.", "Two dogs play.")
+PAIR = ("zwei  Hunde spielen.", "two dogs play.")
+SMALL = {"hidden_dim": 16, "num_encoder_layers": 2, "num_decoder_layers": 2}
+WIDE = SMALL | {"intermediate_dim": 16, "num_heads": 2}
+PRESETS = {
+    "everything_tiny": WIDE,
+    "dense_nmt_1_tiny": SMALL | {"growth_dim": 8},
+    "role_interaction_softmax_tiny": WIDE,
+    "surface_fusion_hard_tiny": WIDE | {"mode": "gate"},
+}
 TITLES = {
     "everything_tiny": {
         "Hybrid self-attention (Song et al., 2018)",
@@ -22,20 +32,35 @@ TITLES = {
     "role_interaction_softmax_tiny": {
         "Role interaction (Weissenborn et al., 2019)"
     },
+    "surface_fusion_hard_tiny": {"Surface fusion (Liu et al., 2021)"},
 }
 
 
-@pytest.fixture(params=TITLES)
-def preset(request):
-    return request.param
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    file = tmp_path_factory.mktemp("tokenizer") / "joint.model"
+    return train_tokenizer([*PAIR, "die Hunde", "the dogs"] * 3, file, 50)
 
 
-def test_a_model_is_looked_into(run_dirs, preset):
-    translator = Translator.load(run_dirs[preset], compiled=False)
+@pytest.fixture(scope="module")
+def load(tokenizer):
+    """Makes a translator with a model that has learned nothing."""
+    size = tokenizer.vocabulary_size
+    return lambda preset: Translator(
+        create_model(preset, size, size, **PRESETS[preset]),
+        tokenizer,
+        tokenizer,
+        compiled=False,
+    )
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_model_is_looked_into(load, preset):
+    translator = load(preset)
     [found] = Inspector()(translator, [PAIR])
     # It travels as JSON, which has no NaN.
     found = json.loads(json.dumps(found, allow_nan=False))
-    assert found["source"][:3] == [["Zwei", 0], ["  ", None], ["Hunde", 1]]
+    assert found["source"][:3] == [["zwei", 0], ["  ", None], ["Hunde", 1]]
     assert "".join(text for text, _ in found["target"]) == PAIR[1]
     links = align_words(translator, [PAIR[0]], [PAIR[1]])[0]
     assert [tuple(link) for link in found["links"]] == links
@@ -57,19 +82,18 @@ def _maps(found):
     return [one for panel in found["panels"] for one in panel["maps"]]
 
 
-def test_roles_are_those_of_the_tokens(run_dirs):
-    run_dir = run_dirs["role_interaction_softmax_tiny"]
-    translator = Translator.load(run_dir, compiled=False)
-    inspector = Inspector()
-    short, other = inspector(translator, [PAIR, PAIR[::-1]])
-    roles = np.array(_maps(short)[0]["values"])
+def test_roles_are_those_of_the_tokens(load):
+    translator = load("role_interaction_softmax_tiny")
+    found, other = Inspector()(translator, [PAIR, PAIR[::-1]])
+    roles = np.array(_maps(found)[0]["values"])
     assert np.allclose(roles.sum(-1), 1.0, atol=0.01)
-    assert _maps(short)[0]["row_names"] == short["attention"]["column_names"]
-    assert _maps(other)[0]["row_names"] == other["attention"]["column_names"]
+    for one in (found, other):
+        names = one["attention"]["column_names"]
+        assert _maps(one)[0]["row_names"] == names
 
 
-def test_a_text_that_the_model_cannot_read_is_refused(run_dirs):
-    run_dir = run_dirs["role_interaction_softmax_tiny"]
-    translator = Translator.load(run_dir, compiled=False)
+def test_a_text_that_the_model_cannot_read_is_refused(load):
+    translator = load("role_interaction_softmax_tiny")
+    longest = translator.max_source_length
     with pytest.raises(UserError, match="`target` must have 1 to"):
-        Inspector()(translator, [("Zwei", "two " * 2000)])
+        Inspector()(translator, [("zwei", "two " * longest)])
