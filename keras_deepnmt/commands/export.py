@@ -1,5 +1,6 @@
 """`deepnmt export`: writes a run for a server, an engine, or as a preset."""
 
+import importlib.util
 from typing import Literal
 
 from jsonargparse import Namespace
@@ -25,6 +26,7 @@ deepnmt export runs/demo served/demo --dtype bfloat16
 deepnmt export runs/demo presets/demo --format preset --dtype float16
 deepnmt export runs/demo ctranslate2/demo --format ctranslate2 --dtype int8
 deepnmt export runs/mine marian/mine --format marian-hf
+deepnmt export runs/mine onnx/mine --format onnx
 """
 CONTINUE = "Nothing was written; run the same command again."
 
@@ -38,21 +40,23 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         help="Model folder for TensorFlow Serving. The SavedModel is written "
         "to a subfolder with the next version number: 1, 2, ... With --format "
-        "preset, ctranslate2 or marian-hf the folder itself, which must not "
-        "exist yet.",
+        "preset, ctranslate2, marian-hf or onnx the folder itself, which must "
+        "not exist yet.",
     )
     parser.add_argument(
         "--format",
-        type=Literal["saved_model", "preset", "ctranslate2", "marian-hf"],
+        type=Literal[
+            "saved_model", "preset", "ctranslate2", "marian-hf", "onnx"
+        ],
         default="saved_model",
         help="saved_model: text in, text out, for TensorFlow Serving, with "
         "given beginnings, phrases and maximum lengths in a signature; "
         "preset: a Keras preset with tokenizers, search options and a model "
         "card, to publish, to load with Translator.load and to fine-tune with "
-        "deepnmt train --from-preset; or, of a plain Transformer, ctranslate2: "
-        "for CTranslate2, or marian-hf: for MarianMT of Hugging Face's "
-        "Transformers, both with a program that translates without this "
-        "package.",
+        "deepnmt train --from-preset; onnx: for ONNX Runtime; or, of a plain "
+        "Transformer, ctranslate2: for CTranslate2, or marian-hf: for MarianMT "
+        "of Hugging Face's Transformers. The last three have a program that "
+        "translates without this package.",
     )
     parser.add_argument(
         "--dtype",
@@ -75,7 +79,7 @@ def run(options: Namespace) -> None:
     if options.format == "preset":
         _export_preset(options)
         return
-    if options.format in ("ctranslate2", "marian-hf"):
+    if options.format in ("ctranslate2", "marian-hf", "onnx"):
         _export_for_engine(options)
         return
     # Before the model is loaded.
@@ -113,34 +117,30 @@ def _export_preset(options):
 
 
 def _export_for_engine(options):
-    if options.format == "ctranslate2":
-        # A missing package is reported before the model is loaded.
-        import ctranslate2  # noqa: F401
-    elif options.dtype != "float32":
-        raise UserError(
-            "--dtype must be float32 with --format marian-hf. Received: "
-            f"{options.dtype}. Transformers converts the weights when it loads "
-            "them (`dtype=`)."
-        )
+    _check_engine_options(options)
     console = Console(options.quiet)
     translator = load_translator(options)
     from keras_deepnmt.exchange import (
         export_ctranslate2,
         export_marian,
+        export_onnx,
         find_engine,
     )
 
     if options.format == "ctranslate2":
         found = export_ctranslate2(translator, options.directory, options.dtype)
+    elif options.format == "onnx":
+        with library_lines_removed():
+            found = export_onnx(translator, options.directory)
     else:
         found = export_marian(translator, options.directory)
     engine = find_engine(options.directory)
+    text, number = engine.compares
     if found["is_checked"]:
         console.print(
             f"{found['equal']} of {found['sentences']} golden sentences have "
-            "the same greedy translation as with this package; "
-            "log-probabilities differ by up to "
-            f"{found['largest_difference']:.1e}."
+            f"the same {text} as with this package; the largest difference of "
+            f"a {number} is {found['largest_difference']:.1e}."
         )
     else:
         console.print(
@@ -148,7 +148,8 @@ def _export_for_engine(options):
             "not run it. Where they are, `deepnmt verify "
             f"{options.directory}` compares."
         )
-    if translator.length_offset and translator.num_beams > 1:
+    has_offset = translator.length_offset and translator.num_beams > 1
+    if has_offset and not engine.searches_alike:
         console.print(
             f"{engine.name} divides by a power of the length, as "
             f"`length_offset` 0 does, and this run has "
@@ -156,3 +157,26 @@ def _export_for_engine(options):
             "win."
         )
     print(options.directory)
+
+
+def _check_engine_options(options):
+    """Reports what is wrong or missing before the model is loaded."""
+    if options.format == "ctranslate2":
+        import ctranslate2  # noqa: F401
+
+        return
+    if options.dtype != "float32":
+        converters = {
+            "marian-hf": "Transformers converts the weights when it loads them "
+            "(`dtype=`).",
+            "onnx": "`quantize_dynamic` of onnxruntime.quantization converts "
+            "the files that are written.",
+        }
+        raise UserError(
+            f"--dtype must be float32 with --format {options.format}. "
+            f"Received: {options.dtype}. {converters[options.format]}"
+        )
+    if options.format == "onnx":
+        for name in ("tf2onnx", "onnxruntime"):
+            if importlib.util.find_spec(name) is None:
+                raise ModuleNotFoundError(f"No module named {name}", name=name)

@@ -48,7 +48,7 @@ def run(options: Namespace) -> None:
         print(
             f"{options.directory}: {found['sentences']} golden sentences run "
             f"in a process with only {engine.packages}: equal strings, largest "
-            "difference of a log-probability "
+            f"difference of a {engine.compares[1]} "
             f"{found['largest_difference']:.1e}."
         )
         return

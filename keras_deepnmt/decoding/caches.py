@@ -61,7 +61,7 @@ def reorder_cache(cache, parents, step):
     Returns:
         The new parts. Of a history only the table of ancestors changes.
     """
-    rows = flat_rows(parents, parents.shape[1])
+    rows = flat_rows(parents, ops.shape(parents)[1])
 
     def reorder_ancestors(history):
         return {

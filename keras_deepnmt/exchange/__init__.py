@@ -2,7 +2,8 @@
 
 `import_model` writes a preset folder, which everything else takes: it
 translates, is evaluated, fine-tuned, analyzed and exported.
-`export_ctranslate2` and `export_marian` write models for other engines.
+`export_ctranslate2`, `export_marian` and `export_onnx` write models for other
+engines.
 """
 
 from keras_deepnmt.exchange.ctranslate2_export import (
@@ -30,6 +31,7 @@ from keras_deepnmt.exchange.marian_hf_export import (
 from keras_deepnmt.exchange.marian_npz import (
     load_marian_npz as load_marian_npz,
 )
+from keras_deepnmt.exchange.onnx_export import export_onnx as export_onnx
 from keras_deepnmt.exchange.opennmt_py import (
     load_opennmt_py as load_opennmt_py,
 )

@@ -13,7 +13,10 @@ from keras_deepnmt.exchange.engine_folders import (
     refuse_existing,
     write_engine_folder,
 )
-from keras_deepnmt.exchange.plain_transformer import transformer_arrays
+from keras_deepnmt.exchange.plain_transformer import (
+    check_plain,
+    transformer_arrays,
+)
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -78,7 +81,8 @@ def export_ctranslate2(
         )
     directory = Path(directory)
     refuse_existing(directory)
-    check_exportable(translator, _ENGINE)
+    check_plain(translator.model, _ENGINE.name)
+    check_exportable(translator)
     activation = translator.model.get_config()["activation"]
     if activation not in _ACTIVATIONS:
         raise UserError(

@@ -15,7 +15,7 @@ _BLOCKED = ("keras_deepnmt", "keras", "tensorflow")
 
 
 def main(file, folder):
-    """Prints the greedy translations and the log-probabilities."""
+    """Prints the translations, and log-probabilities or scores."""
     for name in _BLOCKED:
         sys.modules[name] = None  # importing it now raises an error
     spec = importlib.util.spec_from_file_location("translate", file)
@@ -23,11 +23,14 @@ def main(file, folder):
     spec.loader.exec_module(program)
     golden = json.load(sys.stdin)
     model = program.Model(folder)
-    outputs = {
-        **golden,
-        "texts": model.translate(golden["sources"], beam_size=1),
-        "log_probs": model.score(golden["sources"], golden["targets"]),
-    }
+    outputs = dict(golden)
+    if "targets" in golden:
+        outputs["texts"] = model.translate(golden["sources"], beam_size=1)
+        outputs["log_probs"] = model.score(golden["sources"], golden["targets"])
+    else:
+        best = model.best(golden["sources"])
+        outputs["texts"] = [text for text, _ in best]
+        outputs["scores"] = [score for _, score in best]
     print(json.dumps(outputs))
 
 

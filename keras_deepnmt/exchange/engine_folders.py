@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.data.text_steps import DropLastSpace, DropNull
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.exchange.plain_transformer import check_plain
 from keras_deepnmt.file_tables import check_files, file_table
 from keras_deepnmt.files import StagedFolder, write_json
 from keras_deepnmt.json_files import read_json
@@ -51,18 +50,30 @@ class Engine:
         name: name of the engine.
         modules: the modules without which its program cannot run.
         packages: the names of their packages, for people.
+        searches_alike: whether its program searches as this package does, so
+            that golden sentences are translated with all search options, and
+            scores compared. Otherwise they are translated by greedy search,
+            and log-probabilities of given translations are compared.
     """
 
     format: str
     name: str
     modules: tuple[str, ...]
     packages: str
+    searches_alike: bool = False
 
     @property
     def program(self) -> Path:
         """The file that becomes `translate.py` of a folder."""
         name = self.format.replace("-", "_")
         return Path(__file__).with_name(f"{name}_program.py")
+
+    @property
+    def compares(self) -> tuple[str, str]:
+        """What golden sentences compare: texts, and numbers."""
+        if self.searches_alike:
+            return "translation", "score"
+        return "greedy translation", "log-probability"
 
     @property
     def is_installed(self) -> bool:
@@ -85,22 +96,27 @@ ENGINES = {
             ("transformers", "torch", "sentencepiece"),
             "Transformers, PyTorch and SentencePiece",
         ),
+        Engine(
+            "onnx",
+            "ONNX Runtime",
+            ("onnxruntime", "sentencepiece"),
+            "ONNX Runtime and SentencePiece",
+            searches_alike=True,
+        ),
     )
 }
 
 
-def check_exportable(translator: "Translator", engine: Engine) -> None:
-    """Refuses a translator that a folder for an engine cannot express.
+def check_exportable(translator: "Translator") -> None:
+    """Refuses a translator that no folder for another engine can express.
 
     Args:
         translator: The translator.
-        engine: The engine.
 
     Raises:
-        UserError: if the model is no plain Transformer, or its tokenizers or
-            search options have what the engine's program lacks.
+        UserError: if its tokenizers or search options have what the programs
+            of these folders lack.
     """
-    check_plain(translator.model, engine.name)
     for name, needed in _SEARCH.items():
         value = getattr(translator.options, name, needed)
         if value != needed:
@@ -161,14 +177,14 @@ def write_engine_folder(
         check: Another check of what was written.
 
     Returns:
-        What the check found: `sentences`, `equal` greedy translations and the
-        `largest_difference` of a log-probability, compared with this package,
-        and `is_checked`, `False` where the engine is not installed.
+        What the check found: `sentences`, `equal` translations and the
+        `largest_difference` of a log-probability or score, compared with this
+        package, and `is_checked`, `False` where the engine is not installed.
 
     Raises:
         UserError: if the engine does not compute the same, and must.
     """
-    expected = _expected(translator, sources)
+    expected = _expected(engine, translator, sources)
     with StagedFolder(directory) as folder:
         content = {"format": engine.format, **write(folder)}
         for side in ("source", "target"):
@@ -183,11 +199,12 @@ def write_engine_folder(
             received = _run(engine, folder, expected, directory)
         found = _compare(expected, received)
         if is_exact and not _is_same(found):
+            text, number = engine.compares
             raise UserError(
                 f"{directory}: {engine.name} does not compute what this "
                 f"package does: {found['equal']} of {found['sentences']} "
-                "golden sentences have the same greedy translation, "
-                "log-probabilities differ by up to "
+                f"golden sentences have the same {text}; the largest "
+                f"difference of a {number} is "
                 f"{found['largest_difference']:.1e}. Nothing was written."
             )
         files = [p.name for p in folder.iterdir() if p.name != EXPORT_FILE]
@@ -224,13 +241,14 @@ def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
         directory: A folder that an export for another engine wrote.
 
     Returns:
-        The number of `sentences`, of `equal` greedy translations, and the
-        `largest_difference` of a log-probability from the recorded one.
+        The number of `sentences`, of `equal` translations, and the
+        `largest_difference` of a log-probability or score from the recorded
+        one.
 
     Raises:
         UserError: if it is no such folder, the engine is not installed, a file
-            is damaged or missing, a translation differs, or a log-probability
-            by more than 1e-4 (relative if it is above 1).
+            is damaged or missing, a translation differs, or a number by more
+            than 1e-4 (relative if it is above 1).
 
     Example:
     >>> verify_engine_folder("ctranslate2/demo")["sentences"]
@@ -246,7 +264,7 @@ def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
     content = read_json(folder / EXPORT_FILE, dict)
     remedy = "Copy the folder again, or export the model again."
     golden, files = content.get("golden"), content.get("files")
-    if not isinstance(golden, dict) or not isinstance(files, dict):
+    if not _is_golden(golden, engine) or not isinstance(files, dict):
         raise UserError(f"{folder / EXPORT_FILE}: damaged. {remedy}")
     check_files(folder, files, EXPORT_FILE, remedy)
     if not engine.is_installed:
@@ -259,8 +277,8 @@ def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
         raise UserError(
             f"{folder}: {found['sentences'] - found['equal']} of "
             f"{found['sentences']} golden sentences are translated otherwise "
-            "than when it was written, and log-probabilities differ by up to "
-            f"{found['largest_difference']:.1e}."
+            "than when it was written, and the largest difference of a "
+            f"{engine.compares[1]} is {found['largest_difference']:.1e}."
         )
     return found
 
@@ -274,11 +292,19 @@ def model_pieces(tokenizer: "Tokenizer") -> list[str]:
     return tokenizer.pieces(range(tokenizer.vocabulary_size))
 
 
-def _expected(translator, sources):
+def _expected(engine, translator, sources):
     """What this package computes of the golden sentences."""
     from keras_deepnmt.serving.golden import default_sources
 
     sources = sources or default_sources(translator.source_tokenizer)
+    if engine.searches_alike:
+        plain = translator.replaced(compiled=False)
+        best = [found[0] for found in plain.translate_nbest(sources, 1)]
+        return {
+            "sources": sources,
+            "texts": [found.text for found in best],
+            "scores": [float(found.score) for found in best],
+        }
     greedy = translator.replaced(num_beams=1, compiled=False)
     texts = greedy.translate(sources)
     # A text has at most one token per character, one for its beginning, and the
@@ -296,9 +322,10 @@ def _expected(translator, sources):
 
 def _run(engine, folder, golden, shown):
     """Computes golden sentences in a fresh process, without this package."""
+    asked = {n: golden[n] for n in ("sources", "targets") if n in golden}
     process = run_python(
         [_CHECK, engine.program, folder],
-        json.dumps({name: golden[name] for name in ("sources", "targets")}),
+        json.dumps(asked),
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
     if process.returncode:
@@ -312,12 +339,24 @@ def _run(engine, folder, golden, shown):
     return json.loads(process.stdout.splitlines()[-1])
 
 
+def _is_golden(golden, engine):
+    """Whether something read from a file has the form of golden sentences."""
+    names = ["sources", "texts"]
+    names += ["scores"] if engine.searches_alike else ["targets", "log_probs"]
+    lists = [golden.get(name) for name in names if isinstance(golden, dict)]
+    return (
+        len(lists) == len(names)
+        and all(isinstance(each, list) for each in lists)
+        and len({len(each) for each in lists}) == 1
+        and len(lists[0]) > 0
+    )
+
+
 def _compare(expected, received):
+    numbers = "scores" if "scores" in expected else "log_probs"
     differences = [
         abs(one - other) / max(1.0, abs(one))
-        for one, other in zip(
-            expected["log_probs"], received["log_probs"], strict=True
-        )
+        for one, other in zip(expected[numbers], received[numbers], strict=True)
     ]
     return {
         "sentences": len(expected["texts"]),

@@ -24,7 +24,10 @@ from keras_deepnmt.exchange.marian_hf import (
     NEVER,
     load_marian,
 )
-from keras_deepnmt.exchange.plain_transformer import transformer_arrays
+from keras_deepnmt.exchange.plain_transformer import (
+    check_plain,
+    transformer_arrays,
+)
 from keras_deepnmt.files import write_json, write_text
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
@@ -80,7 +83,8 @@ def export_marian(
     """
     directory = Path(directory)
     refuse_existing(directory)
-    check_exportable(translator, _ENGINE)
+    check_plain(translator.model, _ENGINE.name)
+    check_exportable(translator)
     _check(translator)
 
     def write(folder):

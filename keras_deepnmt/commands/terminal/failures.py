@@ -22,10 +22,13 @@ _EXTRAS = {
     "grpc": "serve",
     "jax": "jax",
     "matplotlib": "analysis",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "prometheus_client": "serve",
     "rouge_score": "rouge",
     "shtab": "completion",
     "tensorflow_serving": "serve",
+    "tf2onnx": "onnx",
     "torch": "benchmark",
     "uvicorn": "serve",
 }
