@@ -40,10 +40,12 @@ class Engine:
     Attributes:
         most_hypotheses: the largest number of translations of a sentence.
         batch_size: the number of sentences to compute together.
+        signatures: the names of the signatures that it runs.
     """
 
     most_hypotheses: int = 1
     batch_size: int = 32
+    signatures: tuple[str, ...] = tuple(ROW_INPUTS)
 
     def warm_up(self) -> None:
         """Compiles and loads all that the engine needs for any request."""
@@ -64,4 +66,4 @@ class Engine:
 
     def signature_definitions(self) -> dict[str, Any]:
         """Returns the protocol buffers that describe the signatures."""
-        return {name: signature_definition(name) for name in ROW_INPUTS}
+        return {name: signature_definition(name) for name in self.signatures}
