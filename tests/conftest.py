@@ -141,6 +141,13 @@ def pytest_addoption(parser):
         help="run at most N cases of each test; the seed of the order says "
         "which",
     )
+    parser.addoption(
+        "--thorough-cases",
+        type=int,
+        metavar="N",
+        help="the same for thorough tests alone; the others are skipped, and "
+        "counted in the summary",
+    )
 
 
 # Last: of the cases that `-k` leaves.
@@ -162,9 +169,25 @@ def pytest_collection_modifyitems(config, items):
             # the tests that it left out, with the option that runs them.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))
+    number = config.getoption("--thorough-cases", None)
+    if number is not None:
+        _skip_thorough_cases(items, number)
     number = config.getoption("--cases", None)
     if number is not None:
         _keep_cases(config, items, number)
+
+
+def _skip_thorough_cases(items, number):
+    reason = f"Thorough, beyond {number} cases; runs with -m thorough."
+    numbers = Counter()
+    for item in items:
+        test = item.nodeid.split("[")[0]
+        if item.get_closest_marker("skip"):
+            continue
+        if item.get_closest_marker("thorough"):
+            numbers[test] += 1
+            if numbers[test] > number:
+                item.add_marker(pytest.mark.skip(reason))
 
 
 def _keep_cases(config, items, number):

@@ -1,6 +1,6 @@
 """Attention: the entropy of each head, maps of sentences, aligned positions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def attention_figures(run: AnalyzedRun) -> list[Figure]:
     tensors = run.record(names, rows)
     return [
         _entropies(run, names),
-        *_encoder_maps(run, tensors, rows),
+        *self_attention_maps(run, tensors, rows),
         *_cross_maps(run, tensors, rows),
     ]
 
@@ -185,10 +185,21 @@ def _entropies(run, names):
     )
 
 
-def _encoder_maps(run, tensors, rows):
-    """Self-attention of the first encoder block, a map for each branch."""
+def self_attention_maps(
+    run: AnalyzedRun, tensors: Mapping[str, np.ndarray], rows: Sequence[int]
+) -> list[Figure]:
+    """Draws the self-attention of the first encoder block.
+
+    Args:
+        run: the run.
+        tensors: weights of attention by name, of some sentences.
+        rows: places of these sentences; the first one is drawn.
+
+    Returns:
+        A map for each branch.
+    """
     names = [name for name in tensors if name.startswith("encoder_block_1/")]
-    figures = []
+    figures: list[Figure] = []
     branches = branch_names(run.model)["encoder"]
     tokens = run.source_tokens(rows[0])
     for name in names:

@@ -201,18 +201,20 @@ def _windows(attention):
 
 def branch_figures(run: AnalyzedRun) -> list[Figure]:
     """The share of each branch's gate, and BLEU with a branch switched off."""
-    branches = list(
-        dict.fromkeys(sum(branch_names(run.model).values(), start=[]))
-    )
-    if not branches:
-        return []
-    figures = _gates(run, branches)
+    branches = _all_branches(run.model)
+    figures = gate_figures(run)
     if len(branches) > 1:
         figures.append(_without_branches(run, branches))
     return figures
 
 
-def _gates(run, branches):
+def _all_branches(model):
+    return list(dict.fromkeys(sum(branch_names(model).values(), start=[])))
+
+
+def gate_figures(run: AnalyzedRun) -> list[Figure]:
+    """The share of each branch's gate; none for a model without gates."""
+    branches = _all_branches(run.model)
     by_layer: dict[str, dict[str, str]] = {}
     for name in run.names:
         layer, _, gate = name.partition("/gate_")

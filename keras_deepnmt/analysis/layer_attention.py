@@ -94,7 +94,15 @@ def mask_encoder_layer(
 
 def layer_attention_figures(run: AnalyzedRun) -> list[Figure]:
     """Weights of encoder states in decoder blocks; BLEU with one masked."""
-    fusion = getattr(run.model, "encoder_fusion", None)
+    figures = layer_weight_figures(run.model)
+    if not figures:
+        return []
+    return [*figures, *_masked(run, figures[0].row_names[::-1])]
+
+
+def layer_weight_figures(model: keras.Model) -> list[HeatMap]:
+    """Weights of encoder states; none without fine-grained layer attention."""
+    fusion = getattr(model, "encoder_fusion", None)
     if not isinstance(fusion, FineGrainedLayerAttention):
         return []
     weights = layer_attention_heat_map(fusion)
@@ -112,7 +120,7 @@ def layer_attention_figures(run: AnalyzedRun) -> list[Figure]:
         column_label="decoder block",
         unit="weight",
     )
-    return [heat_map, *_masked(run, states)]
+    return [heat_map]
 
 
 def _masked(run, states):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
-from keras_deepnmt.analysis.figure import Bars, Figure, Table
+from keras_deepnmt.analysis.figure import Bars, Figure, HeatMap, Table
 from keras_deepnmt.analysis.role_agreement import v_measure, v_measure_by_chance
 
 _END = "/roles/roles"
@@ -166,6 +166,37 @@ def role_figures(run: AnalyzedRun) -> list[Figure]:
             of_token,
         ),
     ]
+
+
+def role_map_figures(run: AnalyzedRun) -> list[Figure]:
+    """The roles of the tokens of the first sentence, of both sides."""
+    figures: list[Figure] = []
+    for side, tokens in (
+        ("source", run.source_tokens(0)),
+        ("target", run.target_tokens(0)),
+    ):
+        name = f"{side}_embedding_layer{_END}"
+        if name not in run.names:
+            continue
+        roles = run.record([name])[name][0]
+        if side == "target":
+            # The model reads a translation after the token that begins it.
+            tokens = ["(begin)", *tokens[:-1]]
+        figures.append(
+            HeatMap(
+                name=f"{side}_roles",
+                title=f"Roles of the {side} tokens",
+                caption="How much each token plays each role (Weissenborn et "
+                "al., 2019).",
+                values=roles[: len(tokens)],
+                row_names=tokens,
+                column_names=[str(role) for role in range(roles.shape[-1])],
+                row_label="token",
+                column_label="role",
+                unit="weight of the role",
+            )
+        )
+    return figures
 
 
 def _frequencies(uses):

@@ -119,7 +119,7 @@ def align_tokens(
     >>> align_tokens(translator, [([7, 8], [9, 10, 11])])
     [[(0, 0), (1, 1), (1, 2)]]
     """
-    attention = _MeanAttention(translator.model, layer)
+    attention = MeanAttention(translator.model, layer)
     tag_length = num_tag_tokens(translator)
     longest = translator.max_source_length - 1
     found: list[list[tuple[int, int]]] = [[] for _ in rows]
@@ -141,7 +141,7 @@ def align_tokens(
     return found
 
 
-class _MeanAttention:
+class MeanAttention:
     """The attention of a decoder block, the mean of its heads and the models.
 
     Args:

@@ -93,6 +93,13 @@ def add_options(parser: VerbParser) -> None:
         help="Web sites whose pages may ask this server (CORS), such as "
         "https://example.org. Default: no other than its own.",
     )
+    parser.add_argument(
+        "--page",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="Whether there is a web page at the address of the server, to "
+        "try the models in a browser. Default: there is.",
+    )
     _add_limits(parser)
     parser.add_argument(
         "--compile",
@@ -205,6 +212,7 @@ def run(options: Namespace) -> None:
             Access(keys),
             metrics,
             options.allow_origins or (),
+            options.page,
         )
         with json_log(options.quiet):
             if not is_loopback(options.host) and not len(keys):
@@ -317,7 +325,7 @@ def _model(name, folder, languages, options, limits, metrics):
     def make_version(number):
         return Version(
             number,
-            _engine(folder, number, options),
+            _engine(folder, number, languages, options),
             limits,
             options.wait_ms / 1000,
             partial(metrics.note_batch, name),
@@ -334,7 +342,9 @@ def _model(name, folder, languages, options, limits, metrics):
     return ServedModel(name, languages, make_version, number)
 
 
-def _engine(folder: Path, number: int, options: Namespace) -> "Engine":
+def _engine(
+    folder: Path, number: int, languages: tuple[str, str], options: Namespace
+) -> "Engine":
     if is_export(folder):
         from keras_deepnmt.server.export_engine import ExportEngine
 
@@ -347,7 +357,18 @@ def _engine(folder: Path, number: int, options: Namespace) -> "Engine":
     translator = Translator.load(
         folder, batch_size=options.batch_size, compiled=options.compile
     )
-    return TranslatorEngine(translator, options.max_tokens)
+    tasks = _page_tasks(languages[0]) if options.page else None
+    return TranslatorEngine(translator, options.max_tokens, tasks)
+
+
+def _page_tasks(source_language):
+    from keras_deepnmt.analysis.inspection import Inspector
+    from keras_deepnmt.documents.document_lines import LineTranslator
+
+    return {
+        "inspect": Inspector(),
+        "lines": LineTranslator(source_language),
+    }
 
 
 def is_version(folder: Path) -> bool:

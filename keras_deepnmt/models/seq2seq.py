@@ -122,6 +122,28 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         outputs = self.decode(inputs["target_ids"], memory)
         return {"inputs": inputs, "outputs": outputs}
 
+    @property
+    def weights(self):
+        """All weights, in the order of the graph's layers.
+
+        `keras.models.clone_model` builds its copy in that order, so that
+        `clone.set_weights(model.get_weights())` fits.
+        """
+        weights = [w for layer in self.layers for w in layer.weights]
+        # Those of layers that only other layers call, and not twice.
+        weights = {id(w): w for w in [*weights, *super().weights]}
+        return list(weights.values())
+
+    @property
+    def trainable_weights(self):
+        """The weights that train, in the order of `trainable_variables`.
+
+        It is the order in which the layers are attributes of the model. Files
+        hold the state of an optimizer in it, and `fit` expects both lists of
+        the model in one order.
+        """
+        return self.trainable_variables
+
     def encode(self, source_ids):
         """Encodes the source.
 

@@ -16,6 +16,11 @@ class Access:
     def __init__(self, keys: ApiKeys):
         self._keys = keys
 
+    @property
+    def needs_key(self) -> bool:
+        """Whether requests need a key."""
+        return len(self._keys) > 0
+
     def check(self, request: Request, key: str | None = None) -> None:
         """Refuses a request without a right key.
 

@@ -1,6 +1,6 @@
 """What a server needs of that which computes its translations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,21 @@ class Translation:
         return cls(found.text, found.score, found.source_truncated)
 
 
+@dataclass(frozen=True)
+class Task:
+    """What some engines compute besides translations, for the web page.
+
+    Attributes:
+        name: a key of `Engine.tasks`.
+    """
+
+    name: str
+
+
+# Takes rows of a kind of its own, and returns as many results.
+TaskFunction = Callable[[Any, Sequence[Any]], list[Any]]
+
+
 class Engine:
     """Base class of engines.
 
@@ -40,10 +55,13 @@ class Engine:
     Attributes:
         most_hypotheses: the largest number of translations of a sentence.
         batch_size: the number of sentences to compute together.
+        tasks: functions by the names of tasks; none where an engine has only
+            the graphs of an export.
     """
 
     most_hypotheses: int = 1
     batch_size: int = 32
+    tasks: Mapping[str, TaskFunction] = {}
 
     def warm_up(self) -> None:
         """Compiles and loads all that the engine needs for any request."""
@@ -60,6 +78,10 @@ class Engine:
 
     def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
         """Runs a signature, and returns the named outputs of each sentence."""
+        raise NotImplementedError
+
+    def run_task(self, task: Task, rows: Sequence[Any]) -> list[Any]:
+        """Runs a task, and returns a result for each row."""
         raise NotImplementedError
 
     def signature_definitions(self) -> dict[str, Any]:

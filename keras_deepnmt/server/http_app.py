@@ -14,6 +14,8 @@ from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.json_log import described, log_event
 from keras_deepnmt.server.libretranslate import ERRORS, libretranslate_routes
 from keras_deepnmt.server.metrics import Metrics
+from keras_deepnmt.server.page_files import page_files
+from keras_deepnmt.server.page_routes import page_routes
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import ServedModels
@@ -30,6 +32,7 @@ def make_app(
     access: Access,
     metrics: Metrics,
     allowed_origins: Sequence[str] = (),
+    has_page: bool = True,
 ) -> FastAPI:
     """Makes the application.
 
@@ -40,6 +43,7 @@ def make_app(
         metrics: the figures, which the models count, too.
         allowed_origins: addresses of other web sites whose pages may ask this
             server. Defaults to none.
+        has_page: whether there is a web page at `/`.
     """
     app = FastAPI(
         title="keras_deepnmt",
@@ -50,7 +54,11 @@ def make_app(
         docs_url=None,
         redoc_url=None,
     )
-    for make_routes in (libretranslate_routes, tensorflow_rest_routes):
+    all_routes = [libretranslate_routes, tensorflow_rest_routes]
+    if has_page:
+        all_routes.append(page_routes)
+        app.include_router(page_files())
+    for make_routes in all_routes:
         app.include_router(make_routes(models, limits, access, metrics))
 
     @app.get("/healthz", response_class=PlainTextResponse)

@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.batch_queue import BatchQueue
-from keras_deepnmt.server.engine import Engine
+from keras_deepnmt.server.engine import Engine, Task
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.signatures import Call
 
@@ -60,7 +60,11 @@ class Version:
         ready = self.queue.ready
         return ready.done() and ready.exception() is None
 
-    def _compute(self, kind: int | Call, items: list[Any]) -> Sequence[Any]:
+    def _compute(
+        self, kind: int | Call | Task, items: list[Any]
+    ) -> Sequence[Any]:
+        if isinstance(kind, Task):
+            return self.engine.run_task(kind, items)
         if isinstance(kind, Call):
             return self.engine.predict(kind, items)
         return self.engine.translate(kind, items)

@@ -1,13 +1,18 @@
 """Translates for a server with a run, or a model of the package."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import keras
 import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import PADDING_ID
-from keras_deepnmt.server.engine import Engine, Translation
+from keras_deepnmt.server.engine import (
+    Engine,
+    Task,
+    TaskFunction,
+    Translation,
+)
 from keras_deepnmt.server.signatures import (
     Call,
     as_inputs,
@@ -27,11 +32,19 @@ class TranslatorEngine(Engine):
     Args:
         translator: the translator.
         max_tokens: the number of tokens of the longest sentence.
+        tasks: functions by the names of tasks; each is called with the
+            translator and rows. Defaults to none.
     """
 
-    def __init__(self, translator: Translator, max_tokens: int):
+    def __init__(
+        self,
+        translator: Translator,
+        max_tokens: int,
+        tasks: Mapping[str, TaskFunction] | None = None,
+    ):
         # Those of a request are marked, or refused, instead of a warning.
         translator = translator.replaced(on_truncated=lambda numbers: None)
+        self.tasks = tasks or {}
         self._translator = translator
         self._max_tokens = min(max_tokens, translator.max_source_length)
         self.most_hypotheses = translator.num_beams
@@ -100,6 +113,10 @@ class TranslatorEngine(Engine):
         finally:
             translator.options = options
         return [nbest_row(call, found, number) for found in nbest]
+
+    def run_task(self, task: Task, rows: Sequence) -> list:
+        self._translator.search_state = self._state
+        return self.tasks[task.name](self._translator, rows)
 
     def _run_graph(self, call, rows):
         if self._graph is None:

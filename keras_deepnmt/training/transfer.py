@@ -18,7 +18,7 @@ def weight_path(model: keras.Model, weight: keras.Variable) -> str:
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
     >>> weight_path(model, model.weights[0])
-    'source_embedding/embeddings'
+    'target_embedding/embeddings'
     """
     return weight.path.removeprefix(f"{model.name}/")
 

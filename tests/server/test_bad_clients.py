@@ -105,7 +105,7 @@ def test_many_open_connections_do_not_keep_others_out(connect):
     "content",
     [
         b"\x00\xff\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /none HTTP/9.9\r\n\r\n",
         b"POST /translate HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
         b"POST /translate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a\r\n" + b"A: b\r\n" * 100_000 + b"\r\n",

@@ -20,6 +20,57 @@ from keras_deepnmt.server.served_models import (
 )
 
 SECONDS = 20
+MODELS = (("one", ("de", "en")), ("two", ("en", "de")), ("three", ("fr", "de")))
+
+
+def word_parts(text):
+    """The words of a text with their numbers, and the spaces between them."""
+    words = text.split()
+    parts = [(" ", None)] * (2 * len(words) - 1)
+    parts[::2] = [(word, number) for number, word in enumerate(words)]
+    return parts
+
+
+def look_inside(pairs):
+    """Aligns the words in their order, with one map of attention."""
+    found = []
+    for source, target in pairs:
+        size = min(len(source.split()), len(target.split()))
+        attention = {
+            "title": "Attention to the source",
+            "caption": "In their order.",
+            "row_label": "translation",
+            "column_label": "source",
+            "unit": "weight",
+            "row_names": target.split()[:size],
+            "column_names": source.split()[:size],
+            "values": [
+                [0.9 if row == column else None for column in range(size)]
+                for row in range(size)
+            ],
+            "limits": [0.0, 1.0],
+        }
+        roles = attention | {
+            "title": "Roles of the source tokens",
+            "row_names": ["ein"],
+            "column_names": [str(role) for role in range(11)],
+            "values": [[role / 10 for role in range(11)]],
+        }
+        found.append(
+            {
+                "source": word_parts(source),
+                "target": word_parts(target),
+                "links": [(number, number) for number in range(size)],
+                "attention": attention,
+                "panels": [{"title": "Role interaction", "maps": [roles]}],
+            }
+        )
+    return found
+
+
+def write_lines(texts):
+    """Writes texts of a document in capitals; those with a ~ are cut."""
+    return [(text.upper(), "~" in text) for text in texts]
 
 
 class Capitals(Engine):
@@ -30,6 +81,7 @@ class Capitals(Engine):
 
     def __init__(self):
         self.batches = []
+        self.tasks = {"inspect": look_inside, "lines": write_lines}
         self.is_warm, self.may_go = threading.Event(), threading.Event()
         self.has_begun = threading.Event()
         self.is_warm.set()
@@ -54,6 +106,10 @@ class Capitals(Engine):
             ]
             for text in texts
         ]
+
+    def run_task(self, task, rows):
+        self.batches.append(list(rows))
+        return self.tasks[task.name](rows)
 
     def predict(self, call, rows):
         self.batches.append(list(rows))
@@ -104,7 +160,15 @@ class Capitals(Engine):
 class ToyServer:
     """The application with a client of it."""
 
-    def __init__(self, limits=None, keys=(), origins=(), engine=None):
+    def __init__(
+        self,
+        limits=None,
+        keys=(),
+        origins=(),
+        engine=None,
+        models=MODELS,
+        has_page=True,
+    ):
         limits = limits or RequestLimits()
         self.engine = engine or Capitals()
         self.metrics = Metrics()
@@ -121,11 +185,7 @@ class ToyServer:
                         partial(self.metrics.note_batch, name),
                     ),
                 )
-                for name, pair in (
-                    ("one", ("de", "en")),
-                    ("two", ("en", "de")),
-                    ("three", ("fr", "de")),
-                )
+                for name, pair in models
             ]
         )
         self.app = make_app(
@@ -134,6 +194,7 @@ class ToyServer:
             Access(ApiKeys(list(keys))),
             self.metrics,
             origins,
+            has_page,
         )
         self.client = TestClient(self.app)
 

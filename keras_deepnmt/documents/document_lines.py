@@ -1,0 +1,42 @@
+"""Translates the texts of a document for a server."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from keras_deepnmt.documents.segments import Segments
+from keras_deepnmt.documents.sentences import SentenceSplitter
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+
+class LineTranslator:
+    """Translates texts that may have markup and several sentences.
+
+    Args:
+        source_language: code of their language, by whose rules sentences are
+            split; without the package `sentencex` each text is one sentence.
+
+    Example:
+    >>> LineTranslator("de")(translator, ["ein <b>kleiner</b> Hund"])
+    [('a <b>little</b> dog', False)]
+    """
+
+    def __init__(self, source_language: str):
+        try:
+            self._splitter = SentenceSplitter(source_language)
+        except UserError:
+            self._splitter = None
+
+    def __call__(
+        self, translator: "Translator", texts: Sequence[str]
+    ) -> list[tuple[str, bool]]:
+        """Returns translations, and whether a part of a text was not read."""
+        segments = Segments(translator, texts, splitter=self._splitter)
+        nbest = translator.translate_nbest(segments.reads, 1)
+        translated = segments.finish([found[0] for found in nbest])
+        return [
+            (one.text, any(h.source_truncated for h in one.hypotheses))
+            for one in translated
+        ]

@@ -1,0 +1,48 @@
+// Shows a text word by word: arrow keys move, and the aligned words light up.
+import { make } from "./elements.js";
+
+// `parts`: texts with the numbers of their words, `null` between words.
+// Returns the element and the button of each word.
+export function showWords(parts, { label, lang, onfocus, onleave, onpick }) {
+  const buttons = [];
+  const box = make("div", {
+    class: "words",
+    role: "group",
+    "aria-label": label,
+    lang,
+    dir: "auto",
+  });
+  for (const [text, number] of parts) {
+    if (number === null) {
+      box.append(text);
+      continue;
+    }
+    const button = make("button", {
+      type: "button",
+      tabindex: buttons.length ? -1 : 0,
+      onmouseenter: () => onfocus(number),
+      onmouseleave: onleave,
+      onfocus: () => onfocus(number),
+      onblur: onleave,
+      onclick: () => onpick?.(number),
+    });
+    button.append(text);
+    buttons.push(button);
+    box.append(button);
+  }
+  box.addEventListener("keydown", (event) => {
+    const at = buttons.indexOf(document.activeElement);
+    const to = {
+      ArrowRight: at + 1,
+      ArrowLeft: at - 1,
+      Home: 0,
+      End: buttons.length - 1,
+    }[event.key];
+    if (at < 0 || buttons[to] === undefined) return;
+    event.preventDefault();
+    buttons[at].tabIndex = -1;
+    buttons[to].tabIndex = 0;
+    buttons[to].focus();
+  });
+  return { box, buttons };
+}

@@ -1,0 +1,263 @@
+"""What the web page asks for: translations with scores, and looks inside."""
+
+import asyncio
+from math import isfinite
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.server.access import Access
+from keras_deepnmt.server.answers import count_tokens, results_of, too_long
+from keras_deepnmt.server.bodies import parsed_json, read_body
+from keras_deepnmt.server.engine import Task
+from keras_deepnmt.server.libretranslate import ERRORS
+from keras_deepnmt.server.metrics import Metrics
+from keras_deepnmt.server.page_documents import translated_document
+from keras_deepnmt.server.request_errors import RequestError
+from keras_deepnmt.server.request_limits import RequestLimits
+from keras_deepnmt.server.served_models import ServedModels
+from keras_deepnmt.server.signatures import Call
+from keras_deepnmt.server.tensorflow_rest import find_version
+
+_FOUND = ERRORS | {404: ERRORS[400] | {"description": "No such model."}}
+
+
+class PageModel(BaseModel):
+    """A model that the page offers."""
+
+    name: str
+    source: str
+    target: str
+    is_ready: bool
+    most_translations: int = Field(description="The number of its beams.")
+    tasks: list[str] = Field(
+        description="`inspect` and `lines`, where the model can do this."
+    )
+
+
+class PageModels(BaseModel):
+    """The models, and what a page has to know of the server."""
+
+    models: list[PageModel]
+    needs_key: bool
+    max_bytes: int
+
+
+class PageSentence(BaseModel, extra="forbid"):
+    """The body of a request to `/page/translate`."""
+
+    model: str
+    text: str = Field(description="A sentence.")
+    prefix: str = Field("", description="What its translation begins with.")
+    number: int = Field(4, ge=1, description="Number of translations.")
+
+
+class PageTranslation(BaseModel):
+    """A translation with its score."""
+
+    text: str
+    score: float
+    log_prob: float
+    truncated: bool
+
+
+class PageTranslations(BaseModel):
+    """The answer of `/page/translate`: the best translation first."""
+
+    translations: list[PageTranslation]
+
+
+class PagePair(BaseModel, extra="forbid"):
+    """The body of a request to `/page/inspect`."""
+
+    model: str
+    source: str = Field(description="A sentence.")
+    target: str = Field(description="A translation of it.")
+
+
+class PageInspection(BaseModel):
+    """What a model attends to while it writes a translation."""
+
+    source: list[tuple[str, int | None]] = Field(
+        description="Parts of the sentence with the numbers of its words."
+    )
+    target: list[tuple[str, int | None]]
+    links: list[tuple[int, int]] = Field(
+        description="Pairs of a source word and a target word."
+    )
+    attention: dict[str, Any] | None = Field(
+        description="The attention to the source, as a map."
+    )
+    panels: list[dict[str, Any]] = Field(
+        description="Maps of what the layers of a paper do, by paper."
+    )
+
+
+def page_routes(
+    models: ServedModels,
+    limits: RequestLimits,
+    access: Access,
+    metrics: Metrics,
+) -> APIRouter:
+    """Makes the routes that the page asks."""
+    routes = APIRouter(prefix="/page")
+
+    async def asked_of(request, form):
+        content = await read_body(request, limits)
+        access.check(request)
+        asked = form(**parsed_json(content, form))
+        model, version = find_version(models, asked.model)
+        return asked, model, version
+
+    async def results(request, model, version, texts, row, kind):
+        lengths = await count_tokens(version, texts, limits)
+        request.scope["observed"] |= {
+            "model": model.name,
+            "sentences": 1,
+            "tokens": lengths[0],
+        }
+        metrics.tokens.labels(model.name).inc(lengths[0])
+        length = [max(lengths)]
+        try:
+            return await results_of(
+                request, version, [row], length, kind, limits
+            )
+        except UserError as error:
+            raise RequestError(400, str(error)) from error
+
+    @routes.get("/models", response_model=PageModels)
+    async def list_models() -> dict[str, Any]:
+        """Lists the models for the page."""
+        return {
+            "models": [
+                {
+                    "name": model.name,
+                    "source": model.languages[0],
+                    "target": model.languages[1],
+                    "is_ready": model.is_ready,
+                    "most_translations": model.current.engine.most_hypotheses,
+                    "tasks": sorted(model.current.engine.tasks),
+                }
+                for model in models.by_name.values()
+            ],
+            "needs_key": access.needs_key,
+            "max_bytes": limits.max_bytes,
+        }
+
+    @routes.post(
+        "/translate",
+        response_model=PageTranslations,
+        responses=_FOUND,
+        openapi_extra=_body(PageSentence),
+    )
+    async def translate(request: Request) -> JSONResponse:
+        """Translates a sentence, with scores and a given beginning."""
+        asked, model, version = await asked_of(request, PageSentence)
+        if not asked.text.strip():
+            return JSONResponse({"translations": []})
+        number = min(asked.number, version.engine.most_hypotheses)
+        if asked.prefix:
+            call = Call("translate_given", number)
+            row: tuple = (asked.text, asked.prefix, (), 0)
+        else:
+            call, row = Call("translate_nbest", number), (asked.text,)
+        [found] = await results(
+            request, model, version, [asked.text], row, call
+        )
+        if found["source_truncated"]:
+            raise too_long(1, None, limits)
+        names = ("text", "score", "log_prob", "truncated")
+        columns = (found[name] for name in names)
+        translations = [
+            dict(zip(names, values, strict=True))
+            for values in zip(*columns, strict=True)
+        ]
+        # The others stand for hypotheses that do not exist.
+        existing = [t for t in translations if isfinite(t["log_prob"])]
+        return JSONResponse({"translations": existing})
+
+    @routes.post(
+        "/inspect",
+        response_model=PageInspection,
+        responses=_FOUND,
+        openapi_extra=_body(PagePair),
+    )
+    async def inspect(request: Request) -> JSONResponse:
+        """Shows what a model attends to, for a sentence and a translation."""
+        asked, model, version = await asked_of(request, PagePair)
+        _check_task(model, version, "inspect")
+        pair = (asked.source, asked.target)
+        if not all(text.strip() for text in pair):
+            raise RequestError(400, "`source` and `target` must have a word.")
+        [found] = await results(
+            request, model, version, list(pair), pair, Task("inspect")
+        )
+        return JSONResponse(found)
+
+    @routes.post(
+        "/document",
+        response_class=Response,
+        responses=_FOUND,
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/octet-stream": {
+                        "schema": {"type": "string", "format": "binary"}
+                    }
+                },
+            }
+        },
+    )
+    async def document(request: Request, model: str, name: str) -> Response:
+        """Translates a document: plain text, XLIFF or TMX."""
+        content = await read_body(request, limits)
+        access.check(request)
+        served, version = find_version(models, model)
+        _check_task(served, version, "lines")
+
+        async def translate_lines(lines):
+            lengths = await asyncio.to_thread(version.engine.lengths, lines)
+            metrics.tokens.labels(served.name).inc(sum(lengths))
+            return await results_of(
+                request, version, lines, lengths, Task("lines"), limits
+            )
+
+        request.scope["observed"] |= {"model": served.name}
+        made = await translated_document(
+            content, name, served.languages, translate_lines, limits
+        )
+        request.scope["observed"] |= {"sentences": made.num_texts}
+        return Response(
+            made.content,
+            media_type="application/octet-stream",
+            headers={
+                "X-Texts": str(made.num_texts),
+                "X-Texts-Cut": str(made.num_cut),
+            },
+        )
+
+    return routes
+
+
+def _body(form):
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": form.model_json_schema()}
+            },
+        }
+    }
+
+
+def _check_task(model, version, name):
+    if name not in version.engine.tasks:
+        raise RequestError(
+            400,
+            f"the model {model.name} cannot do this: it is an export, which "
+            "only translates. Serve the run that it was made of.",
+        )
