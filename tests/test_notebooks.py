@@ -70,6 +70,7 @@ def test_there_is_one_for_each_paper():
         "07_many_devices",
         "08_export_and_serve",
         "09_compose_papers",
+        "10_fine_tune_a_public_model",
     ]
 
 

@@ -48,7 +48,7 @@ def compare(folder: Path, python: str) -> dict:
     subprocess.run([python, str(program), str(folder)], check=True)
     theirs = json.loads((folder / "words.json").read_text())
     preset = import_model(folder / "model.yaml", folder / "preset")
-    translator = Translator.load(preset, num_beams=1)
+    translator = Translator.load(preset, num_beams=1, compiled=False)
     found = translator.translate(theirs["words"])
     equal = 0
     for word, one, other in zip(

@@ -53,19 +53,26 @@ def report_page(title: str, sections: Iterable[Section]) -> str:
     parts = "".join(
         _section(number, section) for number, section in enumerate(sections)
     )
-    files = resources.files("keras_deepnmt.analysis")
+    # It looks as the web page of a server does.
+    look = _read("keras_deepnmt.server", "page/look.css")
     style, script = (
-        files.joinpath(f"report_page.{kind}").read_text(encoding="utf-8")
+        _read("keras_deepnmt.analysis", f"report_page.{kind}")
         for kind in ("css", "js")
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title>\n<style>\n{style}</style></head>"
+        f"<title>{html.escape(title)}</title>\n<style>\n{look}"
+        f"{style}</style></head>"
         f"\n<body><header><h1>{html.escape(title)}</h1></header>\n"
         f'<nav aria-label="Parts of the report">{links}</nav>\n<main>\n{parts}'
         f"</main>\n<script>\n{script}</script></body></html>\n"
     )
+
+
+def _read(package, name):
+    file = resources.files(package).joinpath(name)
+    return file.read_text(encoding="utf-8")
 
 
 def _section(number, section):

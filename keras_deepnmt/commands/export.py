@@ -28,6 +28,8 @@ deepnmt export runs/demo ctranslate2/demo --format ctranslate2 --dtype int8
 deepnmt export runs/mine marian/mine --format marian-hf
 deepnmt export runs/mine onnx/mine --format onnx
 """
+# Of a test set, to measure BLEU and speed: enough to see what is lost.
+_COMPARED = 500
 CONTINUE = "Nothing was written; run the same command again."
 
 
@@ -156,7 +158,31 @@ def _export_for_engine(options):
             f"{translator.length_offset:g}: of several beams another one may "
             "win."
         )
+    if options.dtype != "float32" and not options.quiet:
+        console.print(_cost_of_type(options, translator))
     print(options.directory)
+
+
+def _cost_of_type(options, translator):
+    """Says what BLEU and speed the type has on the run's test set."""
+    from keras_deepnmt.exchange.ctranslate2_cost import compare_with_float32
+    from keras_deepnmt.runs.evaluate import Evaluation
+
+    try:
+        test = Evaluation(options.run)
+    except UserError as error:
+        return (
+            "BLEU and speed were not compared with float32, since the test "
+            f"set of {options.run} is not at hand ({error})"
+        )
+    cost = compare_with_float32(
+        translator,
+        options.directory,
+        *(lines[:_COMPARED] for lines in test.texts[:2]),
+        tokenize=test.scoring["tokenize"],
+        lowercase=test.scoring["lowercase"],
+    )
+    return cost.describe(options.dtype)
 
 
 def _check_engine_options(options):

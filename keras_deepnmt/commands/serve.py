@@ -43,9 +43,9 @@ def add_options(parser: VerbParser) -> None:
         type=str,
         nargs="*",
         help="Run folder, preset folder, name of a trained model (`deepnmt "
-        "models --trained`), or folder of an export, one or several. The name "
-        "is that in addresses. Default: a trained model of the package, and "
-        "the name of the folder.",
+        "models --trained`), or folder of an export for TensorFlow Serving or "
+        "CTranslate2, one or several. The name is that in addresses. Default: "
+        "a trained model of the package, and the name of the folder.",
     )
     parser.add_argument(
         "--languages",
@@ -279,8 +279,25 @@ def _named_folders(words: list[str]) -> dict[str, Path]:
                 f"Each model must have a name of its own. Received: {name} "
                 f"for {named[name]} and {path}. Give a name: NAME={path}"
             )
-        named[name] = find_run_folder(path)
+        named[name] = _known_folder(path)
     return named
+
+
+def _known_folder(path):
+    from keras_deepnmt.exchange.engine_folders import find_engine
+
+    engine = find_engine(path)
+    if engine is None:
+        return find_run_folder(path)
+    if engine.format != "ctranslate2":
+        raise UserError(
+            f"{path}: is a folder for {engine.name}, which is not served. "
+            "Serve the run itself, or an export for TensorFlow Serving or "
+            "CTranslate2."
+        )
+    import ctranslate2  # noqa: F401
+
+    return Path(path)
 
 
 def _languages(named, given):
@@ -351,6 +368,12 @@ def _engine(
         if not is_version(folder):
             folder = folder / str(number)
         return ExportEngine(folder)
+    from keras_deepnmt.exchange.engine_folders import find_engine
+
+    if find_engine(folder) is not None:
+        from keras_deepnmt.server.ctranslate2_engine import CTranslate2Engine
+
+        return CTranslate2Engine(folder, options.batch_size)
     from keras_deepnmt.server.translator_engine import TranslatorEngine
     from keras_deepnmt.translator import Translator
 

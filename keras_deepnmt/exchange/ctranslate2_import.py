@@ -166,7 +166,7 @@ def _read_config(file):
                 f"other models cannot be imported. Received: {config[key]}"
             )
     others = found.keys() - _KEYS.keys() - {"layer_norm_epsilon"}
-    for key in ["add_source_bos", *sorted(others)]:
+    for key in sorted(others):
         if config.get(key):
             raise UserError(
                 f"{file}: a model with `{key}` cannot be imported. Received: "
@@ -190,20 +190,31 @@ def _vocabularies(folder, config, zero_begin):
                     f"{file}: must have the piece of `{key}` in {_CONFIG}, "
                     f"{config[key]}."
                 )
-        begin = ids.get(config["decoder_start_token"])
-        if zero_begin:
+        begins_texts = side == "source" and config["add_source_bos"]
+        key = "bos_token" if begins_texts else "decoder_start_token"
+        begin = ids.get(config[key])
+        if begins_texts and begin is None:
+            raise UserError(
+                f"{file}: must have the piece of `bos_token` in {_CONFIG}, "
+                f"{config[key]}, since `add_source_bos` is true."
+            )
+        if zero_begin and not begins_texts:
             begin = None  # it has a vector of zeros
         elif begin is None and side == "target":
             begin = special["unknown"]
         if begin == special["unknown"]:
             raise UserError(
-                f"{folder / _CONFIG}: `decoder_start_token` must be a piece of "
-                f"{file.name} other than {config['unk_token']}. Received: "
-                f"{config['decoder_start_token']}"
+                f"{folder / _CONFIG}: `{key}` must be a piece of {file.name} "
+                f"other than {config['unk_token']}. Received: {config[key]}"
             )
         padding = next((ids[n] for n in _PADDING if n in ids), None)
         vocabularies.append(
-            Vocabulary(file, pieces, padding, begin=begin, **special)
+            Vocabulary(
+                *(file, pieces, padding),
+                begin=begin,
+                begins_texts=begins_texts,
+                **special,
+            )
         )
     return tuple(vocabularies)
 

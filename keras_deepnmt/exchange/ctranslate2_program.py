@@ -41,6 +41,15 @@ class Model:
 
     def translate(self, texts, **changes):
         """Returns the translations; that of an empty text is empty."""
+        nbest = self.translate_nbest(texts, 1, **changes)
+        return [found[0]["text"] for found in nbest]
+
+    def translate_nbest(self, texts, number, **changes):
+        """Returns up to `number` translations of each text, best first.
+
+        Each is a dict: `text`, `score` by which they are sorted, `log_prob`
+        and `truncated`, whether it was broken off.
+        """
         rows = [self.pieces(text)[: self.longest - 1] for text in texts]
         full = [row for row in rows if row]
         options = {**self.options, **changes}
@@ -52,24 +61,50 @@ class Model:
             max_batch_size=32,
             max_input_length=0,
             max_decoding_length=max(limits, default=1),
+            num_hypotheses=number,
+            return_scores=True,
             # Padding and the begin are no tokens of a translation.
             suppress_sequences=[[piece] for piece in self.special],
             **options,
         )
-        texts = iter(
-            self.target.decode(result.hypotheses[0][: limit - 1])
+        empty = {"text": "", "score": 0.0, "log_prob": 0.0, "truncated": False}
+        results = iter(
+            self._hypotheses(result, limit, options["length_penalty"])
             for result, limit in zip(found, limits, strict=True)
         )
-        return [next(texts) if row else "" for row in rows]
+        return [next(results) if row else [empty] for row in rows]
+
+    def _hypotheses(self, result, limit, length_penalty):
+        """The hypotheses of a source, of at most `limit` tokens each."""
+        return [
+            {
+                "text": self.target.decode(pieces[: limit - 1]),
+                "score": score,
+                # Not divided by a power of the length, its end included.
+                "log_prob": score * (len(pieces) + 1) ** length_penalty,
+                "truncated": len(pieces) >= limit,
+            }
+            for pieces, score in zip(
+                result.hypotheses, result.scores, strict=True
+            )
+        ]
 
     def score(self, sources, targets):
         """Returns the sums of the log-probabilities, end included."""
+        return list(map(sum, self.token_scores(sources, targets)))
+
+    def token_scores(self, sources, targets):
+        """Returns the log-probabilities of the tokens of given targets."""
         scores = self.translator.score_batch(
             [self.pieces(text)[: self.longest - 1] for text in sources],
             [self.target.encode(text, out_type=str) for text in targets],
             max_input_length=0,
         )
-        return [sum(score.log_probs) for score in scores]
+        return [list(score.log_probs) for score in scores]
+
+    def num_target_tokens(self, text):
+        """Returns the number of tokens of a target, its end included."""
+        return len(self.target.encode(text)) + 1
 
 
 def main():

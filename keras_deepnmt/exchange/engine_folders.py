@@ -260,18 +260,7 @@ def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
     17
     """
     folder = Path(directory)
-    engine = find_engine(folder)
-    if engine is None:
-        raise UserError(
-            f"{folder}: {EXPORT_FILE} must name one of the formats "
-            f"{', '.join(ENGINES)}. Export the model again."
-        )
-    content = read_json(folder / EXPORT_FILE, dict)
-    remedy = "Copy the folder again, or export the model again."
-    golden, files = content.get("golden"), content.get("files")
-    if not _is_golden(golden, engine) or not isinstance(files, dict):
-        raise UserError(f"{folder / EXPORT_FILE}: damaged. {remedy}")
-    check_files(folder, files, EXPORT_FILE, remedy)
+    engine, golden = check_engine_files(folder)
     if not engine.is_installed:
         raise UserError(
             f"{folder}: verifying it needs {engine.packages}. Install them by "
@@ -286,6 +275,33 @@ def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
             f"{engine.compares[1]} is {found['largest_difference']:.1e}."
         )
     return found
+
+
+def check_engine_files(folder: Path) -> tuple[Engine, dict[str, Any]]:
+    """Checks that a folder for an engine is whole, without running the engine.
+
+    Args:
+        folder: A folder that an export for another engine wrote.
+
+    Returns:
+        The engine, and the golden sentences with their outputs.
+
+    Raises:
+        UserError: if it is no such folder, or a file is damaged or missing.
+    """
+    engine = find_engine(folder)
+    if engine is None:
+        raise UserError(
+            f"{folder}: {EXPORT_FILE} must name one of the formats "
+            f"{', '.join(ENGINES)}. Export the model again."
+        )
+    content = read_json(folder / EXPORT_FILE, dict)
+    remedy = "Copy the folder again, or export the model again."
+    golden, files = content.get("golden"), content.get("files")
+    if not _is_golden(golden, engine) or not isinstance(files, dict):
+        raise UserError(f"{folder / EXPORT_FILE}: damaged. {remedy}")
+    check_files(folder, files, EXPORT_FILE, remedy)
+    return engine, golden
 
 
 def model_pieces(tokenizer: "Tokenizer") -> list[str]:

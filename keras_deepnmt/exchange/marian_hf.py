@@ -12,27 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from keras_deepnmt.data.model_files import with_vocabulary
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import position_encoding
 from keras_deepnmt.exchange.tensor_files import read_tensors
-from keras_deepnmt.exchange.vocabulary import (
-    read_sentencepiece,
-    unused_name,
-    with_tags,
-)
+from keras_deepnmt.exchange.vocabulary import Vocabulary, read_sentencepiece
 from keras_deepnmt.json_files import read_json
-from keras_deepnmt.masks import BEGIN_ID, PADDING_ID
+from keras_deepnmt.masks import BEGIN_ID, PADDING_ID, UNKNOWN_ID
 
 FORMAT = "marian-hf"
 # The epsilon of PyTorch's layer normalization, which the layout does not name.
 _EPSILON = 1e-5
-# The logit of padding. No token is chosen with it, and no sum changes; label
-# smoothing still counts it, so it must not be larger.
-NEVER = -100.0
 # Our own exports name theirs here, which Transformers ignores.
 EPSILON_KEY = "layer_norm_epsilon"
 # And how many pieces of each side's vocabulary file only fill it up, so that
@@ -144,12 +136,12 @@ def load_marian(
         raise UserError(f"{folder}: no such folder.")
     config = _read_config(folder)
     shared = config.get("share_encoder_decoder_embeddings", True)
-    source = _Vocabulary(folder, "vocab.json", config)
-    target = source
+    size = config["vocab_size"]
+    source = target = _read_vocabulary(folder / "vocab.json", config, size)
     if not shared:
-        target = _Vocabulary(folder, "target_vocab.json", config)
-        target.check_size(config.get("decoder_vocab_size"))
-    source.check_size(config["vocab_size"])
+        size = config.get("decoder_vocab_size")
+        file = folder / "target_vocab.json"
+        target = _read_vocabulary(file, config, size)
     tensors = read_tensors(folder)
     arguments = _arguments(config, len(source), len(target), shared)
     weights = NamedTensors(tensors, folder)
@@ -162,8 +154,13 @@ def load_marian(
         FORMAT,
         arguments,
         values,
-        source.tokenizer(Path(source_tokenizer or folder / "source.spm")),
-        target.tokenizer(Path(target_tokenizer or folder / "target.spm")),
+        *(
+            vocabulary.tokenizer(read_sentencepiece(Path(file)))
+            for vocabulary, file in (
+                (source, source_tokenizer or folder / "source.spm"),
+                (target, target_tokenizer or folder / "target.spm"),
+            )
+        ),
         _decoding(folder, config, target),
         {
             "name": config.get("_name_or_path") or folder.name,
@@ -243,117 +240,80 @@ def _arguments(config, source_size, target_size, shared) -> dict[str, Any]:
     )
 
 
-class _Vocabulary:
-    """The pieces of a vocabulary file, in the order of this package's ids."""
+def _read_vocabulary(file, config, size):
+    """Reads a vocabulary file, which must have `size` pieces, if not `None`."""
+    table = _read_object(file, int)
+    if not table or sorted(table.values()) != list(range(len(table))):
+        raise UserError(
+            f"{file}: must map pieces to the ids from 0 on, each once."
+        )
+    if size is not None and size != len(table):
+        raise UserError(
+            f"{file}: must have the {size} pieces that config.json names. "
+            f"Received: {len(table)}"
+        )
+    names = sorted(table, key=table.__getitem__)
+    unknown = table.get("<unk>")
+    if unknown is None:
+        raise UserError(f"{file}: has no piece <unk>.")
+    padding, end, start = (
+        config[f"{name}_token_id"] for name in ("pad", "eos", "decoder_start")
+    )
+    vocabulary = Vocabulary(
+        *(file, names, padding, unknown, start, end),
+        filling=_filling(file, config, len(names)),
+    )
+    if start in (end, unknown):
+        raise UserError(
+            f"{file.parent / 'config.json'}: `decoder_start_token_id` must be "
+            f"the padding or a token of its own. Received: {start}, "
+            f"{names[start]}"
+        )
+    return vocabulary
 
-    def __init__(self, folder, name, config):
-        self.file = folder / name
-        table = _read_object(self.file, int)
-        if not table or sorted(table.values()) != list(range(len(table))):
-            raise UserError(
-                f"{self.file}: must map pieces to the ids from 0 on, each once."
-            )
-        self.names = sorted(table, key=table.__getitem__)
-        self.unknown = table.get("<unk>")
-        if self.unknown is None:
-            raise UserError(f"{self.file}: has no piece <unk>.")
-        self.padding = self._id(config, "pad_token_id")
-        self.end = self._id(config, "eos_token_id")
-        self.start = self._id(config, "decoder_start_token_id")
-        if self.start in (self.end, self.unknown):
-            raise UserError(
-                f"{folder / 'config.json'}: `decoder_start_token_id` must be "
-                "the padding or a token of its own. Received: "
-                f"{self.start}, {self.names[self.start]}"
-            )
-        # In the order of the ids 0 to 3 of this package.
-        special = [self.padding, self.unknown, self.start, self.end]
-        # The id in the file of each id of this package.
-        order = special + [i for i in range(len(table)) if i not in special]
-        self.order = np.array(order[: len(order) - self._filling(config)])
 
-    def _filling(self, config):
-        """The number of pieces at the end that no text has."""
-        numbers = config.get(FILLING_KEY, {})
-        number = isinstance(numbers, dict) and numbers.get(self.file.name, 0)
-        if type(number) is not int or not 0 <= number < len(self.names) - 4:
-            raise UserError(
-                f"{self.file}: `{FILLING_KEY}` of config.json must be the "
-                f"number of its last pieces. Received: {numbers!r}"
-            )
-        return number
-
-    def _id(self, config, key):
-        value = config[key]
-        if not 0 <= value < len(self.names):
-            raise UserError(
-                f"{self.file}: `{key}` of config.json must be one of its ids, "
-                f"0..{len(self.names) - 1}. Received: {value}"
-            )
-        return value
-
-    def __len__(self):
-        return len(self.order)
-
-    def check_size(self, size):
-        """Refuses a configuration that counts other pieces."""
-        if size is not None and size != len(self.names):
-            raise UserError(
-                f"{self.file}: must have the {size} pieces that config.json "
-                f"names. Received: {len(self.names)}"
-            )
-
-    def tokenizer(self, file):
-        """Returns the SentencePiece model of a file, with these ids."""
-        names = [self.names[i] for i in self.order]
-        names[BEGIN_ID] = unused_name("<s>", names)
-        return with_vocabulary(*with_tags(read_sentencepiece(file), names))
+def _filling(file, config, size):
+    """The number of pieces at the end of a file that no text has."""
+    numbers = config.get(FILLING_KEY, {})
+    number = isinstance(numbers, dict) and numbers.get(file.name, 0)
+    if type(number) is not int or not 0 <= number < size - 4:
+        raise UserError(
+            f"{file}: `{FILLING_KEY}` of config.json must be the number of its "
+            f"last pieces. Received: {numbers!r}"
+        )
+    return number
 
 
 def _weights(tensors, arguments, source, target):
     """Returns the weights of the model by their paths."""
     found = {}
-    shared = arguments["share_embeddings"]
-    encoder, decoder = (
-        f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")
-    )
-    if shared:
-        name = next(
-            (n for n in ("model.shared.weight", encoder) if tensors.has(n)),
-            "model.shared.weight",
-        )
-        tensors.ignore("model.shared.weight", encoder, decoder)
-        embedding = _rows(tensors.take(name), source, tensors.origin, name)
-        found["shared_embedding/embeddings"] = _without_padding(
-            embedding, source
-        )
-        target_name = "shared_embedding"
-    else:
-        for side, name, vocabulary in (
-            ("source", encoder, source),
-            ("target", decoder, target),
-        ):
-            rows = _rows(tensors.take(name), vocabulary, tensors.origin, name)
-            found[f"{side}_embedding/embeddings"] = _without_padding(
-                rows, vocabulary
-            )
-        tensors.ignore("model.shared.weight")
-        target_name = "target_embedding"
+    names = {
+        "source": "model.encoder.embed_tokens.weight",
+        "target": "model.decoder.embed_tokens.weight",
+    }
+    vocabularies = {"source": source, "target": target}
+    output = "target_embedding"
+    if arguments["share_embeddings"]:
+        output = "shared_embedding"
+        shared = "model.shared.weight"
+        if tensors.has(names["source"]) and not tensors.has(shared):
+            shared = names["source"]
+        tensors.ignore(*names.values())
+        names, vocabularies = {"shared": shared}, {"shared": target}
+    for side, name in names.items():
+        rows = vocabularies[side].rows(tensors.take(name), name)
+        found[f"{side}_embedding/embeddings"] = rows
+    tensors.ignore("model.shared.weight")
     if arguments["tie_output_embedding"]:
         tensors.ignore("lm_head.weight")
     else:
         name = "lm_head.weight"
-        rows = _rows(tensors.take(name), target, tensors.origin, name)
-        rows = _without_padding(rows, target)
-        found[f"{target_name}/reverse_embeddings"] = rows.T
+        rows = target.rows(tensors.take(name), name)
+        found[f"{output}/reverse_embeddings"] = rows.T
     bias = np.zeros(len(target.names), "float32")
     if tensors.has("final_logits_bias"):
         bias = tensors.take("final_logits_bias").reshape(-1)
-    bias = _rows(bias, target, tensors.origin, "final_logits_bias").copy()
-    if target.start == target.padding:
-        # Their padding is the begin token here. That of this package is new.
-        bias[PADDING_ID] = NEVER
-    found["output_bias/bias"] = bias
+    found["output_bias/bias"] = target.output_bias(bias)
     for side in ("encoder", "decoder"):
         for number in range(arguments[f"num_{side}_layers"]):
             theirs = f"model.{side}.layers.{number}"
@@ -410,30 +370,16 @@ def _waves(length, width, longest):
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
-def _rows(tensor, vocabulary, folder, name):
-    if len(tensor) != len(vocabulary.names):
-        raise UserError(
-            f"{folder}: {name} must have a row for each of the "
-            f"{len(vocabulary.names)} pieces of {vocabulary.file.name}. "
-            f"Received: {len(tensor)}"
-        )
-    return tensor[vocabulary.order]
-
-
-def _without_padding(rows, vocabulary):
-    """Sets the row of a new padding token to zero."""
-    if vocabulary.start == vocabulary.padding:
-        rows[PADDING_ID] = 0.0
-    return rows
-
-
 def _decoding(folder, config, target) -> dict[str, Any]:
     """Returns the options of the search that the folder asks for."""
     file = folder / "generation_config.json"
     given = dict(config)
     if file.is_file():
         given |= _read_object(file)
-    never = {target.padding}
+    padding, unknown, start = (
+        int(target.order[i]) for i in (PADDING_ID, UNKNOWN_ID, BEGIN_ID)
+    )
+    never = {padding}
     for words in given.get("bad_words_ids") or []:
         if not isinstance(words, list) or len(words) != 1:
             raise UserError(
@@ -441,7 +387,7 @@ def _decoding(folder, config, target) -> dict[str, Any]:
                 f"others cannot be imported. Received: {words}"
             )
         never.add(words[0])
-    refused = never - {target.padding, target.unknown, target.start}
+    refused = never - {padding, unknown, start}
     if refused:
         raise UserError(
             f"{folder}: `bad_words_ids` must be the padding or the unknown "
@@ -455,7 +401,7 @@ def _decoding(folder, config, target) -> dict[str, Any]:
         # Their length penalty is length ** penalty.
         "length_penalty": max(penalty, 0.0),
         "length_offset": 0.0,
-        "allow_unknown": target.unknown not in never,
+        "allow_unknown": unknown not in never,
     }
     if not math.isfinite(penalty):
         raise UserError(

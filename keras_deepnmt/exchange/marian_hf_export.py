@@ -21,13 +21,13 @@ from keras_deepnmt.exchange.marian_hf import (
     EPSILON_KEY,
     FILLING_KEY,
     FORMAT,
-    NEVER,
     load_marian,
 )
 from keras_deepnmt.exchange.plain_transformer import (
     check_plain,
     transformer_arrays,
 )
+from keras_deepnmt.exchange.vocabulary import NEVER
 from keras_deepnmt.files import write_json, write_text
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 

@@ -41,10 +41,10 @@ def with_positions(
     length, width = max(len(source), len(target)), source.shape[1]
     limit = {"max_length": length}
     if width % 2 == 0 and np.array_equal(source, target):
-        if _is_near(source, waves(length, width)):
+        if is_near(source, waves(length, width)):
             return dict(weights), {"position_encoding": "sinusoidal"} | limit
         for order in ("halves", "interleaved"):
-            if _is_near(source, sinusoids(length, width, order)):
+            if is_near(source, sinusoids(length, width, order)):
                 if order == "interleaved":
                     weights = with_sines_first(weights, width)
                 given = {"position_encoding": position_encoding(width)}
@@ -83,7 +83,19 @@ def waves(length: int, width: int, first: int = 0) -> np.ndarray:
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
-def _is_near(table, expected):
+def is_near(table: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether a table of positions is another one, but for rounding.
+
+    In float32 the rounding of an angle grows with the position.
+
+    Args:
+        table: array `(length, D)` of another toolkit.
+        expected: the exact values.
+
+    Example:
+    >>> is_near(np.float32([[0.1]]), np.array([[0.1]]))
+    True
+    """
     allowed = _TOLERANCE * (1 + np.arange(len(table)))
     if np.array_equal(table, table.astype("float16")):
         allowed += _ROUNDING

@@ -15,6 +15,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
+from keras_deepnmt.exchange.position_tables import is_near
 from keras_deepnmt.exchange.sinusoids import (
     position_encoding,
     sinusoids,
@@ -31,8 +32,6 @@ from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.yaml_files import read_yaml
 
 FORMAT = "torch-transformer"
-# How far a table of positions in the weights may be from its equation.
-_TOLERANCE = 1e-4
 _NORMS = {
     "encoder": ("attention", "feed_forward"),
     "decoder": ("attention", "cross_attention", "feed_forward"),
@@ -296,8 +295,8 @@ def _attention(tensors, theirs, ours, has_bias):
 def _check_table(order, origin, name, table):
     """Refuses a table of other positions than the description says."""
     expected = sinusoids(*table.shape, order)
-    difference = np.abs(table - expected).max()
-    if difference > _TOLERANCE:
+    if not is_near(table, expected):
+        difference = np.abs(table - expected).max()
         raise UserError(
             f"{origin}: {name} has other values than `positions: {order}`; "
             f"they differ by up to {difference:.2g}."

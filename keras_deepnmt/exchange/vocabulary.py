@@ -12,7 +12,7 @@ from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 # The logit of a token that the model does not have. No such token is chosen,
 # and no sum changes; label smoothing still counts it, so it must not be larger.
-_NEVER = -100.0
+NEVER = -100.0
 _DEFAULT_NAMES = {
     PADDING_ID: "<pad>",
     UNKNOWN_ID: "<unk>",
@@ -41,6 +41,8 @@ class Vocabulary:
             `None` for a token that it lacks, other than the end.
         begins_texts: whether a text's first token is the begin token. This
             token is one of the text then, with the id 4 here.
+        filling: how many of the last pieces only fill the vocabulary up. They
+            have no id here.
 
     Attributes:
         names: as given.
@@ -63,6 +65,7 @@ class Vocabulary:
         begin: int | None,
         end: int,
         begins_texts: bool = False,
+        filling: int = 0,
     ):
         self.origin = origin
         self.names = list(names)
@@ -80,11 +83,14 @@ class Vocabulary:
             self.new.add(PADDING_ID)
         if unknown in (None, begin, end, padding):
             self.new.add(UNKNOWN_ID)
+        # The name stays with the padding, as people know it.
+        self._padding_begins = padding is not None and padding == begin != end
         self._zeros = [PADDING_ID, UNKNOWN_ID]
         if begin is None:
             self._zeros.append(BEGIN_ID)
         kept = [end if id_ is None else id_ for id_ in special]
-        others = [i for i in range(len(self.names)) if i not in kept]
+        used = range(len(self.names) - filling)
+        others = [i for i in used if i not in kept]
         self.order = np.array(kept + [begin] * begins_texts + others)
 
     def __len__(self) -> int:
@@ -134,13 +140,16 @@ class Vocabulary:
         if bias is None:
             bias = np.zeros(len(self.names), "float32")
         bias = self.rows(bias, "the bias of the logits")
-        bias[list(self.new)] = _NEVER
+        bias[list(self.new)] = NEVER
         return bias
 
     def pieces(self) -> list[str]:
         """Returns the piece of each id of this package."""
         pieces = [self.names[i] for i in self.order]
-        for id_ in self.new:
+        renamed = set(self.new)
+        if self._padding_begins:
+            renamed = renamed - {PADDING_ID} | {BEGIN_ID}
+        for id_ in renamed:
             pieces[id_] = unused_name(_DEFAULT_NAMES[id_], self.names)
         if self.begins_texts:
             pieces[_FIRST_ID] = unused_name("<begin>", self.names)

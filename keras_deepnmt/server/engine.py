@@ -55,12 +55,14 @@ class Engine:
     Attributes:
         most_hypotheses: the largest number of translations of a sentence.
         batch_size: the number of sentences to compute together.
+        signatures: the names of the signatures that it runs.
         tasks: functions by the names of tasks; none where an engine has only
             the graphs of an export.
     """
 
     most_hypotheses: int = 1
     batch_size: int = 32
+    signatures: tuple[str, ...] = tuple(ROW_INPUTS)
     tasks: Mapping[str, TaskFunction] = {}
 
     def warm_up(self) -> None:
@@ -86,4 +88,4 @@ class Engine:
 
     def signature_definitions(self) -> dict[str, Any]:
         """Returns the protocol buffers that describe the signatures."""
-        return {name: signature_definition(name) for name in ROW_INPUTS}
+        return {name: signature_definition(name) for name in self.signatures}

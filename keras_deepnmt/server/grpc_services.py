@@ -26,7 +26,6 @@ from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import ServedModels
 from keras_deepnmt.server.signatures import (
     OUTPUTS,
-    ROW_INPUTS,
     as_outputs,
     read_inputs,
     signature_definition,
@@ -189,7 +188,7 @@ class _Answers:
     def _Predict(self, request, context, observed):
         model, version = self._version(request.model_spec)
         signature = request.model_spec.signature_name or _DEFAULT_SIGNATURE
-        if signature not in ROW_INPUTS:
+        if signature not in version.engine.signatures:
             raise _invalid(
                 f'Serving signature name: "{signature[:60]}" not found in '
                 "signature def"

@@ -155,6 +155,4 @@ def _written(content, kind, languages, translations):
 def _document(folder, content, kind, languages):
     path = Path(folder) / _name(kind)
     path.write_bytes(content)
-    # XLIFF says itself which languages it has.
-    asked = Asked(*languages) if kind == "tmx" else Asked()
-    return Document(path, asked, kind)
+    return Document(path, Asked(*languages), kind)

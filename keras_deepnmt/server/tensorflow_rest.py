@@ -68,7 +68,7 @@ def tensorflow_rest_routes(
         model, version = find_version(models, name, number)
         asked = parsed_json(content, dict[str, Any])
         signature = asked.get("signature_name") or DEFAULT_SIGNATURE
-        if signature not in ROW_INPUTS:
+        if signature not in version.engine.signatures:
             raise RequestError(
                 400,
                 f'Serving signature name: "{str(signature)[:60]}" not found '

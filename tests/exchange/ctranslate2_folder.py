@@ -43,6 +43,9 @@ KINDS = {
         output_bias=False,
         seed=5,
     ),
+    "a begin token of the source": dict(
+        shared=True, positions=waves(), source_begin=True
+    ),
 }
 
 
@@ -57,6 +60,7 @@ def write_folder(
     zero_begin=False,
     begin="<s>",
     source_end=True,
+    source_begin=False,
     output_bias=True,
     dtype=None,
     seed=0,
@@ -116,6 +120,7 @@ def write_folder(
         getattr(spec, f"register_{side}_vocabulary")(pieces[side])
     spec.config.decoder_start_token = begin
     spec.config.add_source_eos = source_end
+    spec.config.add_source_bos = source_begin
     spec.validate()
     spec.optimize(quantization=dtype)
     spec.save(str(folder))

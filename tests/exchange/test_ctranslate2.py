@@ -16,6 +16,11 @@ from keras_deepnmt.exchange import (
     find_engine,
     verify_engine_folder,
 )
+from keras_deepnmt.exchange.ctranslate2_cost import (
+    TypeCost,
+    compare_with_float32,
+)
+from keras_deepnmt.exchange.engine_folders import ENGINES
 from keras_deepnmt.models import Transformer
 
 pytest.importorskip("ctranslate2")
@@ -151,3 +156,31 @@ def test_the_commands_write_and_verify_it(tmp_path, capsys):
     assert "only CTranslate2 and SentencePiece" in capsys.readouterr().out
     assert main(words) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+def test_fewer_bits_print_what_they_cost_and_gain(demo, folder, tmp_path):
+    pairs = demo_pairs(12)
+    references = [pair.target for pair in pairs]
+    cost = compare_with_float32(demo, folder, SOURCES, references)
+    # Both are float32 here: the same BLEU, whatever the speed.
+    assert cost.bleu == cost.float32_bleu > 50
+    assert cost.speed > 0 < cost.float32_speed
+    text = TypeCost(500, 89.04, 89.67, 800.0, 400.0).describe("int8")
+    assert "89.04 with int8 and 89.67 with float32 (-0.63)" in text
+    assert "800 sentences per second, 2.00 times as many" in text
+
+
+def test_an_export_with_fewer_bits_says_what_it_lacks(
+    tmp_path, capsys, monkeypatch
+):
+    found = {"equal": 9, "sentences": 17, "largest_difference": 0.1}
+    monkeypatch.setattr(
+        "keras_deepnmt.exchange.export_ctranslate2",
+        lambda *_: found | {"is_checked": True},
+    )
+    monkeypatch.setattr(
+        "keras_deepnmt.exchange.find_engine", lambda _: ENGINES["ctranslate2"]
+    )
+    words = ["export", DEMO, str(tmp_path / "int8"), "--format", "ctranslate2"]
+    assert main([*words, "--dtype", "int8"]) == 0
+    assert "the test set of" in capsys.readouterr().err

@@ -194,9 +194,9 @@ BAD_INPUTS = {
         lambda f: (f / "shared_vocabulary.json").unlink(),
         "must have source_vocabulary.json or",
     ),
-    "a begin token of the source": (
-        lambda f: change_config(f, add_source_bos=True),
-        "`add_source_bos` cannot be imported. Received: True",
+    "no begin token of the source": (
+        lambda f: change_config(f, add_source_bos=True, bos_token="<bos>"),
+        "must have the piece of `bos_token` in config.json, <bos>",
     ),
     "the begin is given by users": (
         lambda f: change_config(f, decoder_start_token=None),

@@ -61,6 +61,24 @@ def test_the_logits_are_those_of_the_equations(options, tmp_path):
     np.testing.assert_allclose(found, expected[:, order], rtol=1e-5, atol=1e-5)
 
 
+def test_a_long_table_in_float32_is_that_of_its_equation(tmp_path):
+    file, tensors = write_model(tmp_path, position_tables=["table"])
+    # As PyTorch's tutorials compute it: an angle has the rounding of float32.
+    rates = np.exp(np.arange(0, 8, 2, "float32") * np.float32(-np.log(1e4) / 8))
+    angles = np.arange(50_000, dtype="float32")[:, None] * rates
+    table = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    tensors["table"] = table.reshape(-1, 8)
+    save_file(tensors, tmp_path / "model.safetensors")
+    imported = load_torch_transformer(file)
+    assert (
+        "SinusoidalPositionEncoding" in imported.arguments["position_encoding"]
+    )
+    tensors["table"][3, 2] += 1e-4
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(UserError, match="table has other values"):
+        load_torch_transformer(file)
+
+
 def test_characters_are_the_pieces_and_begin_is_read_first(tmp_path):
     file, _ = write_model(tmp_path / "model")
     preset = tmp_path / "preset"

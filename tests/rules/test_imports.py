@@ -21,9 +21,10 @@ from package_tree import (
 # Top to bottom. Packages on one level do not import each other.
 LEVELS = [
     {"cli", "commands", "__main__", "__init__"},
+    {"server"},
     {"documents"},
     {"analysis"},
-    {"runs", "reranking", "exchange", "server"},
+    {"runs", "reranking", "exchange"},
     {"recipes", "training", "evaluation", "serving"},
     {"translator"},
     {"decoding", "data"},

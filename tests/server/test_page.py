@@ -10,10 +10,14 @@ import shutil
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from threaded_server import threaded_server
 from toy_server import SECONDS, Capitals, ToyServer
 
+from keras_deepnmt.analysis.figure import HeatMap, Table
+from keras_deepnmt.analysis.report_page import Section, report_page
+from keras_deepnmt.analysis.sentences import Sentences
 from keras_deepnmt.server.request_limits import RequestLimits
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -30,6 +34,7 @@ for reason, is_missing in (
 
 MODELS = (("one", ("de", "en")), ("other", ("de", "en")), ("two", ("fr", "de")))
 WIDTHS = {"phone": (360, 740), "desk": (1280, 800)}
+PHONE = {"width": 360, "height": 740}
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +271,18 @@ def test_words_that_differ_between_two_models_are_marked(visit):
     assert marks.all_inner_texts() == ["KLEINER", "GROSSER"]
 
 
+def test_letters_are_compared_in_scripts_without_spaces(visit):
+    marked = visit().page.evaluate(
+        "async ([text, other]) => {"
+        "const d = await import('/page/files/differences.js');"
+        "const words = d.wordsOf(text);"
+        "const differ = d.differing(words, d.wordsOf(other));"
+        "return words.filter((_, place) => differ[place]); }",
+        ["我有两只狗。", "我有一只狗。"],
+    )
+    assert marked == ["两"]
+
+
 def answer_as_another(route):
     asked = route.request.post_data_json
     answer = route.fetch()
@@ -423,3 +440,57 @@ def test_a_document_may_be_dropped_anywhere(visit):
     )
     user.page.dispatch_event("body", "drop", {"dataTransfer": data})
     user.sees("must be plain text", "#document-status")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_report_looks_as_the_page_does(browser, tmp_path, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    file = tmp_path / "report.html"
+    file.write_text(a_report(), encoding="utf-8")
+    user = Visit(browser.new_page(viewport=PHONE, color_scheme=scheme))
+    user.page.goto(file.as_uri())
+    background = user.page.evaluate(
+        "getComputedStyle(document.body).background"
+    )
+    assert background.startswith(
+        "rgb(255" if scheme == "light" else "rgb(29, 35, 42)"
+    )
+    found = Axe().run(user.page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    width = user.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE["width"]
+    user.page.close()
+    assert not user.faults and user.addresses == [file.as_uri()]
+
+
+def a_report():
+    heading = {"title": "A title", "caption": "What is shown."}
+    sentences = Sentences(
+        name="sentences",
+        places=[0],
+        sources=["ein Hund"],
+        references=["a dog"],
+        systems={"one": ["a big dog"], "two": ["dog"]},
+        scores={"one": [50.0], "two": [30.0]},
+        languages=("de", "en"),
+        **heading,
+    )
+    heat_map = HeatMap(
+        name="map",
+        values=np.eye(3),
+        row_names="abc",
+        column_names="def",
+        row_label="row",
+        column_label="column",
+        unit="weight",
+        **heading,
+    )
+    table = Table(
+        name="table",
+        header=["run", "BLEU"],
+        rows=[["one", 27.1], ["two", 28.0], ["three", 29.0]],
+        **heading,
+    )
+    groups = [[heat_map], [table], [sentences]]
+    return report_page("Two runs", [Section("Scores", groups, "A note.")])

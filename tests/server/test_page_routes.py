@@ -181,6 +181,7 @@ def test_xliff_and_tmx_come_back_with_translations(server):
         (b"\xff\xfe", "a.txt", "not UTF-8"),
         (b"\x1f\x8b\x08", "a.xlf", "not compressed"),
         ("<xliff", "a.xlf", "the document"),
+        (XLIFF.replace('"de"', '"fr"'), "a.xlf", "is fr, but de is asked"),
         ("", "a.tmx", "the document"),
     ],
 )

@@ -3,12 +3,14 @@
 import http.server
 import json
 import threading
+import urllib.request
 from types import SimpleNamespace
 
 import pytest
 from model_server import model_server
 from tiny_translator import all_pairs
 
+from keras_deepnmt.analysis import align_words
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.clients import RestClient, SavedModelClient
 
@@ -61,12 +63,18 @@ def rest_client(saved_model_client):
 @pytest.fixture(scope="module")
 def own_server(version_dir, translator):
     """The address of this package's server, with an export and a run."""
+    from keras_deepnmt.analysis.inspection import Inspector
+    from keras_deepnmt.documents.document_lines import LineTranslator
     from keras_deepnmt.server.export_engine import ExportEngine
     from keras_deepnmt.server.translator_engine import TranslatorEngine
 
     with model_server(
         export=lambda number: ExportEngine(version_dir),
-        run=lambda number: TranslatorEngine(translator, 99),
+        run=lambda number: TranslatorEngine(
+            translator,
+            99,
+            {"inspect": Inspector(), "lines": LineTranslator("de")},
+        ),
     ) as (_, address):
         yield address
 
@@ -190,3 +198,26 @@ def test_a_server_that_is_not_there_is_named():
     client = RestClient("http://127.0.0.1:1/v1/models/tiny")
     with pytest.raises(UserError, match="127.0.0.1:1.* no server answers"):
         client.translate(["a"])
+
+
+def test_the_page_looks_into_a_run_and_translates_documents(
+    own_server, translator, monkeypatch
+):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    best = translator.translate(SOURCES)
+
+    def ask(path, content):
+        address = f"{own_server}/page/{path}"
+        with urllib.request.urlopen(address, content) as answer:
+            return answer.read().decode()
+
+    pair = {"source": SOURCES[0], "target": best[0]}
+    found = json.loads(
+        ask("inspect", json.dumps({"model": "run", **pair}).encode())
+    )
+    links = align_words(translator, [SOURCES[0]], [best[0]])[0]
+    assert [tuple(link) for link in found["links"]] == links
+    text = "\n".join(SOURCES)
+    assert ask("document?model=run&name=a.txt", text.encode()) == "\n".join(
+        best
+    )

@@ -1,6 +1,12 @@
 // Finds the words in which two texts differ.
 
-export const wordsOf = (text) => text.split(/(\s+)/).filter(Boolean);
+const UNSPACED = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"]
+  .map((script) => `\\p{Script=${script}}`)
+  .join("");
+const BETWEEN = new RegExp(`(\\s+|[${UNSPACED}]\\p{M}*)`, "u");
+
+// In scripts without spaces each letter with its marks is a word.
+export const wordsOf = (text) => text.split(BETWEEN).filter(Boolean);
 
 // For each part of `words` whether `others` lacks it, by the longest common
 // subsequence of both.

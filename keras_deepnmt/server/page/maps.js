@@ -31,7 +31,7 @@ export function drawMap(map) {
   );
   return make(
     "div",
-    {},
+    { class: map.column_names.length > 8 ? "wide" : "" },
     make("h3", {}, map.title),
     make("p", { class: "soft" }, `${map.caption} ${capital(axes)}; ${map.unit}.`),
     make(

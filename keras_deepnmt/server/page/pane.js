@@ -258,7 +258,8 @@ export class Pane {
           make("summary", {}, title),
         );
         const fill = () => {
-          if (details.childElementCount === 1) details.append(...maps.map(drawMap));
+          if (details.childElementCount > 1) return;
+          details.append(make("div", { class: "maps" }, ...maps.map(drawMap)));
         };
         if (details.open) fill();
         details.addEventListener("toggle", () => {
