@@ -25,6 +25,7 @@ from benchmarks.tables.exchange_tables import (
 )
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.memory_tables import memory_tables
+from benchmarks.tables.onnx_tables import onnx_table
 from benchmarks.tables.package_model_tables import package_model_table
 from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.saved_model_tables import saved_model_table
@@ -53,6 +54,7 @@ PAGES = {
         *checkpoint_table(),
         *marian_export_table(),
         *ctranslate2_table(),
+        *onnx_table(),
         *saved_model_table(),
     ],
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,

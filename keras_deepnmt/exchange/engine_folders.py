@@ -124,6 +124,11 @@ def check_exportable(translator: "Translator") -> None:
                 f"`translate.py` of the folder has no `{name}`: it must be "
                 f"{needed}. Received: {name}={value}"
             )
+    if translator.shortlists is not None:
+        raise UserError(
+            "`translate.py` of the folder has no shortlists. Export the "
+            "translator without: `translator.replaced(shortlists=None)`."
+        )
     if translator.tag is not None:
         raise UserError(
             f"The tag {translator.tag} cannot be given: write it before the "

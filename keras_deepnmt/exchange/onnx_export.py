@@ -13,6 +13,8 @@ from keras_deepnmt.exchange.engine_folders import (
     write_engine_folder,
 )
 from keras_deepnmt.exchange.onnx_graphs import write_graphs
+from keras_deepnmt.models.quantized_saving import quantization_modes
+from keras_deepnmt.models.seq2seq import Seq2Seq
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -44,6 +46,8 @@ def export_onnx(
     within 1e-4, relative to those above 1.
 
     All models of this package can be written, with any layers in their slots.
+    Of a model that computes in half precision, the weights are written in
+    float32, and so is it compared.
 
     Args:
         translator: The translator; its search options are those of
@@ -57,7 +61,7 @@ def export_onnx(
         `largest_difference` of a score, compared with this package.
 
     Raises:
-        UserError: if the model computes in another type than float32, the
+        UserError: if the model is an ensemble, quantized or too large, the
             tokenizers or search options have what `translate.py` lacks, the
             folder exists, or what was written does not compute the same.
 
@@ -70,6 +74,7 @@ def export_onnx(
     refuse_existing(directory)
     check_exportable(translator)
     _check(translator.model)
+    translator = _in_float32(translator)
 
     def write(folder):
         source, target = (
@@ -97,17 +102,30 @@ def _check(model):
             f"KERAS_BACKEND={keras.config.backend()}. Run the same command "
             "with KERAS_BACKEND=tensorflow; the same weights can be used."
         )
-    for layer in model._flatten_layers():
-        policy = layer.dtype_policy.name
-        if policy != "float32":
-            raise UserError(
-                "An export for ONNX Runtime needs a model that computes in "
-                f"float32. Received: {policy} in `{layer.name}`. Make the "
-                'model with dtype="float32"; the same weights can be used.'
-            )
+    if not isinstance(model, Seq2Seq):
+        raise UserError(
+            "An export for ONNX Runtime takes one model. Received: "
+            f"{type(model).__name__}. Export the models one by one."
+        )
+    if modes := quantization_modes(model):
+        raise UserError(
+            "An export for ONNX Runtime needs weights that are not quantized. "
+            f"Received: {' and '.join(modes)} weights. Export the model as it "
+            "was before `quantize`."
+        )
     size = 4 * model.count_params()
     if size > _MOST_BYTES:
         raise UserError(
             "A file of ONNX has at most 2 GiB, and the weights of this model "
             f"have {size / 2**30:.1f} GiB. Export for TensorFlow Serving."
         )
+
+
+def _in_float32(translator):
+    """Gives a translator a copy of its model that computes in float32."""
+    model = translator.model
+    if model.dtype_policy.name == "float32":
+        return translator
+    copy = model.from_config({**model.get_config(), "dtype": "float32"})
+    copy.set_weights(model.get_weights())
+    return translator.replaced(model=copy)

@@ -117,7 +117,7 @@ def test_a_layer_with_one_head_runs_in_onnx_runtime(tmp_path):
         assert_equal_scores(run, model, {"query": batch})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_layer_runs_in_onnx_runtime(layer_entry, tmp_path):
     model, inputs = layer_entry.functional(), layer_entry.example()
     run = export_onnx(model, tmp_path)

@@ -4,46 +4,55 @@ import catalog
 import numpy as np
 import pytest
 import tensorflow as tf
-from shared_models import shared_model
+from shared_models import scramble, shared_model
 
+from keras_deepnmt import create_model
 from keras_deepnmt.decoding.caches import reorder_cache
 from keras_deepnmt.exchange.onnx_graphs import DECODER, ENCODER, write_graphs
 
 NEEDS_ONNX = 'needs pip install "keras_deepnmt[onnx]"'
-# Together they have every kind of cache.
-COVERING = (
-    "toys in every slot",
-    "every slot",
-    "every slot, other layers, pre-norm, no positions",
-    "dense, summaries, other widths, every slot",
-)
 SIZES = ((3, 7, 2), (1, 2, 1), (2, 9, 3))  # sentences, tokens, hypotheses
 STEPS = 4
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        pytest.param(
-            entry,
-            id=entry.name,
-            marks=pytest.mark.thorough
-            if entry.name in COVERING
-            else pytest.mark.slow,
-        )
-        for entry in catalog.MODELS
-    ],
-)
-def test_a_step_equals_a_step_here(entry, tmp_path):
+SMALL = {"hidden_dim": 8, "num_encoder_layers": 2, "num_decoder_layers": 2}
+OF_TRANSFORMER = {"intermediate_dim": 8, "num_heads": 2}
+# Together they have every kind of cache: of attention to all positions and to
+# those of lower blocks, of recurrent layers, convolutions and the output.
+COVERING = {
+    "everything_tiny": OF_TRANSFORMER,
+    "layer_aggregation_hierarchical_attention_tiny": OF_TRANSFORMER,
+    "multi_layer_attention_k2_tiny": OF_TRANSFORMER | {"num_decoder_layers": 3},
+    "dense_nmt_2_tiny": {},
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("preset", COVERING)
+def test_a_step_equals_a_step_here(preset, tmp_path):
+    entry = catalog.ModelEntry("small", preset)
+    model = create_model(
+        preset, *entry.vocabulary_sizes, **{**SMALL, **COVERING[preset]}
+    )
+    scramble(model)
+    check_steps(model, entry, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", catalog.MODELS, ids=catalog.identify)
+def test_a_step_of_every_model(entry, tmp_path):
+    check_steps(shared_model(entry.name), entry, tmp_path)
+
+
+def check_steps(model, entry, folder):
     onnxruntime = pytest.importorskip("onnxruntime", reason=NEEDS_ONNX)
     pytest.importorskip("tf2onnx", reason=NEEDS_ONNX)
     from keras_deepnmt.exchange.onnx_program import run
 
-    model = shared_model(entry.name)
-    graphs = write_graphs(model, tmp_path)
+    graphs = write_graphs(model, folder)
     encoder, decoder = (
         onnxruntime.InferenceSession(
-            tmp_path / name, providers=["CPUExecutionProvider"]
+            folder / name, providers=["CPUExecutionProvider"]
         )
         for name in (ENCODER, DECODER)
     )

@@ -23,7 +23,7 @@ from keras_deepnmt.exchange import (
     find_engine,
     verify_engine_folder,
 )
-from keras_deepnmt.models import Transformer
+from keras_deepnmt.models import Ensemble, Transformer
 
 NEEDS_ONNX = 'needs pip install "keras_deepnmt[onnx]"'
 LINES = [pair.source for pair in demo_pairs(6)]
@@ -193,14 +193,36 @@ def test_other_golden_sentences_are_found(damage, copy, capsys):
     assert message in capsys.readouterr().err
 
 
+# Keras', of each layer without weights.
+@pytest.mark.filterwarnings("ignore:Layer .* `quantize`")
 def test_what_the_program_lacks_is_refused(small, tokenizers, tmp_path):
     target = tmp_path / "refused"
     with pytest.raises(UserError, match="no `sampling`.*sampling=True"):
         export_onnx(small.replaced(sampling=True), target)
-    half = make_translator(tokenizers, dtype="mixed_bfloat16")
-    with pytest.raises(UserError, match="computes in float32.*mixed_bfloat16"):
-        export_onnx(half, target)
+    both = Translator(Ensemble([small.model] * 2), *tokenizers)
+    with pytest.raises(UserError, match="takes one model.*Ensemble"):
+        export_onnx(both, target)
+    quantized = make_translator(tokenizers)
+    quantized.model.quantize("int8")
+    with pytest.raises(UserError, match="not quantized.*int8"):
+        export_onnx(quantized, target)
     assert not list(tmp_path.iterdir())
+
+
+def test_half_precision_becomes_float32(tokenizers, tmp_path, monkeypatch):
+    half = make_translator(tokenizers, dtype="mixed_bfloat16")
+    written = []
+
+    def stop(model, folder):
+        written.append(model)
+        raise UserError("enough")
+
+    monkeypatch.setattr("keras_deepnmt.exchange.onnx_export.write_graphs", stop)
+    with pytest.raises(UserError, match="enough"):
+        export_onnx(half, tmp_path / "half", LINES[:1])
+    assert written[0].compute_dtype == "float32"
+    for one, other in zip(written[0].weights, half.model.weights, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_other_tokenizers_are_refused_by_name(small, tmp_path, monkeypatch):
