@@ -50,6 +50,8 @@ def test_every_listed_verb_exists_and_explains_itself(capsys):
 OTHER_PROGRAMS = {"--strict", "--check", "--logdir", "--randomly-seed"}
 OTHER_PROGRAMS |= {"--only"}  # of preset_cost.py in benchmarks
 OTHER_PROGRAMS |= {"--max-len-a", "--max-len-b", "--max-length-factor"}
+# Of pip, useradd and Docker, in an image.
+OTHER_PROGRAMS |= {"--no-cache-dir", "--create-home", "--start-period"}
 # Of the whole program, and inside of the code.
 NO_VERB = {"--help", "--version", "--print-completion", "--value"}
 NO_VERB |= {"--porcelain", "--tf_xla_persistent_cache_directory"}
