@@ -23,18 +23,19 @@ def load_table():
             "clients": lambda row: row["clients"],
             "requests": lambda row: _PARTS[row["part"]],
             "seconds": lambda row: decimals(row["seconds"], 0),
-            "sentences/s": lambda row: decimals(
-                row["sentences_per_second"], 1
-            ),
+            "sentences/s": lambda row: decimals(row["sentences_per_second"], 1),
             "median (ms)": lambda row: decimals(row["median_ms"], 0),
             "99 % (ms)": lambda row: decimals(row["p99_ms"], 0),
             "lost": lambda row: row["lost"],
-            "sent again": lambda row: str(
-                int(row["refused"]) + int(row["failed"])
+            "sent again": lambda row: (
+                f"{int(row['refused']) + int(row['failed']):,}"
             ),
             "memory (MiB)": lambda row: decimals(row["mib"], 0),
-            "more memory later (%)": lambda row: decimals(
-                row["mib_growth_percent"], 1
+            # Of a server that was killed only the end was seen.
+            "more memory later (%)": lambda row: (
+                ""
+                if row["part"] == "killed"
+                else decimals(row["mib_growth_percent"], 1)
             ),
         },
     )
