@@ -4,8 +4,9 @@
 
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README, in the READMEs of the folders
-here, in `docs/text.md`, `docs/training.md`, `docs/exchange.md` and
-`docs/trained_models.md`. The project's README has only the most important rows.
+here, in `docs/text.md`, `docs/training.md`, `docs/exchange.md`,
+`docs/serving.md` and `docs/trained_models.md`. The project's README has only
+the most important rows.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from benchmarks.tables.exchange_tables import (
     torch_table,
 )
 from benchmarks.tables.letter_case_tables import letter_case_table
+from benchmarks.tables.load_tables import load_table
 from benchmarks.tables.memory_tables import memory_tables
 from benchmarks.tables.onnx_tables import onnx_table
 from benchmarks.tables.package_model_tables import package_model_table
@@ -57,6 +59,7 @@ PAGES = {
         *onnx_table(),
         *saved_model_table(),
     ],
+    FOLDER.parent / "docs" / "serving.md": load_table,
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }
 

@@ -177,6 +177,11 @@ async def watched(server, work, every_s=1.0):
     return found
 
 
+def is_ctranslate2(words):
+    """Whether the served model is a folder for CTranslate2."""
+    return any((Path(word) / "model.bin").is_file() for word in words)
+
+
 def measure(part, options, sentences):
     """Runs a part, and returns its row."""
     server = Server(options.serve)
@@ -208,8 +213,8 @@ def measure(part, options, sentences):
     warm = memory[len(memory) // 5]
     return {
         **provenance("tensorflow", "keras", "fastapi", "uvicorn"),
+        "engine": "CTranslate2" if is_ctranslate2(options.serve) else "Keras",
         "part": part,
-        "serve": " ".join(options.serve),
         "clients": number,
         "seconds": round(seconds, 1),
         "ready_seconds": round(ready_s, 1),
