@@ -187,6 +187,7 @@ def _skip_thorough_cases(items, number):
         if item.get_closest_marker("thorough"):
             numbers[test] += 1
             if numbers[test] > number:
+                # Skipped, as above, so that the summary counts it.
                 item.add_marker(pytest.mark.skip(reason))
 
 
