@@ -55,6 +55,9 @@ class AttentionLinearBiases(RelativePosition):
 
     slots = ("position_encoding",)
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
     def add_to_logits(self, logits, queries, distances):
         slopes = np.array(_slopes(logits.shape[1]), "float32")[:, None, None]
         lengths = ops.cast(ops.abs(distances), "float32")  # (T, S)
