@@ -42,6 +42,7 @@ def restored(run):
     return model
 
 
+@pytest.mark.thorough
 def test_the_final_model_is_the_average(averaged):
     run = RunFolder(averaged)
     model = restored(run)

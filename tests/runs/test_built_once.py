@@ -84,6 +84,7 @@ def test_a_command_builds_the_model_once(
     assert len(built) == 1
 
 
+@pytest.mark.thorough
 def test_an_average_builds_the_model_once(averaged, tmp_path, built):
     command = ["average", str(averaged), "--last", "2"]
     assert cli.main([*command, "--output", str(tmp_path / "mean")]) == 0

@@ -104,6 +104,7 @@ def test_without_a_validation_no_checkpoint_is_the_best(run):
         choose_checkpoint(run, "best")
 
 
+@pytest.mark.thorough
 def test_an_unfinished_run_translates_with_its_checkpoint(run):
     with pytest.raises(UserError, match="`--checkpoint latest`"):
         Translator.load(run.directory)
@@ -141,6 +142,7 @@ def test_no_run_folder(tmp_path):
         open_run(tmp_path, "latest")
 
 
+@pytest.mark.thorough
 def test_each_checkpoint_has_its_own_scores(run):
     rows = [
         evaluate(run.directory, checkpoint=step, num_beams=1, compiled=False)

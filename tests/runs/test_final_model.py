@@ -64,6 +64,7 @@ def mean_of(run_dir, *names):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("choice", "number", "steps", "names"),
     [
@@ -126,6 +127,7 @@ def test_a_run_killed_and_resumed_ends_with_the_same_mean(
         assert received[key] == expected[key]
 
 
+@pytest.mark.thorough
 def test_a_finished_run_gets_another_final_model(stopped, tmp_path, capsys):
     summary = average(stopped, tmp_path / "best", best=1)
     assert summary["averaged_steps"] == [4]

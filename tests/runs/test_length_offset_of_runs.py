@@ -96,6 +96,7 @@ def test_an_old_folder_has_the_offset_of_gnmt(old_dir, searches):
     assert offsets_of(scores) == [0, 5]
 
 
+@pytest.mark.thorough
 def test_an_old_folder_has_the_offset_of_gnmt_until_its_recipe_has_another(
     old_dir, recipe_file
 ):

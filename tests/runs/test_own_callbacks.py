@@ -80,6 +80,7 @@ def weights(folder):
     return read_run(folder).load_model().get_weights()
 
 
+@pytest.mark.thorough
 def test_a_callback_is_called_as_by_one_fit(train_with, file):
     train_with(["Recorder"])
     begin, *updates, end = events()

@@ -183,6 +183,7 @@ def test_a_file_that_is_given_replaces_the_copy(folder, caplog):
     assert not np.asarray(layer(np.ones((1, 2, 8)))).any()
 
 
+@pytest.mark.thorough
 def test_a_copy_that_was_changed_or_lost_is_refused(folder):
     copy = copy_in(folder / "run")
     change(copy)

@@ -77,6 +77,7 @@ def test_a_translator_of_it_is_that_of_the_run(run_dir, preset_dir):
         np.testing.assert_array_equal(expected, received)
 
 
+@pytest.mark.thorough
 def test_the_model_alone_is_a_keras_preset(preset_dir, run_dir):
     model = keras_deepnmt.models.Transformer.from_preset(str(preset_dir))
     for expected, received in zip(
@@ -197,6 +198,7 @@ def test_the_snippets_of_the_card_run(preset_dir, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("[")
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_can_be_saved_by_the_command(run_dir, tmp_path, capsys):
     folder = tmp_path / "fifth"
     command = ["export", str(run_dir), str(folder), "--format", "preset"]
@@ -222,6 +224,7 @@ def test_a_checkpoint_can_be_saved_by_the_command(run_dir, tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_weights_can_be_stored_as_float16(run_dir, preset_dir, tmp_path):
     folder = tmp_path / "half"
     save_run_to_preset(run_dir, folder, dtype="float16")

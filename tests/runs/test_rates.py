@@ -160,6 +160,7 @@ def test_a_run_broken_off_goes_on_with_its_rate(
         np.testing.assert_array_equal(value, resumed[name], err_msg=name)
 
 
+@pytest.mark.thorough
 def test_a_rate_under_the_minimum_ends_the_run_and_it_stays_ended(
     train_without_bleu, tmp_path, monkeypatch
 ):

@@ -62,6 +62,7 @@ def assert_same(found, expected):
         assert not found["constraints_met"][row, number:].any()
 
 
+@pytest.mark.thorough
 def test_translations_are_those_of_the_translator(loaded, translator):
     draw = random.Random(1)
     sources = [*SOURCES, "", "", "der Łódź ruft"]
@@ -81,6 +82,7 @@ def test_translations_are_those_of_the_translator(loaded, translator):
     assert any(met) and not all(met)
 
 
+@pytest.mark.thorough
 def test_what_is_left_out_asks_for_nothing(loaded):
     nbest = loaded.signatures["translate_nbest"](
         text=tf.constant(SOURCES),
@@ -190,6 +192,7 @@ def test_the_graph_finds_what_python_finds(tmp_path):
     assert num_missed < 10
 
 
+@pytest.mark.thorough
 def test_given_text_is_read_where_case_is_factored(tmp_path):
     tokenizer = train_tokenizer(
         ["the NATO and a Dog"] * 9, tmp_path / "m", 34, case="factored"

@@ -65,6 +65,7 @@ def test_graphs_cut_and_mark_what_the_translator_does(translator, num_beams):
     assert best[-1].source_truncated
 
 
+@pytest.mark.thorough
 def test_loaded_signatures_mark_long_sources(loaded):
     sources = tf.constant([SOURCES[0], LONG, ""])
     outputs = [

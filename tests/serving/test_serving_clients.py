@@ -144,6 +144,7 @@ def test_an_older_export_has_nothing_given(saved_model_client, monkeypatch):
         saved_model_client.translate(SOURCES[0], prefixes="a")
 
 
+@pytest.mark.thorough
 def test_scores(client, translator):
     targets = ["the dog", "", "the man sees the tree .", "x"]
     found = client.score(SOURCES, targets)
@@ -167,6 +168,7 @@ def test_a_string_is_one_sentence(client):
         client.translate([1])
 
 
+@pytest.mark.thorough
 def test_sources_that_are_cut_are_marked(client):
     sources = [SOURCES[0], " ".join([SOURCES[0]] * 30)]
     nbest = client.translate_nbest(sources, 2)

@@ -46,6 +46,7 @@ def test_a_record_is_that_of_the_package_with_the_messages(tmp_path):
         np.testing.assert_array_equal(inputs[name], value)
 
 
+@pytest.mark.thorough
 def test_the_loaded_export_runs_them_in_the_shapes_of_real_requests(
     version_dir, loaded, translator
 ):

@@ -93,6 +93,7 @@ def test_scores_at_once_are_those_one_after_another(make):
     assert make(3).score(TEXTS, targets) == expected
 
 
+@pytest.mark.thorough
 def test_progress_at_once_is_told_by_the_caller_in_order(make):
     told, threads = [], set()
 
