@@ -179,6 +179,7 @@ def test_a_search_that_it_lacks_is_refused(separate, tmp_path):
         export_marian(translator, folder)
 
 
+@pytest.mark.thorough
 def test_a_changed_file_and_missing_packages_are_named(
     separate, tmp_path, without_transformers
 ):

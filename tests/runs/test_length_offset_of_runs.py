@@ -16,6 +16,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 BRIEF = {
     "training.steps": 1,
     "training.validate_every": 1,
@@ -96,7 +98,6 @@ def test_an_old_folder_has_the_offset_of_gnmt(old_dir, searches):
     assert offsets_of(scores) == [0, 5]
 
 
-@pytest.mark.thorough
 def test_an_old_folder_has_the_offset_of_gnmt_until_its_recipe_has_another(
     old_dir, recipe_file
 ):

@@ -133,6 +133,7 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     assert "/" not in resolved["corpora"][0]["source"]
 
 
+@pytest.mark.thorough
 def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
     run = RunFolder(run_dir)
     summary = {**run.read_summary(), "scores": []}
@@ -147,6 +148,7 @@ def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
     assert row in card and "and the changes above." in card
 
 
+@pytest.mark.thorough
 def test_the_card_has_sentences_of_the_test_set(run_dir, preset_dir):
     text = (preset_dir / "README.md").read_text(encoding="utf-8")
     part = text.partition("## Examples\n")[2].partition("\n## ")[0]

@@ -134,6 +134,7 @@ def train_without_bleu(train_in, without_search, monkeypatch):
     return train_in
 
 
+@pytest.mark.thorough
 def test_the_rate_follows_the_validations(undisturbed):
     logs = [logs for _, logs in RunFolder(undisturbed).history()]
     losses = [row["val_loss"] for row in logs]

@@ -177,6 +177,7 @@ def killed(loop):
     raise RuntimeError("killed")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_ended", [True, False])
 def test_damaged_checkpoints_stop_a_run(
     run_dir, recipe_file, prepared_dir, has_ended

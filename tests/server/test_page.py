@@ -334,6 +334,7 @@ def test_all_is_reached_with_the_keyboard_alone(visit):
     user.sees("EIN X EIN HUND")
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", list(WIDTHS))
 def test_nothing_is_found_by_axe_or_hidden_at_a_side(visit, width, scheme):

@@ -24,6 +24,8 @@ from keras_deepnmt.serving.given_in_graph import (
 from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator import given_text
 
+pytestmark = pytest.mark.thorough
+
 SOURCES = [source for source, _ in all_pairs()][:12]
 WORDS = ["dog", "Łódź", "Żódź", "the Ł", "Ż", "Ł", "lion Ż", "paints", "Ł"]
 
@@ -62,7 +64,6 @@ def assert_same(found, expected):
         assert not found["constraints_met"][row, number:].any()
 
 
-@pytest.mark.thorough
 def test_translations_are_those_of_the_translator(loaded, translator):
     draw = random.Random(1)
     sources = [*SOURCES, "", "", "der Łódź ruft"]
@@ -82,7 +83,6 @@ def test_translations_are_those_of_the_translator(loaded, translator):
     assert any(met) and not all(met)
 
 
-@pytest.mark.thorough
 def test_what_is_left_out_asks_for_nothing(loaded):
     nbest = loaded.signatures["translate_nbest"](
         text=tf.constant(SOURCES),
@@ -119,7 +119,6 @@ def test_wrong_inputs_are_refused(loaded, given, message):
         call(loaded.signatures, ["a", "b"], **given)
 
 
-@pytest.mark.thorough
 def test_greedy_exports_have_prefixes_alone(translator):
     greedy = translator.replaced(num_beams=1)
     signatures = ServingGraph(greedy).signatures
@@ -192,7 +191,6 @@ def test_the_graph_finds_what_python_finds(tmp_path):
     assert num_missed < 10
 
 
-@pytest.mark.thorough
 def test_given_text_is_read_where_case_is_factored(tmp_path):
     tokenizer = train_tokenizer(
         ["the NATO and a Dog"] * 9, tmp_path / "m", 34, case="factored"
