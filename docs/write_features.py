@@ -29,8 +29,10 @@ the documentation of the version below; a mark leads to the file that shows it.
 
 A mark of this package leads to the page that describes the feature; point at it
 for the test. What an example or a script beside a toolkit does is “partly”.
-What only another package adds is “no”, but keras-hub has the features of Keras,
-on which it is built. Toolkits change: please report what is no longer so.
+What only another package adds is “no” (CTranslate2, for instance, reads models
+of Marian, fairseq and transformers by itself), but keras-hub has the features
+of Keras, on which it is built. Toolkits change: please report what is no longer
+so.
 
 """
 CHOICE = """\
