@@ -123,6 +123,10 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
         ({"encoder_fusion": "FineGrainedLayerAttention"}, "`encoder_fusion`"),
         ({"output_fusion": "SurfaceFusion"}, "SurfaceFusion in `output_fus"),
         ({"position_encoding": None}, "`position_encoding` is None"),
+        (
+            {"position_encoding": "RotaryPositionEmbedding"},
+            "added to the embeddings. Received: RotaryPositionEmbedding",
+        ),
         ({"final_norm": True}, "final_norm=True"),
     ],
 )
