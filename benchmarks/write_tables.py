@@ -5,8 +5,8 @@
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README, in the READMEs of the folders
 here, in `docs/text.md`, `docs/training.md`, `docs/exchange.md`,
-`docs/scale.md`, `docs/serving.md` and `docs/trained_models.md`. The project's README has only
-the most important rows.
+`docs/scale.md`, `docs/serving.md` and `docs/trained_models.md`. The project's
+README has only the most important rows.
 """
 
 import argparse
