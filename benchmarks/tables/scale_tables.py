@@ -17,7 +17,7 @@ _OF_ALL = ("date", "machine")
 def scale_tables():
     """Returns the Markdown blocks of all tables."""
     rows = [dict(row) for row in read_rows(RESULTS / "workers.csv")]
-    return [*_workers(rows), *_costs(rows), *_kills()]
+    return [*_workers(rows), *_costs(rows), *_command(), *_kills()]
 
 
 def _runs(rows):
@@ -90,6 +90,23 @@ def _costs(rows):
         "Not measured: each core is taken to be as fast as those of two "
         "workers, with as long sentences.",
     )
+
+
+def _command():
+    found = [
+        {
+            "lines": f"{int(row['lines']):,}",
+            "seconds of a processor": row["command_seconds"],
+            "lines in a second": "{:,.0f}".format(
+                float(row["lines"]) / float(row["command_seconds"])
+            ),
+            "commit": row["commit"],
+            "date": row["date"],
+            "machine": row["machine"],
+        }
+        for row in read_rows(RESULTS / "command.csv")
+    ]
+    return _table("What the command itself can pass on", found)
 
 
 def _kills():
