@@ -245,6 +245,14 @@ class _Job:
                     _number(cores, "core"),
                     _number(len(self._shards), "file"),
                 )
+                if pool.num_unused_gpus:
+                    _logger.warning(
+                        "%s not used. Give `--gpus-per-worker 1`, or a share "
+                        "such as 0.5.",
+                        "1 GPU is"
+                        if pool.num_unused_gpus == 1
+                        else f"{pool.num_unused_gpus:,} GPUs are",
+                    )
                 try:
                     self._translate(pool)
                 except KeyboardInterrupt as stop:

@@ -28,7 +28,7 @@ from keras_deepnmt.translator import Translator
 class HerePool:
     """A pool whose only worker is this process."""
 
-    num_workers = 1
+    num_workers, num_unused_gpus = 1, 0
 
     def __init__(self, ray, make, arguments, **_):
         self._made = make(*arguments)
