@@ -160,6 +160,7 @@ class StagedSearch:
         constraint_ids=None,
         max_lengths=None,
         candidate_ids=None,
+        num_needed=None,
         *,
         options,
         max_length,
@@ -173,6 +174,7 @@ class StagedSearch:
             constraint_ids: int array `(B, C, P)`, or `None`.
             max_lengths: int array `(B,)`, or `None`.
             candidate_ids: int array `(W,)`, or `None`.
+            num_needed: int, as in `search`. It needs no other program.
             options: `SearchOptions`.
             max_length: int.
             plan: what `count` has returned for the batch. Defaults to counting
@@ -181,7 +183,11 @@ class StagedSearch:
         Returns:
             A dict of arrays, as `search`.
         """
-        given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
+        needed = options.num_beams if num_needed is None else num_needed
+        given = (
+            *(prefix_ids, constraint_ids, max_lengths, candidate_ids),
+            np.int32(needed),
+        )
         if plan is None:
             name = search_name(options, max_length)
             plan = self.count(source_ids, options, name)
@@ -234,15 +240,18 @@ class StagedSearch:
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         step = int(carried["state"]["step"])
         if len(rows) and step < max_length and not plan.compiles_later:
-            *of_rows, candidate_ids = given
+            *of_rows, candidate_ids, needed = given
             of_rows = [None if x is None else x[rows] for x in of_rows]
             outputs = self._search_plain(
-                source_ids[rows], (*of_rows, candidate_ids), options, max_length
+                source_ids[rows],
+                (*of_rows, candidate_ids, needed),
+                options,
+                max_length,
             )
             for name, values in outputs.items():
                 found[name][rows] = values
             return found
-        candidate_ids = given[-1]
+        candidate_ids = given[-2]
         stage_rows = plan.rows
         taken = np.arange(len(source_ids))
         # Sentences go on at the end only if the model computes NaN.
@@ -287,7 +296,8 @@ class StagedSearch:
             max_length: as in the search.
             plan: as in the search.
         """
-        given = (None, None, None, candidate_ids)
+        needed = np.int32(options.num_beams)
+        given = (None, None, None, candidate_ids, needed)
         program, arrays, keywords = self._first_program(
             source_ids, given, plan.rows, options, self._most_steps(max_length)
         )
@@ -348,6 +358,7 @@ def _search_all(
     constraint_ids,
     max_lengths,
     candidate_ids,
+    num_needed,
     max_length,
     *,
     options,
@@ -359,6 +370,7 @@ def _search_all(
         constraint_ids,
         max_lengths,
         candidate_ids,
+        num_needed,
         max_length=max_length,
         options=options,
     )
@@ -371,6 +383,7 @@ def _run_first_stage(
     constraint_ids,
     max_lengths,
     candidate_ids,
+    num_needed,
     *,
     options,
     lengths,
@@ -392,6 +405,7 @@ def _run_first_stage(
         prefix_ids=prefix_ids,
         constraint_ids=constraint_ids,
         max_lengths=max_lengths,
+        num_needed=num_needed,
     )
     carried = begun
     for length in lengths:
