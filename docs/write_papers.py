@@ -14,12 +14,21 @@ from pathlib import Path
 import keras
 
 import keras_deepnmt.layers
-from keras_deepnmt.models.slot_layers import SLOT_LAYERS, SLOT_PURPOSES
+from keras_deepnmt.models.slot_layers import (
+    POSITION_LAYERS,
+    SLOT_LAYERS,
+    SLOT_PURPOSES,
+)
 from keras_deepnmt.zoo import list_models
 from keras_deepnmt.zoo.papers import Paper, papers
 from keras_deepnmt.zoo.registry import get_preset
 
 REPOSITORY = Path(__file__).parents[1]
+PURPOSES = {
+    **SLOT_PURPOSES,
+    "position_encoding": "tells the order of the tokens",
+}
+LAYERS = {**SLOT_LAYERS, "position_encoding": POSITION_LAYERS}
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
@@ -47,17 +56,17 @@ def slots_of(paper: Paper) -> str:
         preset = get_preset(name)
         if preset.paper == paper.name:
             models.add(preset.model.__name__)
-            filled |= set(preset.arguments(11, 13)) & set(SLOT_PURPOSES)
+            filled |= set(preset.arguments(11, 13)) & set(PURPOSES)
     if not filled:
         return f"(the model `{'`, `'.join(sorted(models))}`)"
-    return ", ".join(f"`{slot}`" for slot in SLOT_PURPOSES if slot in filled)
+    return ", ".join(f"`{slot}`" for slot in PURPOSES if slot in filled)
 
 
 def slots_table() -> str:
     """Returns the table of slots for `docs/papers.md`."""
     slots_for = {}
-    for slot, purpose in SLOT_PURPOSES.items():
-        slots_for.setdefault((purpose, SLOT_LAYERS[slot]), []).append(slot)
+    for slot, purpose in PURPOSES.items():
+        slots_for.setdefault((purpose, LAYERS[slot]), []).append(slot)
     return table(
         ["slot", "what the layer replaces or adds", "layers"],
         [

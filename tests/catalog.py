@@ -457,6 +457,25 @@ LAYERS = [
             ),
         )
     ],
+    *[
+        LayerEntry(
+            layer.__name__,
+            functools.partial(layer, **options),
+            dict.fromkeys(("queries", "keys", "values"), (B, N, T, D)),
+        )
+        for layer, options in (
+            (keras_deepnmt.layers.RotaryPositionEmbedding, {}),
+            (keras_deepnmt.layers.AttentionLinearBiases, {}),
+            (
+                keras_deepnmt.layers.RelativePositionRepresentations,
+                {"max_distance": 2},
+            ),
+            (
+                keras_deepnmt.layers.RelativePositionBias,
+                {"num_buckets": 4, "max_distance": 3},
+            ),
+        )
+    ],
 ]
 
 MODELS = [
@@ -509,6 +528,21 @@ MODELS = [
             "position_encoding": None,
         },
         mark="slow",
+    ),
+    ModelEntry(
+        "relative positions in every attention",
+        "everything_tiny",
+        overrides=lambda: {
+            **THREE_LAYERS,
+            **paper_slots.one_choice(),
+            "decoder_aggregation": paper_slots.another_choice()[
+                "decoder_aggregation"
+            ],
+            "position_encoding": {
+                "RelativePositionRepresentations": {"max_distance": 2}
+            },
+        },
+        mark="thorough",
     ),
     ModelEntry("conv_seq2seq_tiny", "conv_seq2seq_tiny"),
     ModelEntry(

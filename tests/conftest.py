@@ -9,6 +9,7 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -148,6 +149,14 @@ def pytest_addoption(parser):
         help="the same for thorough tests alone; the others are skipped, and "
         "counted in the summary",
     )
+    parser.addoption(
+        "--thorough-share",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="of these cases, run this share and those marked "
+        "thorough(each_commit=True); the seed of the order says which",
+    )
 
 
 # Last: of the cases that `-k` leaves.
@@ -169,26 +178,38 @@ def pytest_collection_modifyitems(config, items):
             # the tests that it left out, with the option that runs them.
             reason = f"{name.capitalize()}; runs with -m {name}."
             item.add_marker(pytest.mark.skip(reason))
-    number = config.getoption("--thorough-cases", None)
-    if number is not None:
-        _skip_thorough_cases(items, number)
+    _skip_thorough_cases(config, items)
     number = config.getoption("--cases", None)
     if number is not None:
         _keep_cases(config, items, number)
 
 
-def _skip_thorough_cases(items, number):
-    reason = f"Thorough, beyond {number} cases; runs with -m thorough."
+def _skip_thorough_cases(config, items):
+    number = config.getoption("--thorough-cases", None)
+    share = config.getoption("--thorough-share")
+    seed = config.getoption("randomly_seed", "")
     numbers = Counter()
     for item in items:
         test = item.nodeid.split("[")[0]
-        if item.get_closest_marker("skip"):
+        mark = item.get_closest_marker("thorough")
+        if item.get_closest_marker("skip") or mark is None:
             continue
-        if item.get_closest_marker("thorough"):
-            numbers[test] += 1
-            if numbers[test] > number:
-                # Skipped, as above, so that the summary counts it.
-                item.add_marker(pytest.mark.skip(reason))
+        numbers[test] += 1
+        if number is not None and numbers[test] > number:
+            reason = f"Thorough, beyond {number} cases; runs with -m thorough."
+        # Drawn by name, since Python's own hashes differ between processes.
+        elif (
+            not mark.kwargs.get("each_commit")
+            and crc32(f"{seed} {item.nodeid}".encode()) >= share * 2**32
+        ):
+            reason = (
+                f"Thorough, not in the share of {share:.2g} that was drawn; "
+            )
+            reason += "runs with -m thorough."
+        else:
+            continue
+        # Skipped, as above, so that the summary counts it.
+        item.add_marker(pytest.mark.skip(reason))
 
 
 def _keep_cases(config, items, number):

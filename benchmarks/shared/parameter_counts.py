@@ -63,7 +63,8 @@ def plain_model_of(name):
     """Returns the plain model of a preset's backbone and size.
 
     Returns a preset's name and a dict of overrides: a plain Transformer has
-    empty slots; the plain convolutional model is the residual one.
+    empty slots and sinusoids; the plain convolutional model is the residual
+    one.
     """
     from keras_deepnmt.models.transformer_layers import SLOTS
     from keras_deepnmt.zoo.registry import get_preset
@@ -76,7 +77,7 @@ def plain_model_of(name):
         # model with roles; it is compared with that one's plain model.
         size = name.split("_")[1]
         name = f"role_interaction_dense_{size}"
-    return name, dict.fromkeys(SLOTS)
+    return name, dict.fromkeys(SLOTS) | {"position_encoding": "sinusoidal"}
 
 
 def _is_convolutional(name):

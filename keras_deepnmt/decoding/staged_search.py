@@ -102,6 +102,11 @@ def search_name(options, room=0, **given):
     return repr((compiled, options.max_length_ratio, room, sizes))
 
 
+def many_name(name):
+    """Returns the name of the programs after many sentences of a shape."""
+    return f"many: {name}"
+
+
 class StagedSearch:
     """A compiled search in stages, with the result of `search`.
 
@@ -345,7 +350,7 @@ class StagedSearch:
         if self.num_sentences[shape] < tuned.MANY_SENTENCES:
             # Rows of padding are searched only to have a program compiled.
             self.num_sentences[shape] += int(source_ids.any(axis=1).sum())
-        elif fewer < rows and self.few_shapes.use(shape, f"many: {name}"):
+        elif fewer < rows and self.few_shapes.use(shape, many_name(name)):
             return SearchPlan(True, [rows, fewer], True)
         is_full = has_plain and self.few_shapes.is_full
         return SearchPlan(True, [], not is_full)

@@ -10,7 +10,11 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
-from keras_deepnmt.models.transformer_layers import SLOTS, has_final_norm
+from keras_deepnmt.models.transformer_layers import (
+    SLOTS,
+    has_final_norm,
+    relative_position,
+)
 
 _SUBLAYERS = {
     "encoder": ("attention", "feed_forward"),
@@ -58,6 +62,13 @@ def check_plain(model: Any, engine: str) -> None:
         )
     if config["position_encoding"] is None:
         raise UserError(f"{rule} with positions: `position_encoding` is None.")
+    if config := relative_position(config):
+        name = config["class_name"].rpartition(">")[2]
+        raise UserError(
+            f"{rule} with positions that are added to the embeddings. "
+            f"Received: {name} in `position_encoding`. Train a model with "
+            '"sinusoidal", or export for TensorFlow Serving or ONNX Runtime.'
+        )
 
 
 def transformer_arrays(model: Transformer) -> dict[str, np.ndarray]:

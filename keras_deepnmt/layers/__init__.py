@@ -10,6 +10,9 @@ cache is called with one position of each beam, `(B*K, 1, D)`.
 from keras_deepnmt.layers.aggregation_node import (
     AggregationNode as AggregationNode,
 )
+from keras_deepnmt.layers.attention_linear_biases import (
+    AttentionLinearBiases as AttentionLinearBiases,
+)
 from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding as ContextualizedEmbedding,
 )
@@ -55,6 +58,12 @@ from keras_deepnmt.layers.multi_layer_attention import (
 from keras_deepnmt.layers.multi_step_attention import (
     MultiStepAttention as MultiStepAttention,
 )
+from keras_deepnmt.layers.relative_position_bias import (
+    RelativePositionBias as RelativePositionBias,
+)
+from keras_deepnmt.layers.relative_position_representations import (
+    RelativePositionRepresentations as RelativePositionRepresentations,
+)
 from keras_deepnmt.layers.residual_connection import (
     ResidualConnection as ResidualConnection,
 )
@@ -64,6 +73,9 @@ from keras_deepnmt.layers.role_assignment import (
 from keras_deepnmt.layers.role_encoder import RoleEncoder as RoleEncoder
 from keras_deepnmt.layers.role_interaction import (
     RoleInteraction as RoleInteraction,
+)
+from keras_deepnmt.layers.rotary_position_embedding import (
+    RotaryPositionEmbedding as RotaryPositionEmbedding,
 )
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding as SinusoidalPositionEncoding,

@@ -13,7 +13,10 @@ from keras_deepnmt.layers.argument_checks import (
     check_mask,
     common_shape,
 )
-from keras_deepnmt.layers.cloning import initializer_config
+from keras_deepnmt.layers.cloning import (
+    initializer_config,
+    prototype_config,
+)
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
@@ -62,6 +65,8 @@ class AggregationNode(keras.layers.Layer):
         attention_initializer: Keras initializer of query, key and value
             projections with `function="attention"`; `None` for the one of
             `MultiHeadAttention`.
+        relative_position: unbuilt layer of relative positions of the attention
+            with `function="attention"`, as in `MultiHeadAttention`; or `None`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -112,6 +117,7 @@ class AggregationNode(keras.layers.Layer):
         layer_norm_epsilon=1e-6,
         key_bias=False,
         attention_initializer=None,
+        relative_position=None,
         **kwargs,
     ):
         check_node_options(
@@ -136,6 +142,7 @@ class AggregationNode(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
+        self.relative_position = prototype_config(relative_position)
 
     def build(self, inputs_shape):
         shape = common_shape("inputs", inputs_shape)
@@ -153,6 +160,7 @@ class AggregationNode(keras.layers.Layer):
                 attention_dropout=self.attention_dropout,
                 key_bias=self.key_bias,
                 kernel_initializer=self.attention_initializer,
+                relative_position=self.relative_position,
                 name="attention",
                 dtype=self.dtype_policy,
             )

@@ -19,6 +19,7 @@ NODE_OPTIONS = (
     "layer_norm_epsilon",
     "attention_dropout",
     "attention_initializer",
+    "relative_position",
 )
 
 

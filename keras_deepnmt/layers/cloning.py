@@ -2,8 +2,6 @@
 
 import keras
 
-from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
-
 
 def initializer_config(initializer, name="attention_initializer"):
     """Serializes an initializer, the argument `name` of a layer or model.
@@ -68,13 +66,26 @@ def prototype_of(config):
     return keras.saving.deserialize_keras_object(_without_shared_ids(config))
 
 
-def clone_prototype(config, name, dtype, attention_initializer=None, **options):
+def prototype_name(config):
+    """Returns the class name of the layer of a configuration."""
+    return config["class_name"].rpartition(">")[2]
+
+
+def clone_prototype(
+    config,
+    name,
+    dtype,
+    attention_initializer=None,
+    relative_position=None,
+    **options,
+):
     """Creates a new, unbuilt layer with a name of its own from a configuration.
 
     The clone gets the dtype policy `dtype`, unless the prototype's policy is
     not the global one. `attention_initializer` is for attention projections
-    whose initializer the prototype does not name. `options` replace entries of
-    the configuration; those that the layer does not have are ignored.
+    whose initializer the prototype does not name, and `relative_position` for
+    attention without a layer of relative positions. `options` replace entries
+    of the configuration; those that the layer does not have are ignored.
     """
     layer = prototype_of(config)
     layer_config = {**layer.get_config(), "name": name}
@@ -83,12 +94,33 @@ def clone_prototype(config, name, dtype, attention_initializer=None, **options):
     layer_config |= {
         key: value for key, value in options.items() if key in layer_config
     }
-    key = "attention_initializer"
-    if isinstance(layer, MultiHeadAttention):
-        key = "kernel_initializer"
-    if key in layer_config and layer_config[key] is None:
-        layer_config[key] = attention_initializer
+    key = getattr(layer, "initializer_argument", "attention_initializer")
+    given = {key: attention_initializer, "relative_position": relative_position}
+    layer_config |= {
+        key: value
+        for key, value in given.items()
+        if key in layer_config and layer_config[key] is None
+    }
     return type(layer).from_config(_without_shared_ids(layer_config))
+
+
+def check_takes_positions(attention, argument, relative_position):
+    """Refuses an attention layer that cannot apply relative positions.
+
+    `attention` is the configuration of the layer in an argument of that name,
+    or `None` for an attention of this package.
+    """
+    if attention is None or relative_position is None:
+        return
+    if "relative_position" not in prototype_of(attention).get_config():
+        name = prototype_name(attention)
+        positions = prototype_name(relative_position)
+        raise ValueError(
+            f"{positions} is applied by the attention layers, and `{argument}` "
+            f"holds one that has no argument `relative_position`: {name}. "
+            "Derive it from keras_deepnmt.layers.MultiHeadAttention, or use "
+            'positions that are added to the embeddings, such as "sinusoidal".'
+        )
 
 
 def _without_shared_ids(config):

@@ -65,10 +65,11 @@ class HybridSelfAttention(MultiHeadAttention):
         strict: bool. Whether the forward and backward branches exclude the
             position itself: s < t and s > t.
         attention_dropout, use_bias, key_bias, kernel_initializer,
-        bias_initializer, **kwargs: as in `MultiHeadAttention`. F and the
-            gates have no bias and are initialized Glorot uniform: at first, a
-            concatenation has about the size of one branch, and gates are near
-            one half.
+        bias_initializer, relative_position, **kwargs: as in
+            `MultiHeadAttention`; positions are those of E, and so of all
+            branches. F and the gates have no bias and are initialized Glorot
+            uniform: at first, a concatenation has about the size of one branch,
+            and gates are near one half.
 
     Call arguments:
         query, ..., key_mask: as in `MultiHeadAttention`. Position t of the
@@ -116,6 +117,7 @@ class HybridSelfAttention(MultiHeadAttention):
         key_bias=False,
         kernel_initializer=None,
         bias_initializer="zeros",
+        relative_position=None,
         **kwargs,
     ):
         _check_branches(branches)
@@ -135,6 +137,7 @@ class HybridSelfAttention(MultiHeadAttention):
             key_bias,
             kernel_initializer,
             bias_initializer,
+            relative_position,
             **kwargs,
         )
         self.branches = tuple(branches)
@@ -226,16 +229,18 @@ class HybridSelfAttention(MultiHeadAttention):
         }
         return [mask for branch in self.branches for mask in masks[branch]]
 
-    def _attend(self, logits, values, allowed, training):
+    def _attend(self, logits, values, allowed, training, distances=None):
         # logits (B, N, T, S), Eq. 8, 10
         weights = [self._softmax(logits, mask) for mask in allowed]
         dropped = [self.dropout_layer(a, training=training) for a in weights]
         if self.fusion == "sum":
             # One product with V for all: sum_i (A_i V) = (sum_i A_i) V.
-            context = self._apply_weights(sum(dropped[1:], dropped[0]), values)
+            context = self._apply_weights(
+                sum(dropped[1:], dropped[0]), values, distances
+            )
         else:
             context = self._fuse(
-                [self._apply_weights(a, values) for a in dropped]
+                [self._apply_weights(a, values, distances) for a in dropped]
             )
         stacked = ops.stack(weights, axis=1)
         record(self, "weights", stacked)  # (B, n, N, T, S)

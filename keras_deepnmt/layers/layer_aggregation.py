@@ -14,7 +14,10 @@ from keras_deepnmt.layers.argument_checks import (
     check_mask,
     common_shape,
 )
-from keras_deepnmt.layers.cloning import initializer_config
+from keras_deepnmt.layers.cloning import (
+    initializer_config,
+    prototype_config,
+)
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.linear_combination import LinearCombination
 
@@ -74,6 +77,8 @@ class LayerAggregation(keras.layers.Layer):
         attention_initializer: Keras initializer of query, key and value
             projections with `function="attention"`; `None` for the one of
             `MultiHeadAttention`.
+        relative_position: unbuilt layer of relative positions of the nodes
+            with `function="attention"`, as in `MultiHeadAttention`; or `None`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -127,6 +132,7 @@ class LayerAggregation(keras.layers.Layer):
         layer_norm_epsilon=1e-6,
         key_bias=False,
         attention_initializer=None,
+        relative_position=None,
         **kwargs,
     ):
         check_choice("strategy", strategy, STRATEGIES)
@@ -156,6 +162,7 @@ class LayerAggregation(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
+        self.relative_position = prototype_config(relative_position)
 
     @property
     def feeds_back(self):

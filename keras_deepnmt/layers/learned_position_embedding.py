@@ -56,6 +56,8 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         - [Gehring et al., 2017](https://arxiv.org/abs/1705.03122).
     """
 
+    slots = ("position_encoding",)
+
     def __init__(self, max_length, stddev=0.1, add_to_inputs=False, **kwargs):
         check_integer("max_length", max_length)
         check_minimum("stddev", stddev, 0)

@@ -10,6 +10,11 @@ from keras_deepnmt.layers.argument_checks import (
     check_probability,
     check_sequence,
 )
+from keras_deepnmt.layers.cloning import (
+    clone_prototype,
+    prototype_config,
+    prototype_name,
+)
 from keras_deepnmt.layers.dense_rows import apply_to_rows
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.history import (
@@ -64,6 +69,9 @@ class MultiHeadAttention(keras.layers.Layer):
             uniform with a tenth of Glorot's variance: the initial attention is
             then almost uniform, and post-norm stacks can learn at high rates.
         bias_initializer: Keras initializer of the biases.
+        relative_position: unbuilt layer of relative positions, such as
+            `RotaryPositionEmbedding`, which is cloned; or `None`. Queries and
+            keys are then of the same tokens: it is for self-attention only.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -91,7 +99,8 @@ class MultiHeadAttention(keras.layers.Layer):
     Raises:
         ValueError: if `attention_dropout` is outside [0, 1); at build, if
             `num_heads` does not divide `D`; at call, if value, key or mask do
-            not have the shape above.
+            not have the shape above, and with `relative_position` for a value
+            of another length than the query or a static cache.
 
     Masking: no query attends to a key that `attention_mask` or a mask attached
     to `value` or `key` (in self-attention, to `query`) excludes. The mask of
@@ -112,6 +121,9 @@ class MultiHeadAttention(keras.layers.Layer):
     # Its cache can be shared by the hypotheses of a sentence.
     keeps_history = True
 
+    # Its argument for the initializer that a model gives all its attentions.
+    initializer_argument = "kernel_initializer"
+
     def __init__(
         self,
         num_heads,
@@ -120,6 +132,7 @@ class MultiHeadAttention(keras.layers.Layer):
         key_bias=False,
         kernel_initializer=None,
         bias_initializer="zeros",
+        relative_position=None,
         **kwargs,
     ):
         check_integer("num_heads", num_heads)
@@ -132,6 +145,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key_bias = key_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.relative_position = prototype_config(relative_position)
+        self.position = None
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         check_sequence("query", query_shape)
@@ -161,6 +176,11 @@ class MultiHeadAttention(keras.layers.Layer):
             name="attention_dropout",
             dtype=self.dtype_policy,
         )
+        if self.relative_position is not None:
+            self.position = clone_prototype(
+                self.relative_position, "position", self.dtype_policy
+            )
+            self.position.build((None, self.num_heads, None, self.head_dim))
 
     def call(
         self,
@@ -201,9 +221,12 @@ class MultiHeadAttention(keras.layers.Layer):
             allowed = self._make_mask(
                 attention_mask, use_causal_mask, distances
             )
-            logits = self._compute_logits(queries, keys)
-            context, scores = self._attend(logits, values, allowed, training)
+            logits = self._compute_logits(queries, keys, distances)
+            context, scores = self._attend(
+                logits, values, allowed, training, distances
+            )
         elif cache_index is None:
+            self._refuse_positions()
             allowed = self._make_mask(attention_mask, False, None)
             logits = self._compute_cached_logits(queries, cache["key"])
             context, scores = self._attend(
@@ -230,13 +253,24 @@ class MultiHeadAttention(keras.layers.Layer):
         """Refuses shapes that would be broadcast without a word."""
         if cache is None:
             value = query if value is None else value
-            check_alike("value", [value], "query", query, num_axes=1)
+            num_axes = 1 if self.position is None else 2
+            check_alike("value", [value], "query", query, num_axes)
             check_alike("key", [key], "value", value)
             shape = (*query.shape[:2], value.shape[1])
         else:  # (B, K, S) or (B, K, M*K)
             rows, _, num_keys = cache["key"].shape
             shape = (rows, None, num_keys)
         check_mask("attention_mask", attention_mask, shape, broadcasts=True)
+
+    def _refuse_positions(self):
+        if self.position is not None:
+            raise ValueError(
+                "`cache` needs a `cache_index`: "
+                f"{prototype_name(self.relative_position)} compares the "
+                "positions of queries and keys. Received: cache_index=None. "
+                "Use an attention without `relative_position` for "
+                "cross-attention."
+            )
 
     def init_cache(self, batch_size, max_length, num_beams=1):
         """Creates an empty self-attention cache for incremental decoding.
@@ -271,17 +305,26 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             Dict: `"key"` `(B, N H, S)`, `"value"` `(B, N, S, H)`.
         """
+        self._refuse_positions()
         return self._cached(value if key is None else key, value)
 
-    def _cached(self, key, value):
+    def _cached(self, key, value, position=None):
         """Projects keys `(B, N H, S)` and values `(B, N, S, H)` for a cache.
 
         The product of a step's few queries with the keys is faster if the
         positions of a head's keys are side by side.
         """
-        keys = apply_to_rows(self.key_projection, key)
+        if self.position is not None and self.position.rotates:
+            keys = self._project(self.key_projection, key)  # (B, N, K, H)
+            keys = self.position.rotate(keys, _as_positions(position))
+            keys = ops.transpose(keys, (0, 1, 3, 2))
+            width = self.num_heads * self.head_dim
+            keys = ops.reshape(keys, (-1, width, ops.shape(key)[1]))
+        else:
+            keys = apply_to_rows(self.key_projection, key)
+            keys = ops.transpose(keys, (0, 2, 1))
         return {
-            "key": ops.transpose(keys, (0, 2, 1)),
+            "key": keys,
             "value": self._project(self.value_projection, value),
         }
 
@@ -290,7 +333,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value = _beams_as_queries(value, cache["value"])
         return {
             name: write_history(cache[name], x, cache_index)
-            for name, x in self._cached(key, value).items()
+            for name, x in self._cached(key, value, cache_index).items()
         }
 
     def _attend_to_history(
@@ -319,8 +362,15 @@ class MultiHeadAttention(keras.layers.Layer):
         num_slots = ops.shape(keys)[2]
         distances = history_distances(num_beams, num_slots, cache_index)
         allowed = self._make_mask(mask, True, distances)
-        logits = self._compute_cached_logits(queries, keys)
-        context, scores = self._attend(logits, values, allowed, training)
+        if self.position is not None:
+            rotated = self.position.rotate(queries, _as_positions(cache_index))
+            logits = self._compute_cached_logits(rotated, keys)
+            logits = self.position.add_to_logits(logits, queries, distances)
+        else:
+            logits = self._compute_cached_logits(queries, keys)
+        context, scores = self._attend(
+            logits, values, allowed, training, distances
+        )
         if needs_scores:
             # Zeros for the empty slots, which nothing attends to.
             empty = ops.shape(cache["key"])[2] - num_slots
@@ -338,13 +388,26 @@ class MultiHeadAttention(keras.layers.Layer):
             else ops.expand_dims(attention_mask, 1)
         )
 
-    def _attend(self, logits, values, allowed, training):
+    def _attend(self, logits, values, allowed, training, distances=None):
         weights = self._softmax(logits, allowed)
         record(self, "weights", weights)  # (B, N, T, S)
         dropped = self.dropout_layer(weights, training=training)
-        return self._apply_weights(dropped, values), weights
+        return self._apply_weights(dropped, values, distances), weights
 
-    def _compute_logits(self, queries, keys):
+    def _compute_logits(self, queries, keys, distances=None):
+        if self.position is None:
+            return self._multiply(queries, keys)
+        logits = self._multiply(
+            *(
+                self.position.rotate(
+                    x, ops.arange(ops.shape(x)[2], dtype="int32")
+                )
+                for x in (queries, keys)
+            )
+        )
+        return self.position.add_to_logits(logits, queries, distances)
+
+    def _multiply(self, queries, keys):
         scale = self.head_dim**-0.5
         logits = ops.einsum("bnth,bnsh->bnts", queries * scale, keys)
         return ops.cast(logits, "float32")
@@ -370,8 +433,10 @@ class MultiHeadAttention(keras.layers.Layer):
             weights = ops.where(allowed, weights, 0.0)
         return ops.cast(weights, self.compute_dtype)
 
-    def _apply_weights(self, weights, values):
+    def _apply_weights(self, weights, values, distances=None):
         context = ops.einsum("bnts,bnsh->btnh", weights, values)
+        if self.position is not None:
+            context = self.position.add_to_context(context, weights, distances)
         shape = ops.shape(context)
         width = self.num_heads * self.head_dim
         return ops.reshape(context, (shape[0], shape[1], width))
@@ -424,6 +489,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "bias_initializer": keras.initializers.serialize(
                 self.bias_initializer
             ),
+            "relative_position": self.relative_position,
         }
 
 
@@ -433,6 +499,11 @@ def _beams_as_queries(x, keys):
     `keys` is a cache of B rows.
     """
     return ops.reshape(x, (ops.shape(keys)[0], -1, x.shape[-1]))
+
+
+def _as_positions(index):
+    """The position of all queries of a decoding step, `(1,)`."""
+    return ops.reshape(ops.cast(index, "int32"), (1,))
 
 
 def _mask_of_keys(*padding_masks):

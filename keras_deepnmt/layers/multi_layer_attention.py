@@ -15,6 +15,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_states,
 )
 from keras_deepnmt.layers.cloning import (
+    check_takes_positions,
     clone_prototype,
     initializer_config,
     prototype_config,
@@ -68,6 +69,9 @@ class MultiLayerAttention(keras.layers.Layer):
         attention_initializer: Keras initializer of the query, key and value
             projections; `None` for the one of `MultiHeadAttention`. A layer in
             `attention` that names an initializer keeps its own.
+        relative_position: unbuilt layer of relative positions, which is cloned
+            for each attention, that of the node included; or `None`. A layer in
+            `attention` that has one keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -128,6 +132,7 @@ class MultiLayerAttention(keras.layers.Layer):
         layer_norm_epsilon=1e-6,
         key_bias=False,
         attention_initializer=None,
+        relative_position=None,
         **kwargs,
     ):
         check_node_options(
@@ -153,6 +158,10 @@ class MultiLayerAttention(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
+        self.relative_position = prototype_config(relative_position)
+        check_takes_positions(
+            self.attention, "attention", self.relative_position
+        )
 
     def at_block(self, number):
         """Returns the self-attention to use in a block of a stack.
@@ -306,12 +315,14 @@ class MultiLayerAttention(keras.layers.Layer):
                 name,
                 self.dtype_policy,
                 attention_initializer=self.attention_initializer,
+                relative_position=self.relative_position,
             )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
             kernel_initializer=self.attention_initializer,
+            relative_position=self.relative_position,
             name=name,
             dtype=self.dtype_policy,
         )

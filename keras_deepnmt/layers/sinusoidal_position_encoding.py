@@ -52,6 +52,8 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
         - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.5.
     """
 
+    slots = ("position_encoding",)
+
     def __init__(self, max_wavelength=10_000.0, **kwargs):
         check_positive("max_wavelength", max_wavelength)
         super().__init__(**kwargs)

@@ -30,7 +30,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     Args:
         num_heads, intermediate_dim, self_attention, dropout,
         attention_dropout, activation, layer_norm_epsilon, normalize_first,
-        key_bias, attention_initializer, **kwargs: as in
+        key_bias, attention_initializer, relative_position, **kwargs: as in
             `TransformerEncoderBlock`.
 
     Call arguments:

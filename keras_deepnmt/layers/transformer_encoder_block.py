@@ -11,6 +11,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_sequence,
 )
 from keras_deepnmt.layers.cloning import (
+    check_takes_positions,
     clone_prototype,
     initializer_config,
     prototype_config,
@@ -52,6 +53,9 @@ class TransformerEncoderBlock(keras.layers.Layer):
         attention_initializer: Keras initializer of the query, key and value
             projections; `None` for the one of `MultiHeadAttention`. A layer in
             `self_attention` that names an initializer keeps its own.
+        relative_position: unbuilt layer of relative positions of the
+            self-attention, as in `MultiHeadAttention`; or `None`. A layer in
+            `self_attention` that has one keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -90,6 +94,7 @@ class TransformerEncoderBlock(keras.layers.Layer):
         normalize_first=False,
         key_bias=False,
         attention_initializer=None,
+        relative_position=None,
         **kwargs,
     ):
         check_integer("num_heads", num_heads)
@@ -109,13 +114,19 @@ class TransformerEncoderBlock(keras.layers.Layer):
         self.normalize_first = normalize_first
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
+        self.relative_position = prototype_config(relative_position)
+        check_takes_positions(
+            self.self_attention, "self_attention", self.relative_position
+        )
         prototype = prototype_of(self.self_attention)
         reads_states = getattr(prototype, "reads_layer_states", False)
         self.num_lower_states = prototype.num_layers - 1 if reads_states else 0
 
     def build(self, inputs_shape):
         check_sequence("inputs", inputs_shape)
-        self.attention = self._make_attention("attention", self.self_attention)
+        self.attention = self._make_attention(
+            "attention", self.self_attention, self.relative_position
+        )
         self.attention.build(inputs_shape)
         self.attention_residual = self._make_residual("attention_residual")
         self.attention_residual.build(inputs_shape)
@@ -152,19 +163,21 @@ class TransformerEncoderBlock(keras.layers.Layer):
             options["layer_states"] = [x, *lower]
         return self.attention(x, **options)
 
-    def _make_attention(self, name, prototype=None):
+    def _make_attention(self, name, prototype=None, relative_position=None):
         if prototype is not None:
             return clone_prototype(
                 prototype,
                 name,
                 self.dtype_policy,
                 attention_initializer=self.attention_initializer,
+                relative_position=relative_position,
             )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
             kernel_initializer=self.attention_initializer,
+            relative_position=relative_position,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -194,4 +207,5 @@ class TransformerEncoderBlock(keras.layers.Layer):
             "normalize_first": self.normalize_first,
             "key_bias": self.key_bias,
             "attention_initializer": self.attention_initializer,
+            "relative_position": self.relative_position,
         }

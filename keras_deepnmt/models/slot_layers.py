@@ -36,8 +36,13 @@ def _fitting_layers(slot):
 
 
 SLOT_LAYERS = {slot: _fitting_layers(slot) for slot in SLOT_PURPOSES}
+# No slot: a model does not try other layers there.
+POSITION_LAYERS = _fitting_layers("position_encoding")
 # Arguments of a layer that are layers themselves.
-_INNER_SLOTS = {"attention": SLOT_LAYERS["encoder_self_attention"]}
+_INNER_SLOTS = {
+    "attention": SLOT_LAYERS["encoder_self_attention"],
+    "relative_position": POSITION_LAYERS,
+}
 _OF_EVERY_LAYER = ("name", "dtype", "trainable")
 
 

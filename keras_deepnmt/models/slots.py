@@ -6,10 +6,11 @@ from keras_deepnmt.layers.cloning import clone_prototype
 from keras_deepnmt.masks import ancestor_mask
 
 
-def clone_slot(arguments, slot, policy, side=None):
+def clone_slot(arguments, slot, policy, side=None, relative_position=None):
     """Makes the unbuilt layer of a slot, or returns `None` if it is empty.
 
     `side` is `"encoder"` or `"decoder"` for a slot that both stacks use.
+    `relative_position` is that of the stack, for a layer with attention.
     """
     if arguments[slot] is None:
         return None
@@ -26,6 +27,7 @@ def clone_slot(arguments, slot, policy, side=None):
         name,
         policy,
         attention_initializer=arguments.get("attention_initializer"),
+        relative_position=relative_position,
         num_layers=arguments[f"num_{stack}_layers"],
         positions="source" if source else "target",
         **options,

@@ -87,7 +87,14 @@ class Transformer(Seq2Seq):
         position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
             layer called with `x` `(B, T, D)` and `start_index=`, which returns
             `x` with positions, such as `layers.SinusoidalPositionEncoding`, or
-            `layers.LearnedPositionEmbedding` with `add_to_inputs`.
+            `layers.LearnedPositionEmbedding` with `add_to_inputs`. Or an
+            unbuilt layer of relative positions:
+            `layers.RotaryPositionEmbedding`, `layers.AttentionLinearBiases`,
+            `layers.RelativePositionBias` or
+            `layers.RelativePositionRepresentations`. Every self-attention of
+            both stacks then applies a clone of it, those of an aggregation
+            included; cross-attention has none, and nothing is added to the
+            embeddings.
         share_position_encoding: bool. Whether source and target share the
             weights of the position encoding, if it has any.
         embedding_scale: float. Factor of the embeddings. `None`: the square

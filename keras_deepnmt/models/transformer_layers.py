@@ -3,7 +3,11 @@
 import keras
 
 from keras_deepnmt.layers.argument_checks import check_num_layers
-from keras_deepnmt.layers.cloning import clone_prototype
+from keras_deepnmt.layers.cloning import (
+    clone_prototype,
+    prototype_config,
+    prototype_of,
+)
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.layer_diversity import LayerDiversity
 from keras_deepnmt.layers.output_bias import OutputBias
@@ -16,7 +20,7 @@ from keras_deepnmt.layers.transformer_decoder_block import (
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
 )
-from keras_deepnmt.models.slot_layers import slot_config
+from keras_deepnmt.models.slot_layers import POSITION_LAYERS, slot_config
 from keras_deepnmt.models.slots import clone_slot
 from keras_deepnmt.models.stack_slots import self_attention_at
 
@@ -76,9 +80,7 @@ def slot_configs(arguments):
     configs = {slot: slot_config(arguments, slot) for slot in SLOTS}
     if arguments["position_encoding"] != "sinusoidal":
         configs["position_encoding"] = slot_config(
-            arguments,
-            "position_encoding",
-            ("SinusoidalPositionEncoding", "LearnedPositionEmbedding"),
+            arguments, "position_encoding", POSITION_LAYERS
         )
     return configs
 
@@ -89,12 +91,25 @@ def has_final_norm(arguments):
     return arguments["normalize_first"] if final_norm is None else final_norm
 
 
+def relative_position(arguments):
+    """Returns `position_encoding` if the attention layers apply it, or `None`.
+
+    `arguments` are those of a `models.Transformer`, with configurations.
+    """
+    config = arguments["position_encoding"]
+    if config == "sinusoidal":
+        return None
+    is_relative = getattr(prototype_of(config), "is_relative", False)
+    return config if is_relative else None
+
+
 class TransformerLayers:
     """Creates the named layers of a Transformer from its arguments."""
 
     def __init__(self, arguments, policy):
         self.arguments = arguments
         self.policy = policy
+        self.relative_position = relative_position(arguments)
 
     def embeddings(self):
         arguments = self.arguments
@@ -144,7 +159,7 @@ class TransformerLayers:
 
     def _position_encoding(self, name):
         config = self.arguments["position_encoding"]
-        if config is None:
+        if config is None or self.relative_position is not None:
             return None
         if config == "sinusoidal":
             return SinusoidalPositionEncoding(name=name, dtype=self.policy)
@@ -189,11 +204,23 @@ class TransformerLayers:
                 self_attention=self_attention_at(
                     self.arguments[f"{side}_self_attention"], number
                 ),
+                relative_position=self._relative_position_of(side),
                 name=f"{side}_block_{number}",
                 dtype=self.policy,
             )
             for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
         ]
+
+    def _relative_position_of(self, side):
+        """The configuration of the relative positions of a stack, or `None`."""
+        config = self.relative_position
+        if config is None or side == "encoder":
+            return config
+        # Later words are not known yet.
+        layer = clone_prototype(
+            config, "position", self.policy, bidirectional=False
+        )
+        return prototype_config(layer)
 
     def stack_norm(self, name):
         if not has_final_norm(self.arguments):
@@ -205,4 +232,8 @@ class TransformerLayers:
         )
 
     def clone(self, slot, side=None):
-        return clone_slot(self.arguments, slot, self.policy, side)
+        options = {}
+        if slot.endswith("aggregation"):
+            stack = slot.removesuffix("_aggregation")
+            options["relative_position"] = self._relative_position_of(stack)
+        return clone_slot(self.arguments, slot, self.policy, side, **options)

@@ -6,6 +6,8 @@ from keras_deepnmt.layers.cloning import prototype_of
 
 # Arguments of a model that are passed on to layers in its slots that have them.
 FOLLOWED = ("attention_dropout", "key_bias", "layer_norm_epsilon", "activation")
+# Arguments of layers that are layers themselves.
+_LAYERS = ("attention", "output_projection", "relative_position")
 # Arguments that a model sets when it clones a layer.
 _SET_BY_MODEL = ("name", "trainable", "dtype", "reduction", "positions")
 
@@ -57,5 +59,5 @@ def _nested(layer):
     return {
         name: prototype_of(value)
         for name, value in layer.get_config().items()
-        if name in ("attention", "output_projection") and value is not None
+        if name in _LAYERS and value is not None
     }

@@ -111,6 +111,7 @@ def test_roles_of_the_token_are_those_of_its_occurrences(everything):
     assert counted == pieces.count("der") > 0
 
 
+@pytest.mark.thorough
 def test_probabilities_of_roles_have_an_entropy(run_dirs):
     run = open_run(run_dirs, "role_interaction_softmax_tiny")
     figures = {figure.name: figure for figure in analyze(run, ["roles"])}
@@ -118,6 +119,7 @@ def test_probabilities_of_roles_have_an_entropy(run_dirs):
     assert 0 <= token <= use <= np.log(128)
 
 
+@pytest.mark.thorough
 def test_roles_are_compared_with_gold_labels(run_dirs, tmp_path):
     folder = run_dirs.root
     options = {"num_sentences": 99, "label_file": folder / "test.roles.jsonl"}

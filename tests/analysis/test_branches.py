@@ -141,6 +141,7 @@ def test_everything_else_keeps_its_weights():
     assert np.isfinite(ops.convert_to_numpy(other(ids()))).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("branch", ["nosuch", "local", "local_2", "global_1"])
 def test_an_unknown_branch_is_refused(branch):
     with pytest.raises(ValueError, match="`branch` must be a branch"):

@@ -54,6 +54,7 @@ def load(tokenizer):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_model_is_looked_into(load, preset):
     translator = load(preset)
@@ -82,6 +83,7 @@ def _maps(found):
     return [one for panel in found["panels"] for one in panel["maps"]]
 
 
+@pytest.mark.thorough
 def test_roles_are_those_of_the_tokens(load):
     translator = load("role_interaction_softmax_tiny")
     found, other = Inspector()(translator, [PAIR, PAIR[::-1]])

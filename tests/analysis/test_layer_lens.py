@@ -29,6 +29,7 @@ def setting(preset="transformer_tiny", **options):
     return model, inputs, labels
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

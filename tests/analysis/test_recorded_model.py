@@ -87,6 +87,7 @@ def test_predict_compiles_it_and_gives_all_batches(model):
         np.testing.assert_allclose(value, expected[name], atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_every_part_of_the_papers_layers_has_a_name():
     names = recorded_names(make("everything_tiny"))
     for expected in (

@@ -73,6 +73,7 @@ def test_words_are_aligned_as_their_tokens_attend(translator, monkeypatch):
     assert found == [[(0, 0), (1, 0), (1, 1), (1, 2)]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line, words",
     [
@@ -123,6 +124,7 @@ def test_the_end_is_never_aligned(translator, monkeypatch):
     assert align_words(translator, ["▁a"], ["▁a ▁b"]) == [[(0, 0), (0, 1)]]
 
 
+@pytest.mark.thorough
 def test_a_pair_does_not_depend_on_the_others(translator):
     sources = ["▁a ▁b c", "", "▁d e f ▁a", "▁a", "▁b c ▁d"]
     targets = ["▁d e ▁a", "▁a", "▁a ▁b", "", "▁b"]
@@ -146,6 +148,7 @@ def test_models_name_their_attention_block_by_block(preset):
     assert len(blocks) > 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("blocks, default", [(1, 1), (2, 2), (3, 2), (4, 3)])
 def test_the_default_is_the_last_but_one_or_the_last_of_two(
     blocks, default, monkeypatch
@@ -169,6 +172,7 @@ def test_wrong_arguments_are_refused(translator):
         align_words(translator, ["▁a"], ["▁a"], layer=5)
 
 
+@pytest.mark.thorough
 def test_the_attention_of_an_ensemble_is_the_weighted_mean(
     translator, monkeypatch
 ):

@@ -132,6 +132,7 @@ def test_our_translations_have_the_steps_of_the_case(translated):
     assert [rows[0] for rows in translated["hypotheses"]] == translated["ids"]
 
 
+@pytest.mark.thorough
 def test_greedy_search_takes_part_too(folder):
     search = Search(random_translator(folder, is_compiled=False))
     search.prepare({**CASE, "num_beams": 1})
@@ -140,6 +141,7 @@ def test_greedy_search_takes_part_too(folder):
     decoding_rows.check_lengths("ours", found["ids"], 3)
 
 
+@pytest.mark.thorough
 def test_scores_are_the_log_probabilities_of_the_search(search, translated):
     scores = score(search.model, SOURCES, translated["ids"])
     assert scores == pytest.approx(translated["log_probs"], abs=1e-4)

@@ -121,6 +121,7 @@ def test_near_ties_are_told_from_other_differences():
     assert on_the_way.is_near_tie
 
 
+@pytest.mark.thorough
 def test_noise_is_really_added(translator, client, monkeypatch):
     monkeypatch.setattr(export_comparison, "ROUNDING", 10.0)
     searches = export_comparison._ThreeSearches("served", translator)

@@ -1,5 +1,7 @@
 """`--alignments` and `--replace-unknown` use the attention to the source."""
 
+import pytest
+
 from keras_deepnmt import Translator
 from keras_deepnmt.analysis import align_words, replace_unknown
 from keras_deepnmt.evaluation import format_alignment
@@ -24,6 +26,7 @@ def test_lines_are_those_of_the_function(deepnmt, digits, tmp_path):
     assert lines[1] == ""
 
 
+@pytest.mark.thorough
 def test_equal_models_align_and_replace_as_one(deepnmt, digits, tmp_path):
     source, run = tmp_path / "source", digits / "run"
     source.write_text("1 2 Łódź\n\n4 5\n")
@@ -38,6 +41,7 @@ def test_equal_models_align_and_replace_as_one(deepnmt, digits, tmp_path):
     assert results[0] == results[1]
 
 
+@pytest.mark.thorough
 def test_a_block_that_the_model_lacks_is_refused(refused, digits, tmp_path):
     words = ["--alignments", tmp_path / "a", "--alignment-layer", "99"]
     source = tmp_path / "source"
@@ -47,6 +51,7 @@ def test_a_block_that_the_model_lacks_is_refused(refused, digits, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.thorough
 def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
     files = {
         "source": "1 2 Łódź\n\n4 5\n",

@@ -230,6 +230,7 @@ def test_an_unfinished_run(refused, broken_run, tmp_path):
     assert "nosuch" in refused("translate", "nosuch")
 
 
+@pytest.mark.thorough
 def test_invalid_utf8_on_standard_input(deepnmt, digits, tmp_path):
     (tmp_path / "in").write_bytes(b"1 2 3\n4 5 6\n\xff\n7 8 9\n")
     done = deepnmt("translate", digits / "run", stdin=tmp_path / "in")

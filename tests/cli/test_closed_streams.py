@@ -66,6 +66,7 @@ def test_nobody_need_read_a_table(words, code, streams, tmp_path):
     assert run(tmp_path, words, closed=streams)[::2] == (code, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["closed", "gone"])
 def test_translations_are_written_where_nobody_reads_messages(
     way, digits, tmp_path

@@ -7,6 +7,7 @@ from keras_deepnmt import Translator, UserError
 SENTENCES = "1 2 3\n\n4 5 6\n7 8\n"
 
 
+@pytest.mark.thorough
 def test_translations_contain_the_phrases(deepnmt, digits, write_file):
     source = write_file("source", SENTENCES)
     # That of the empty sentence, and one longer than any translation.

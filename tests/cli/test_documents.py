@@ -124,6 +124,7 @@ def test_tables_and_memories_are_translated(deepnmt, digits, files, echoes):
     )
 
 
+@pytest.mark.thorough
 def test_a_warning_names_the_line_of_the_document(deepnmt, digits, files):
     words = ["--max-length-ratio", "0", "--max-extra-tokens", "1"]
     done = deepnmt(*command(digits, "--input", "a.xlf", *words))
@@ -167,6 +168,7 @@ def test_what_cannot_be_done_is_refused(refused, digits, files, words, reason):
     assert {file.name for file in files.iterdir()} == before
 
 
+@pytest.mark.thorough
 def test_the_markup_of_a_document_is_kept_without_an_option(
     deepnmt, digits, files
 ):

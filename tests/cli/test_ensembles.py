@@ -12,6 +12,7 @@ from keras_deepnmt.translator import join_translators
 SENTENCES = "1 2 3\n4 4\n\n9 8 7 6\n"
 
 
+@pytest.mark.thorough
 def test_equal_models_translate_as_one(deepnmt, digits, tmp_path):
     run = digits / "run"
     file = tmp_path / "text"
@@ -23,6 +24,7 @@ def test_equal_models_translate_as_one(deepnmt, digits, tmp_path):
     assert one.out == two.out
 
 
+@pytest.mark.thorough
 def test_scores_of_a_search_are_those_of_the_same_ensemble(
     deepnmt, digits, tmp_path
 ):

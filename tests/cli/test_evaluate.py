@@ -389,6 +389,7 @@ def test_rouge_is_that_of_the_best_reference(deepnmt, files):
     assert rouge[2] == ["good", *(f"{value:.2f}" for value in found.values())]
 
 
+@pytest.mark.thorough
 def test_a_run_is_scored_with_several_references(
     deepnmt, digits, tmp_path, monkeypatch
 ):

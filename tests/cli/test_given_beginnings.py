@@ -7,6 +7,7 @@ from keras_deepnmt import Translator, UserError
 SENTENCES = "1 2 3\n\n4 5 6\n"
 
 
+@pytest.mark.thorough
 def test_translations_begin_so(deepnmt, digits, write_file):
     source = write_file("source", SENTENCES)
     prefixes = write_file("prefixes", "7\n\n\n")
@@ -24,6 +25,7 @@ def test_translations_begin_so(deepnmt, digits, write_file):
     assert scored.total == pytest.approx(best.log_prob, abs=1e-4)
 
 
+@pytest.mark.thorough
 def test_other_numbers_of_lines_are_refused(refused, digits, write_file):
     source = write_file("source", SENTENCES)
     for text in ("7\n", "7\n\n7\n7\n"):
@@ -49,6 +51,7 @@ def test_a_beginning_for_an_empty_line_is_told(deepnmt, digits, write_file):
     assert "line 1" not in done.err
 
 
+@pytest.mark.thorough
 def test_a_beginning_without_room_is_named_by_its_line(
     refused, digits, write_file
 ):

@@ -45,6 +45,7 @@ def rows_of(run):
     return json.loads((run / "scores.json").read_text())["evaluations"]
 
 
+@pytest.mark.thorough
 def test_an_evaluation_begins_with_what_is_given(
     deepnmt, refused, words, given, tmp_path
 ):

@@ -22,6 +22,7 @@ def source(write_file):
     return write_file("source", "".join(f"{line}\n" for line in LINES))
 
 
+@pytest.mark.thorough
 def test_lines_are_those_of_the_function(deepnmt, digits, source):
     words = ["translate", digits / "run", "--input", source, "--no-compile"]
     done = deepnmt(*words, "--keep-markup", "-q")
@@ -36,6 +37,7 @@ def test_lines_are_those_of_the_function(deepnmt, digits, source):
     assert lines[1] == plain[1] and lines[3] == plain[3]
 
 
+@pytest.mark.thorough
 def test_sentences_are_translated_by_themselves(deepnmt, digits, source):
     pytest.importorskip("sentencex", reason="needs the extra [sentences]")
     words = ["translate", digits / "run", "--input", source, "--no-compile"]

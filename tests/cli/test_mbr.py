@@ -12,6 +12,7 @@ from keras_deepnmt.translator import Hypothesis
 SENTENCES = ["1 2 3", "4 4 1 7", "", "9 8 7 6"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sampling", [False, True])
 def test_it_is_the_choice_of_the_function(deepnmt, digits, tmp_path, sampling):
     options = {"num_beams": 5, "sampling": sampling}

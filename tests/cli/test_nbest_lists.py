@@ -147,6 +147,7 @@ def test_each_hypothesis_has_its_score_and_its_alignment(
     ]
 
 
+@pytest.mark.thorough
 def test_drawn_pieces_have_the_probability_of_the_draw(
     deepnmt, digits, write_list, tmp_path
 ):
@@ -243,6 +244,7 @@ def test_options_of_a_list_need_one(refused, digits):
         assert f"{words[0]} needs --nbest" in error
 
 
+@pytest.mark.thorough
 def test_the_ids_of_a_hypothesis_are_scored(digits):
     options = {"sampling": True, "sampling_temperature": 4.0, "num_beams": 8}
     translator = Translator.load(digits / "run", compiled=False, **options)

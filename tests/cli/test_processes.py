@@ -155,6 +155,7 @@ def test_results_that_cannot_be_written(tmp_path):
     assert error.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_the_imports_own_lines_are_not_seen(tmp_path):
     # An interpreter of its own, since a fork has imported them before.
     done = subprocess.run(

@@ -38,6 +38,7 @@ def reranked(digits, weights):
     return reranker.rerank(SENTENCES, translator.translate_nbest(SENTENCES, 4))
 
 
+@pytest.mark.thorough
 def test_the_order_is_that_of_the_function(deepnmt, digits, words):
     weights = ["--rerank-weights", *map(str, WEIGHTS)]
     words_of_list = ["--num-hypotheses", "2", "--nbest-format", "moses"]
@@ -97,6 +98,7 @@ def test_tuned_weights_are_read_back(deepnmt, digits, words, tmp_path):
     assert bleu.value >= content["tuning"]["score_of_search"] - 1e-3
 
 
+@pytest.mark.thorough
 def test_mistakes_are_told_in_one_line(refused, digits, words, tmp_path):
     run, weights = digits / "run", tmp_path / "weights.json"
     error = refused("translate", run, "--rerank-weights", "1")

@@ -235,6 +235,7 @@ def test_lines_and_batches_are_told_apart(
     assert done.code == 0 and len(batches) == 149
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["before", "early", "record", "after"])
 def test_a_signal_while_a_window_is_kept_loses_and_repeats_nothing(
     deepnmt, digits, lines, batches, monkeypatch, place

@@ -7,6 +7,7 @@ from keras_deepnmt import Translator, UserError
 SENTENCES = "1 2 3\n\n4 5 6 7 8\n"
 
 
+@pytest.mark.thorough
 def test_translations_end_there(deepnmt, digits, write_file):
     source = write_file("source", SENTENCES)
     lengths = write_file("lengths", "2\n\n\n")
@@ -23,6 +24,7 @@ def test_translations_end_there(deepnmt, digits, write_file):
     assert lines[2] == translator.translate("4 5 6 7 8")
 
 
+@pytest.mark.thorough
 def test_a_longer_one_than_the_options_allow(digits):
     translator = Translator.load(
         digits / "run", compiled=False, max_length_ratio=0, max_extra_tokens=3

@@ -52,6 +52,7 @@ def test_all_batches_of_a_call_have_one_number_of_tokens():
     assert len(candidates.of([[8, 3]])) == 768
 
 
+@pytest.mark.thorough
 def test_translations_consist_of_them(deepnmt, digits, tmp_path, monkeypatch):
     # The digits have fewer tokens than a shortlist of usual size.
     monkeypatch.setattr(

@@ -19,6 +19,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.thorough
 def test_a_stopped_export_leaves_neither_files_nor_a_process(
     deepnmt, digits, tmp_path, monkeypatch
 ):

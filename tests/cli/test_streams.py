@@ -148,6 +148,7 @@ def test_files_in_and_out(deepnmt, digits, tmp_path):
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+@pytest.mark.thorough
 def test_an_output_file_is_whole_or_as_it_was(
     refused, deepnmt, digits, tmp_path, monkeypatch
 ):
@@ -189,6 +190,7 @@ def test_a_pipe_as_output_is_written_to_at_once(tmp_path):
     assert read == ["1\n"] and pipe.is_fifo()
 
 
+@pytest.mark.thorough
 def test_lines_that_are_cut_are_named(deepnmt, short_run, tmp_path):
     lines = ["1 2 3"] * 20
     for number in (3, 17):
@@ -241,6 +243,7 @@ def test_many_lines_are_named_by_the_first(numbers, count, name):
     assert describe_lines(numbers, count) == name
 
 
+@pytest.mark.thorough
 def test_a_bad_pair_is_marked_and_the_others_are_scored(
     deepnmt, digits, tmp_path
 ):
@@ -271,6 +274,7 @@ def test_a_bad_pair_is_marked_and_the_others_are_scored(
     assert marked == ["2\t0\t\tnan", "4\t0\t\tnan", "5\t0\t\tnan"]
 
 
+@pytest.mark.thorough
 def test_one_side_of_the_pairs_from_standard_input(
     deepnmt, refused, digits, tmp_path
 ):

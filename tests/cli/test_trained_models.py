@@ -90,6 +90,7 @@ def test_no_sentence_of_a_test_set_is_in_the_folder():
             assert '"examples"' not in (folder / file).read_text()
 
 
+@pytest.mark.thorough
 def test_it_translates_as_well_as_it_says():
     pairs = demo_pairs(520)[500:]
     translator = Translator.from_preset(DEMO, compiled=False, num_beams=1)
@@ -98,6 +99,7 @@ def test_it_translates_as_well_as_it_says():
     assert bleu.value > 70
 
 
+@pytest.mark.thorough
 def test_the_snippets_of_its_card_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     card = (find_run_folder(DEMO) / "README.md").read_text(encoding="utf-8")

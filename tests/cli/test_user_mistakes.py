@@ -148,6 +148,7 @@ def test_wrong_values_of_options(refused, folder, words, said):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name, damage, words, said", FILE_MISTAKES)
 def test_damaged_files(refused, folder, name, damage, words, said):
     file = folder / name

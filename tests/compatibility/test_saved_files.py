@@ -47,11 +47,13 @@ def check_scores(model, saved, name):
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["transformer", "conv_seq2seq"])
 def test_a_keras_file_loads(saved, name):
     check_scores(keras.saving.load_model(saved / f"{name}.keras"), saved, name)
 
 
+@pytest.mark.thorough
 def test_a_preset_loads(saved):
     model = keras_deepnmt.models.Transformer.from_preset(str(saved / "preset"))
     check_scores(model, saved, "transformer")
@@ -74,6 +76,7 @@ def test_a_finished_run_translates_as_it_did(saved):
     assert translator.translate(SENTENCES) == expected
 
 
+@pytest.mark.thorough
 def test_a_finished_run_is_evaluated_with_its_own_options(saved):
     row = evaluate(saved / "run", prepared_dir=saved / "prepared")
     assert row["decoding"]["num_beams"] == 2
@@ -121,6 +124,7 @@ def test_an_export_is_verified(saved):
     assert verify(saved / "export").num_sentences == number > 3
 
 
+@pytest.mark.thorough
 def test_an_export_translates_as_the_run_did(saved):
     expected = (saved / "translations.txt").read_text().splitlines()
     assert SavedModelClient(saved / "export").translate(SENTENCES) == expected

@@ -39,6 +39,7 @@ def test_a_model_gives_the_same_in_every_way(model, graph, model_entry):
     np.testing.assert_allclose(compiled(), eager, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_functional_graph_is_encode_and_decode(model, graph, model_entry):
     inputs, _ = model_entry.example()
     memory = model.encode(inputs["source_ids"])

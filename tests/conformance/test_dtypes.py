@@ -62,6 +62,7 @@ def test_a_layer_computes_in_its_dtype_and_learns(entry, dtype, jit_compile):
         assert np.any(gradient != 0), weight.path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", HALF)
 def test_a_model_learns_in_half_precision(model_entry, dtype):
     keras.utils.set_random_seed(1)

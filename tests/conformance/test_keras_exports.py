@@ -102,6 +102,7 @@ def has_lstm(model):
     return any("lstm" in weight.path for weight in model.weights)
 
 
+@pytest.mark.thorough
 def test_a_model_runs_in_onnx_runtime(model, model_entry, tmp_path):
     run = export_onnx(model, tmp_path)
     assert_equal_at_all_sizes(run, model, model_entry)
@@ -126,6 +127,7 @@ def test_a_layer_runs_in_onnx_runtime(layer_entry, tmp_path):
         assert_equal_scores(run, model, batch)
 
 
+@pytest.mark.thorough
 def test_a_transformer_runs_in_litert(tmp_path):
     model = shared_model("transformer_tiny")
     run = export_litert(model, tmp_path)

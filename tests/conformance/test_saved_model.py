@@ -78,6 +78,7 @@ def test_a_layer_is_exported(layer_entry, tmp_path, is_written):
         np.testing.assert_allclose(serve(inputs), model(inputs), atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_model_is_exported(model, model_entry, tmp_path):
     serve = export(model, tmp_path / "exported")
     for sizes in ((4, 7, 5), (2, 3, 11)):

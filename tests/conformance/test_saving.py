@@ -21,6 +21,7 @@ def test_a_layer_saves_and_loads(layer_entry, tmp_path):
     np.testing.assert_array_equal(model(inputs), again(inputs))
 
 
+@pytest.mark.thorough
 def test_a_model_saves_and_loads_as_a_preset(model_entry, tmp_path):
     model = model_entry.make()
     model.save_to_preset(tmp_path / "preset")

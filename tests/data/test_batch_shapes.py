@@ -96,6 +96,7 @@ def test_budget_and_multiple_hold(multiple):
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("multiple", [1, 2, 3])
 def test_hardly_any_rows_are_padding(multiple):
     lengths = corpus(2003)
@@ -140,6 +141,7 @@ def test_a_pair_longer_than_the_budget_gets_the_smallest_batch():
     assert batch_shapes == (BatchShape(20, 3, 5), BatchShape(2, 300, 200))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_as_good_as_brute_force_on_tiny_corpora(seed):
     random = np.random.default_rng(seed)
@@ -257,6 +259,7 @@ def test_lengths_of_very_many_kinds_are_binned():
     )
 
 
+@pytest.mark.thorough
 def test_one_million_pairs_take_little_time():
     lengths = corpus(1_000_003)
     start = time.process_time()

@@ -167,6 +167,7 @@ def test_letters_with_a_partner_are_those_of_one_version_of_unicode():
         assert text not in TO_LOWER or text == "Σ"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", ["nfc", "identity", "nfkc", "nmt_nfkc"])
 def test_every_line_comes_back_as_the_rule_keeps_it(rule, lines):
     kept = load_normalization(rule)
@@ -367,6 +368,7 @@ def write_corpus(folder, number=1500):
     return CorpusOptions(str(folder / "s"), str(folder / "t")), sides
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("joint", [True, False])
 def test_prepare_shows_a_share_of_the_pairs_in_other_case(tmp_path, joint):
     corpus, sides = write_corpus(tmp_path)

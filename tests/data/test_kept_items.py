@@ -134,6 +134,7 @@ def test_a_text_is_left_without_its_items():
     assert without_items(text, find_kept_items(text)) == "Hallo !"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "part",
     [

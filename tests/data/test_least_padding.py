@@ -80,6 +80,7 @@ def test_four_shapes_of_the_demo_corpus_have_hardly_more_than_the_least(demo):
     assert 0.239 < least_padding(demo[0], 4, padding) < padding < 0.242
 
 
+@pytest.mark.thorough
 def test_nine_shapes_of_the_demo_corpus_have_less_than_twelve_percent(demo):
     assert padding_of(*demo, 9) < 0.12
 

@@ -128,6 +128,7 @@ def tokenizer(request, tmp_path_factory):
     return train_tokenizer(LEARNED, file, **options)
 
 
+@pytest.mark.thorough
 def test_ids_are_the_same_in_prepare_translation_and_export(
     tokenizer, lines, tmp_path
 ):

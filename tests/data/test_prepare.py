@@ -568,6 +568,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(
     assert len(PairStore(output, "train")) == 300
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "moment", ["spool/train.source", ".train-*.unfinished"]
 )
@@ -581,6 +582,7 @@ def test_an_interrupted_run_removes_what_it_wrote(tmp_path, large, moment):
     assert names_beside(tmp_path / "out") == set()
 
 
+@pytest.mark.thorough
 def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
     output = tmp_path / "out"
     with start(large, output) as process:

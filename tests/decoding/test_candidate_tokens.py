@@ -140,6 +140,7 @@ def test_prefixes_phrases_and_limits_keep_their_tokens(model):
     assert ((second != 0).sum(-1) <= 3).all()
 
 
+@pytest.mark.thorough
 def test_all_tokens_change_nothing(model):
     every = np.arange(11, dtype="int32")
     found = run(model, every, max_length=9, num_beams=3)

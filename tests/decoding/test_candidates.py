@@ -13,6 +13,7 @@ def largest(x, k):
     return np.take_along_axis(x, places, axis=-1), places
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("k", [1, 2, 4, 7])
 @pytest.mark.parametrize("size", [7, 128, 500, 512, 1_000, 4_097])
 @pytest.mark.parametrize("equal_values", [False, True])

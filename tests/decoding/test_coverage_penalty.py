@@ -59,6 +59,7 @@ def tokens(ids):
     return [token for token in ids.tolist() if token != 0]
 
 
+@pytest.mark.thorough
 def test_large_beam_finds_what_brute_force_finds():
     model = AttentiveToyModel()
     for seed in range(2):
@@ -83,6 +84,7 @@ def test_large_beam_finds_what_brute_force_finds():
             )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("function", "options"),
     [

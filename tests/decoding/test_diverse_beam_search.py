@@ -115,6 +115,7 @@ def cases():
             yield pytest.param(*kind, options, marks=marks)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("groups", "size", "options"), list(cases()), ids=str)
 def test_it_finds_what_loops_find(model, groups, size, options):
     for seed, penalty in itertools.product(range(2), (0.3, 1.0, 5.0)):

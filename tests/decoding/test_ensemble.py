@@ -104,6 +104,7 @@ def test_large_beam_finds_what_brute_force_finds(mean):
         np.testing.assert_allclose(outputs["scores"][row, :20], scores, 1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mean", ["arithmetic", "geometric"])
 @pytest.mark.parametrize("number", [1, 3])
 def test_equal_models_are_one_model(mean, number):

@@ -59,6 +59,7 @@ def run(*arguments):
     assert " passed" in finished.stdout
 
 
+@pytest.mark.thorough
 def test_centre_of_the_searches_on_jax(run_on_jax):
     files = (FOLDER / "test_beam_search.py", FOLDER / "test_staged_search.py")
     run_on_jax("--cases=1", "-k", CENTRE, *files)

@@ -63,6 +63,7 @@ def test_products_without_a_remainder_are_not_rounded_up():
         assert [longest_output(int(n), options) for n in lengths] == list(exact)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ratio, extra", [(1.0, 0), (0.4, 1), (0.0, 3)])
 def test_large_beam_finds_what_brute_force_finds(ratio, extra):
     model = ToyModel(seed=3, scale=1.0)
@@ -100,6 +101,7 @@ def test_large_beam_finds_what_brute_force_finds(ratio, extra):
         assert not found["truncated"][row, number:].any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_what_the_limit_ends_is_marked(num_beams):
     model, marked = ToyModel(vocabulary_size=9), 0

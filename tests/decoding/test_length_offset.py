@@ -65,6 +65,7 @@ def model():
     return ToyModel()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "length_penalty, length_offset", [(2.0, 0.0), (2.0, 1.0)]
 )

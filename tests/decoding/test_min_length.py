@@ -24,6 +24,7 @@ def tokens(ids):
     return [token for token in ids.tolist() if token != 0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("min_length", [0, 1, 2, 3])
 def test_large_beam_finds_what_brute_force_finds(min_length):
     model = ToyModel(seed=3, scale=1.0)
@@ -55,6 +56,7 @@ def test_large_beam_finds_what_brute_force_finds(min_length):
         assert not outputs["ids"][row, number:].any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("min_length", [0, 3, 6])
 def test_greedy_search_is_a_search_with_one_beam(min_length):
     options = {"max_length": 9, "min_length": min_length}

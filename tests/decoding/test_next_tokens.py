@@ -98,6 +98,7 @@ def test_large_beam_finds_what_brute_force_finds(rules):
             assert not outputs["ids"][row, number:].any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", CASES, ids=str)
 def test_greedy_search_is_a_search_with_one_beam(rules):
     model = ToyModel(vocabulary_size=7)
@@ -115,6 +116,7 @@ def test_greedy_search_is_a_search_with_one_beam(rules):
             )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 @pytest.mark.parametrize("max_length", [1, 2, 12])
 def test_every_sentence_has_a_translation(function, max_length):

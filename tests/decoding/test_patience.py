@@ -64,6 +64,7 @@ def model():
     return ToyModel()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("patience", [0.0, 0.5, 1, 2.0])
 @pytest.mark.parametrize("num_beams", [2, 3])
 def test_it_finds_what_loops_find(model, patience, num_beams):

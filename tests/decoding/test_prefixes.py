@@ -93,6 +93,7 @@ def test_rows_without_a_beginning_are_not_changed(function):
         assert tokens(ids)[:2] == [5, 1]
 
 
+@pytest.mark.thorough
 def test_a_beginning_wins_over_other_rules():
     prefixes = np.array([[1, 1, 1, 1, 5]] * 3, "int32")
     rules = {

@@ -81,6 +81,7 @@ def test_untied_weights_need_no_other_order():
     assert model.repeated_projection(4) is None
 
 
+@pytest.mark.thorough
 def test_weights_of_8_bits_have_a_projection_of_their_own():
     model = transformer()
     with warnings.catch_warnings():

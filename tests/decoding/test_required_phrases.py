@@ -213,6 +213,7 @@ def test_every_group_contains_the_phrases():
             assert is_met == (not missed(tokens(ids)[:-1], phrases))
 
 
+@pytest.mark.thorough
 def test_a_small_beam_finds_loops_of_phrases_that_have_room():
     sentences = [[[7, 9, 8]], [[6, 5], [6, 6], [4]], [[10], [10], [5, 10]]]
     model, compiled = compiled_for(11)
@@ -241,6 +242,7 @@ def without_phrases(size, seed, max_length):
     return compiled(SOURCES, NO_PREFIX, max_length=max_length)
 
 
+@pytest.mark.thorough
 def test_rows_without_phrases_are_not_changed():
     free = without_phrases(9, 1, 9)
     mixed = run(EQUAL, 9, 1, 9)
@@ -249,6 +251,7 @@ def test_rows_without_phrases_are_not_changed():
     assert mixed["constraints_met"][2].all()
 
 
+@pytest.mark.thorough
 def test_phrases_without_room_change_nothing_but_the_mark():
     free = without_phrases(6, 1, LONGEST)
     found = run([[[5, 4, 1, 4]], [[99]], [[4, 3]]], 6, 1)
@@ -275,6 +278,7 @@ def test_tokens_that_are_never_produced_do_not_make_the_search_fail():
         assert token in found["ids"][row, 0]
 
 
+@pytest.mark.thorough
 def test_a_row_of_padding_has_no_translation():
     _, compiled = compiled_for()
     sources = SOURCES.copy()

@@ -48,6 +48,7 @@ def test_no_tensor_has_the_scores_of_all_positions(model):
     assert size >= 1100 * VOCABULARY
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("rows, length", [(ROWS, LENGTH), (3, 1030)])
 def test_parts_have_the_scores_of_single_rows(model, rows, length, jit_compile):
@@ -69,6 +70,7 @@ def test_parts_have_the_scores_of_single_rows(model, rows, length, jit_compile):
 
 
 # `test_jax.py` runs this file on JAX, where no such graph is made.
+@pytest.mark.thorough
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="Only TensorFlow exports.")
 def test_a_graph_of_open_shapes_gives_the_same(model):
     import tensorflow as tf

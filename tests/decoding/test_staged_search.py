@@ -97,6 +97,7 @@ def test_result_is_that_of_one_stage(request, kind, changes):
     assert_same(found, whole(sources(), options=options, max_length=MAX_LENGTH))
 
 
+@pytest.mark.thorough
 def test_given_beginnings_phrases_and_coverage_stay(toy):
     prefixes = np.zeros((len(LENGTHS), 3), "int32")
     prefixes[1, :2] = 5
@@ -244,6 +245,7 @@ def test_after_many_sentences_there_is_little_room_at_first(
     assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
 
 
+@pytest.mark.thorough
 def test_without_compilation_there_is_one_stage(toy):
     staged = StagedSearch(toy, compiled=False)
     # Compiled, the first stage would have 21 steps.
@@ -256,6 +258,7 @@ def test_without_compilation_there_is_one_stage(toy):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_a_model_of_nan_comes_to_an_end(num_beams):
     model = ToyModel(7, 9, max_length=64)
@@ -285,6 +288,7 @@ def test_sentences_are_taken_from_arrays_without_elements(model):
     assert taken["state"]["none"].shape == (4, 0, 2)
 
 
+@pytest.mark.thorough
 def test_only_results_leave_the_device(staged_model, monkeypatch):
     sizes, convert = [], keras.ops.convert_to_numpy
 

@@ -45,6 +45,7 @@ def items_of(element):
     return found
 
 
+@pytest.mark.thorough
 def test_500_segments_have_their_markup_placeholders_and_addresses(
     tmp_path, plain
 ):
@@ -68,6 +69,7 @@ def test_500_segments_have_their_markup_placeholders_and_addresses(
     assert totals["str"] > 1000 and totals["tuple"] > 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("keep_markup", [True, False])
 def test_a_table_keeps_markup_if_that_is_asked_for(
     tmp_path, plain, keep_markup

@@ -65,6 +65,7 @@ def check(texts, translations):
         assert nesting(translation) == nesting(text), (text, translation)
 
 
+@pytest.mark.thorough
 def test_500_segments_keep_all_items_without_symbols(plain):
     texts = [segment.source for segment in SEGMENTS]
     assert sum(items(text).total() for text in texts) > 1000
@@ -285,6 +286,7 @@ def test_nothing_is_given_for_texts_that_are_split(copier):
         translate_segments(copier(), ["a"], **given)
 
 
+@pytest.mark.thorough
 def test_equal_models_place_tags_as_one(plain):
     texts = ["a <b>a</b> {name}"]
     together = join_translators([plain, plain])

@@ -123,6 +123,10 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
         ({"encoder_fusion": "FineGrainedLayerAttention"}, "`encoder_fusion`"),
         ({"output_fusion": "SurfaceFusion"}, "SurfaceFusion in `output_fus"),
         ({"position_encoding": None}, "`position_encoding` is None"),
+        (
+            {"position_encoding": "RotaryPositionEmbedding"},
+            "added to the embeddings. Received: RotaryPositionEmbedding",
+        ),
         ({"final_norm": True}, "final_norm=True"),
     ],
 )
@@ -143,6 +147,7 @@ def test_search_options_that_its_program_lacks_are_refused(demo, tmp_path):
         export_ctranslate2(demo, tmp_path / "refused", "int4")
 
 
+@pytest.mark.thorough
 def test_the_commands_write_and_verify_it(tmp_path, capsys):
     target = tmp_path / "demo"
     words = ["export", DEMO, str(target), "--format", "ctranslate2"]
@@ -158,6 +163,7 @@ def test_the_commands_write_and_verify_it(tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_fewer_bits_print_what_they_cost_and_gain(demo, folder, tmp_path):
     pairs = demo_pairs(12)
     references = [pair.target for pair in pairs]

@@ -20,6 +20,7 @@ from marian_folder import ENGLISH, GERMAN  # noqa: E402
 SOURCES = [pair.source for pair in demo_pairs(12)]
 
 
+@pytest.mark.thorough
 def test_our_own_model_comes_back_bit_for_bit(
     demo, ctranslate2_demo, tmp_path, capsys
 ):
@@ -44,6 +45,7 @@ def plain(tmp_path_factory):
     return write_folder(folder, **KINDS["post-norm, shared"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_computes_what_the_engine_computes(kind, tmp_path):
     folder = write_folder(tmp_path / "model", **KINDS[kind])

@@ -91,6 +91,7 @@ def check_read_again(translator, folder, tmp_path):
     return imported
 
 
+@pytest.mark.thorough
 def test_the_same_model_is_read_again(separate, tmp_path):
     translator, folder = separate
     imported = check_read_again(translator, folder, tmp_path)
@@ -100,6 +101,7 @@ def test_the_same_model_is_read_again(separate, tmp_path):
     assert find_engine(folder).name == "MarianMT"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -177,6 +179,7 @@ def test_a_search_that_it_lacks_is_refused(separate, tmp_path):
         export_marian(translator, folder)
 
 
+@pytest.mark.thorough
 def test_a_changed_file_and_missing_packages_are_named(
     separate, tmp_path, without_transformers
 ):

@@ -148,6 +148,7 @@ def renamed(tensors, sizes, tied, pre_norm, output):
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
@@ -211,6 +212,7 @@ def copy(folder, tmp_path):
     return copy
 
 
+@pytest.mark.thorough
 def test_the_command_recognizes_a_folder_and_its_search_options(
     copy, tmp_path, capsys
 ):

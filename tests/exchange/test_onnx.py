@@ -97,6 +97,7 @@ def test_the_command_writes_and_checks_it(exported):
     assert find_engine(folder).name == "ONNX Runtime"
 
 
+@pytest.mark.thorough
 def test_its_program_translates_lines(small, folder):
     done = subprocess.run(
         [sys.executable, "-P", str(folder / "translate.py")],

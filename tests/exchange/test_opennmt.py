@@ -201,6 +201,7 @@ def check_logits(imported, tensors):
     )
 
 
+@pytest.mark.thorough
 def test_opennmt_py_is_imported(opennmt, made, tmp_path):
     file, _ = opennmt
     check_logits(load_opennmt_py(file), made[2])

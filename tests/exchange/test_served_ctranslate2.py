@@ -62,6 +62,7 @@ def test_translations_and_alternatives(client, demo):
     ]
 
 
+@pytest.mark.thorough
 def test_scores_of_an_nbest_list(client, demo):
     plain = demo.replaced(
         options=demo.options.updated(length_penalty=0.3, length_offset=0.0)
@@ -84,6 +85,7 @@ def test_scores_of_an_nbest_list(client, demo):
     assert found["truncated"] == [[False] * 2] * 2
 
 
+@pytest.mark.thorough
 def test_scores_of_given_translations(client, demo):
     texts = demo.translate(TEXTS)
     status, answer = predict(client, "score", source=TEXTS, target=texts)

@@ -79,6 +79,7 @@ def test_a_long_table_in_float32_is_that_of_its_equation(tmp_path):
         load_torch_transformer(file)
 
 
+@pytest.mark.thorough
 def test_characters_are_the_pieces_and_begin_is_read_first(tmp_path):
     file, _ = write_model(tmp_path / "model")
     preset = tmp_path / "preset"

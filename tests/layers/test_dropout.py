@@ -54,6 +54,7 @@ def test_masks_of_calls_layers_and_neighbors_are_independent():
             assert abs(correlation(one, shifted)) < slack
 
 
+@pytest.mark.thorough
 def test_every_position_is_dropped_equally_often():
     layer = Dropout(0.3, seed=1)
     share = np.mean([mask(layer, (5, 7)) for _ in range(400)], axis=0)

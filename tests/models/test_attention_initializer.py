@@ -69,6 +69,7 @@ def test_a_layer_in_a_slot_keeps_an_initializer_of_its_own():
         assert np.all(kernel == (1.0 if is_hybrid else 0.0)), path
 
 
+@pytest.mark.thorough
 def test_it_is_an_argument_of_every_preset_and_kept_when_saved(tmp_path):
     model = create_model(
         "multi_layer_attention_k2_tiny",

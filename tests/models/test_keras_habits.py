@@ -91,6 +91,7 @@ def test_a_loss_that_is_a_function_is_saved_with_the_model(model, tmp_path):
     assert again.token_loss.function is doubled
 
 
+@pytest.mark.thorough
 def test_one_batch_is_trained_and_tested_as_in_fit_and_evaluate(model):
     before = model.get_weights()
     history = compiled(model).fit(dataset_of(BATCH), verbose=0).history
@@ -150,6 +151,7 @@ def test_a_model_that_is_not_compiled_says_so():
         ENTRY.make().fit(*BATCH)
 
 
+@pytest.mark.thorough
 def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
     unknown = dataset_of(BATCH, BATCH).filter(lambda *batch: True)
     compiled(model)

@@ -36,6 +36,7 @@ def assert_equal_scores(model, other):
     np.testing.assert_array_equal(model(INPUTS), other(INPUTS))
 
 
+@pytest.mark.thorough
 def test_a_keras_file_keeps_the_weights_or_is_refused(tmp_path):
     path = tmp_path / "model.keras"
     for mode in ("int8", "float8"):
@@ -56,6 +57,7 @@ def test_a_loaded_int8_model_is_not_saved_once_more(tmp_path):
     assert_equal_scores(keras.saving.load_model(path), model)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
 def test_a_preset_is_refused_and_a_weights_file_kept(mode, tmp_path):
     model = quantized(mode)

@@ -104,6 +104,7 @@ def test_embedding_and_encoder_input_lose_the_same_places():
     assert np.any(np.asarray(without) == 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("strategy", "moved"),
     # Feedback reaches block 3; a chain stands beside the stack.
@@ -202,6 +203,7 @@ def test_a_number_is_the_weight_of_the_diversity_of_both_stacks():
         assert -0.5 * positions <= loss < 0
 
 
+@pytest.mark.thorough
 def test_without_positions_only_hybrid_attention_sees_the_order():
     source = INPUTS["source_ids"][:1]
     order = [2, 0, 3, 1, 4]

@@ -90,6 +90,7 @@ def test_an_update_is_the_same_in_a_graph_and_operation_by_operation():
     assert_apart(eager, before)
 
 
+@pytest.mark.thorough
 def test_options_that_can_change_nothing_do_not(weights, plain, teacher):
     # Without dropout the two forwards of R-Drop are equal.
     found = updated(
@@ -103,6 +104,7 @@ def test_options_that_can_change_nothing_do_not(weights, plain, teacher):
     assert_close(found, plain)
 
 
+@pytest.mark.thorough
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(weights, plain):
     itself = small(dropout=0.3)
     itself.set_weights(weights)
@@ -112,6 +114,7 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn(weights, plain):
     assert_apart(plain, weights)
 
 
+@pytest.mark.thorough
 def test_a_part_of_a_batch_makes_its_part_of_the_update(
     weights, plain, teacher
 ):
@@ -161,6 +164,7 @@ def test_a_teacher_of_other_vocabularies_is_refused(weights):
         compiled(weights, objective_terms=[Distillation(other)])
 
 
+@pytest.mark.thorough
 def test_the_share_follows_the_optimizer(weights):
     # All inputs become predictions from the third update on.
     model = compiled(
@@ -221,6 +225,7 @@ class Scaled(ObjectiveTerm):
         return self.factor * losses
 
 
+@pytest.mark.thorough
 def test_another_term_trains_and_is_saved(weights, tmp_path, monkeypatch):
     monkeypatch.setattr(objective_term, "_TERMS", dict(objective_term._TERMS))
     register_objective_term("scaled_in_test", Scaled)

@@ -89,6 +89,7 @@ def token_losses(model, batch):
     return -picked[labels != 0]
 
 
+@pytest.mark.thorough
 def test_a_tiny_model_learns_eight_pairs():
     inputs, labels = ENTRY.example(rows=8, seed=5)
     model = ENTRY.make(dropout=0.0, hidden_dim=32, intermediate_dim=64)
@@ -132,6 +133,7 @@ def num_graphs():
     )
 
 
+@pytest.mark.thorough
 def test_the_graph_of_a_step_is_freed_with_its_model():
     def graphs_with_and_after_a_model():
         model = small()
@@ -292,6 +294,7 @@ def test_accumulation_is_saved_with_the_model(tmp_path):
     assert again.gradient_accumulation_steps == 3
 
 
+@pytest.mark.thorough
 def test_the_loss_scale_and_the_counts_are_saved_with_the_model(tmp_path):
     model = small(dtype="mixed_float16")
     model.compile("adam", run_eagerly=True)

@@ -39,6 +39,7 @@ def decoder_size(key_bias):
     return 2 * attention + 2 * D * F + F + D + 6 * D
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options, num_weights",
     [

@@ -1,8 +1,8 @@
 """The lists in the guides are complete and up to date.
 
 * `docs/recipe_keys.md`, `docs/recipes.md`, the JSON Schema of recipes, the
-  table of plain presets and the tables of papers, slots and layers are up to
-  date
+  table of plain presets, the tables of papers, slots and layers and the page of
+  features are up to date
 * the figures of the guides are those of the notebooks
 * `docs/cli.md` lists every option of every command
 * a YAML block is a recipe, or a part of one, that loads
@@ -56,7 +56,9 @@ def rows(file, heading):
             yield from lines[2:]
 
 
-@pytest.mark.parametrize("name", ["write_recipe_keys.py", "write_papers.py"])
+@pytest.mark.parametrize(
+    "name", ["write_recipe_keys.py", "write_papers.py", "write_features.py"]
+)
 def test_generated_pages_and_files_are_those_of_the_code(name):
     for file, content in runpy.run_path(str(DOCS / name))["files"]().items():
         assert file.read_text(encoding="utf-8") == content, (
@@ -113,7 +115,7 @@ def _option_list(capsys):
 
 def test_commands_stand_in_the_order_of_the_help():
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
-    headings = re.findall(r"^## (\w+)$", text, re.MULTILINE)
+    headings = re.findall(r"^## ([\w-]+)$", text, re.MULTILINE)
     assert headings == list(VERBS)
 
 

@@ -26,7 +26,12 @@ PAGES = sorted(
     ]
 )
 # Their blocks take longer than those of all other pages together.
-THOROUGH = {"docs/devices.md", "docs/training.md"}
+THOROUGH = {
+    "docs/devices.md",
+    "docs/documents.md",
+    "docs/trained_models.md",
+    "docs/training.md",
+}
 
 
 def blocks(path, language):

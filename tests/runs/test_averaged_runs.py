@@ -16,6 +16,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 AVERAGED = {
     "training.optimizer.average_momentum": 0.75,
     "training.average_checkpoints": 1,
@@ -69,7 +71,6 @@ def test_the_average_is_validated_and_raw_weights_train(averaged, finished_run):
         assert one["val_loss"] != other["val_loss"]
 
 
-@pytest.mark.thorough
 def test_a_run_broken_off_goes_on_with_its_average(
     averaged, train_in, without_search, tmp_path, monkeypatch
 ):

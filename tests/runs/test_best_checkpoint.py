@@ -15,6 +15,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.training.checkpoints import CheckpointStore
 
+pytestmark = pytest.mark.thorough
+
 # Checkpoints are due after updates 2, 5, 8, ...: not at the best validation.
 EARLY = {
     "training.steps": 20,
@@ -57,7 +59,6 @@ def test_with_early_stopping_the_best_checkpoint_is_the_final_model(whole):
     assert any(np.any(final[name] != last[name]) for name in final)
 
 
-@pytest.mark.thorough
 def test_a_run_broken_off_keeps_the_same_best_checkpoint(
     whole, train_in, tmp_path, monkeypatch, capsys
 ):
@@ -88,7 +89,6 @@ def test_a_run_broken_off_keeps_the_same_best_checkpoint(
         np.testing.assert_array_equal(value, received[name], err_msg=name)
 
 
-@pytest.mark.thorough
 def test_a_best_checkpoint_broken_off_is_made_up_for(
     whole, train_in, tmp_path, monkeypatch
 ):

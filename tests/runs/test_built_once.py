@@ -14,6 +14,8 @@ from keras_deepnmt.runs.checkpoints import load_model
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def averaged(recipe_file, prepared_dir, tmp_path_factory):
@@ -65,7 +67,7 @@ COMMANDS = {
         pytest.param("translate", [], id="translate-final"),
         pytest.param("score", LATEST, id="score-latest"),
         *(
-            pytest.param(*pair, id=name, marks=pytest.mark.thorough)
+            pytest.param(*pair, id=name)
             for name, pair in {
                 "translate-latest": ("translate", LATEST),
                 "score-final": ("score", []),

@@ -71,6 +71,7 @@ def history_of(run_dir):
     ]
 
 
+@pytest.mark.thorough
 def test_keys_that_no_update_depends_on_change_without_a_trace_in_the_weights(
     finished_run, train_in, train_until, run_dir
 ):
@@ -151,6 +152,7 @@ def test_a_changed_run_killed_after_the_change_ends_as_if_it_had_not_been(
     assert any(np.any(expected[name] != received[name]) for name in expected)
 
 
+@pytest.mark.thorough
 def test_a_change_of_the_updates_is_refused_unless_it_is_asked_for(
     copy_of_finished, train_in, capsys
 ):
@@ -184,6 +186,7 @@ def test_a_change_of_the_updates_is_refused_unless_it_is_asked_for(
     assert [entry["update"] for entry in history_of(copy_of_finished)] == [6, 8]
 
 
+@pytest.mark.thorough
 def test_each_pair_is_used_once_in_the_epoch_in_which_the_batches_change(
     copy_of_finished, train_in, prepared_dir
 ):
@@ -268,6 +271,7 @@ def test_what_would_have_no_effect_on_a_finished_run_is_refused(
     assert (copy_of_finished / "recipe.yaml").read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_the_final_model_of_a_finished_run_is_made_anew(
     copy_of_finished, train_in, monkeypatch
 ):

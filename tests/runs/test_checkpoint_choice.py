@@ -25,6 +25,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 
 def make_run(folder, recipe_file, prepared_dir, **changes):
     """Trains six updates, and forgets that the run was finished."""
@@ -67,7 +69,6 @@ def test_the_latest_and_that_of_a_step(run):
         assert choose_step(run, "latest") == 5
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("metric", ["val_bleu", "val_loss"])
 def test_the_best_is_that_of_the_best_validation(
     recipe_file, prepared_dir, tmp_path, metric
@@ -153,7 +154,6 @@ def test_each_checkpoint_has_its_own_scores(run):
     assert [row["checkpoint"] for row in kept] == [6, 5]
 
 
-@pytest.mark.thorough
 def test_a_moving_average_is_what_is_used(recipe_file, prepared_dir, tmp_path):
     folder = make_run(
         tmp_path / "run",

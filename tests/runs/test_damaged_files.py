@@ -363,6 +363,7 @@ def check(damages, root, damaged_weights, capfd, seed=1):
     assert not found, "\n".join([f"{len(found)} of {len(damages)}:", *found])
 
 
+@pytest.mark.thorough
 def test_a_damaged_file_costs_a_line_and_no_other_file(
     root, damaged_weights, capfd
 ):

@@ -193,6 +193,7 @@ def test_a_choice_of_sentences_that_lacks_a_value_is_made_anew(read):
     assert len(budget.choose(70, seconds_of=None)) == 70
 
 
+@pytest.mark.thorough
 def test_a_damaged_run_json_is_made_anew(train_in, finished_run, tmp_path):
     run = RunFolder(shutil.copytree(finished_run, tmp_path / "run"))
     whole = run.read_summary()
@@ -202,6 +203,7 @@ def test_a_damaged_run_json_is_made_anew(train_in, finished_run, tmp_path):
     assert run.read_summary() == made
 
 
+@pytest.mark.thorough
 def test_a_run_with_a_damaged_recipe_begins_again(
     train_in, finished_run, tmp_path
 ):

@@ -64,6 +64,7 @@ def test_it_tells_the_size_of_the_model(told, recipe_file):
     assert result.peak_bytes > result.state_bytes
 
 
+@pytest.mark.thorough
 def test_it_tells_times_and_how_they_were_measured(told):
     _, result = told
     assert 1 <= len(result.measured) <= result.num_shapes <= 2

@@ -62,6 +62,7 @@ def command(recipe, run_dir, *options):
     return ["train", str(recipe), "--run-dir", str(run_dir), *options]
 
 
+@pytest.mark.thorough
 def test_new_words_get_pieces_and_are_known(
     preset_dir, new_recipe, without_search, tmp_path, capsys
 ):
@@ -110,6 +111,7 @@ def test_new_words_get_pieces_and_are_known(
     )
 
 
+@pytest.mark.thorough
 def test_the_run_begins_with_the_weights_of_the_folder(
     preset_dir, new_recipe, without_search, tmp_path
 ):

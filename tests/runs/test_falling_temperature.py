@@ -56,6 +56,7 @@ def assert_it_falls(run_dir):
     np.testing.assert_allclose(found, [4.0, 2.0, 1.0, 0.5, 0.3, 0.3])
 
 
+@pytest.mark.thorough
 def test_the_temperature_falls_with_the_updates(
     with_temperature, train_in, without_search, tmp_path
 ):

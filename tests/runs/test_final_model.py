@@ -25,6 +25,8 @@ from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 
+pytestmark = pytest.mark.thorough
+
 # The two best validations are those of updates 4 and 6; training stops at 8.
 EARLY = {
     "training.steps": 20,
@@ -112,7 +114,6 @@ def test_early_stopping_ends_with_the_mean_of_the_best(stopped):
         np.testing.assert_allclose(final[name], value, rtol=1e-6)
 
 
-@pytest.mark.thorough
 def test_a_run_killed_and_resumed_ends_with_the_same_mean(
     stopped, train_in, tmp_path, monkeypatch
 ):

@@ -142,6 +142,7 @@ def test_the_recipe_may_name_the_same_model_with_other_dropout(
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.thorough
 def test_a_layer_is_added_to_an_empty_slot(
     preset_dir, new_recipe, without_search, tmp_path, capsys
 ):

@@ -30,6 +30,7 @@ def changes(finished_run):
     }
 
 
+@pytest.mark.thorough
 def test_a_run_begins_with_anothers_weights_and_keeps_the_frozen_ones(
     finished_run, changes, train_in, without_search, tmp_path, capsys
 ):

@@ -40,6 +40,7 @@ def validated_steps(run):
     return [logs["step"] for _, logs in run.history()]
 
 
+@pytest.mark.thorough
 def test_interrupts_cost_no_checkpoint_of_the_average(
     train_in, run, monkeypatch
 ):

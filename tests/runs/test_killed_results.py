@@ -83,6 +83,7 @@ def killed_runs(finished_run, new_model, prepared_dir, tmp_path):
     return runs
 
 
+@pytest.mark.thorough
 def test_each_reader_finds_one_whole_model_or_says_how_to_get_it(killed_runs):
     found = []
     for number, run_dir in killed_runs():
@@ -136,6 +137,7 @@ def test_each_command_says_in_a_line_what_it_cannot_read(
         assert errors.count("\n") == 1 and REMEDY in errors, errors
 
 
+@pytest.mark.thorough
 def test_training_again_makes_a_damaged_model_anew(
     finished_run, train_in, tmp_path, capfd, without_search
 ):

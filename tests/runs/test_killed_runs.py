@@ -17,7 +17,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.thorough(each_commit=True)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,6 +16,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 BRIEF = {
     "training.steps": 1,
     "training.validate_every": 1,

@@ -19,7 +19,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.runs.own_callbacks import OwnCallbacks
 from keras_deepnmt.translator.loading import read_run
 
-pytestmark = pytest.mark.usefixtures("without_search")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("without_search")]
 
 RECORDER = """\
 import keras
@@ -94,7 +94,6 @@ def test_a_callback_is_called_as_by_one_fit(train_with, file):
     assert "val_bleu" in log and "mine" not in log
 
 
-@pytest.mark.thorough
 def test_those_that_are_given_come_after_those_of_the_recipe(train_with, file):
     seen = []
 
@@ -106,9 +105,7 @@ def test_those_that_are_given_come_after_those_of_the_recipe(train_with, file):
     assert seen == [1, 1]
 
 
-@pytest.mark.parametrize(
-    "update", [pytest.param(1, marks=pytest.mark.thorough), 4]
-)
+@pytest.mark.parametrize("update", [1, 4])
 def test_an_error_in_a_callback_keeps_the_run(
     update, train_with, file, finished_run
 ):
@@ -132,7 +129,6 @@ def test_an_error_in_a_callback_keeps_the_run(
         np.testing.assert_array_equal(expected, received)
 
 
-@pytest.mark.thorough
 def test_an_error_before_the_first_update_leaves_no_run(train_with, file):
     text = RECORDER.replace('EVENTS.append((self.name, "begin"', "(1 / 0")
     file.write_text(text.replace(', self.params["epochs"]))', ")"))
@@ -141,7 +137,6 @@ def test_an_error_before_the_first_update_leaves_no_run(train_with, file):
     assert not (file.parent / "run").exists()
 
 
-@pytest.mark.thorough
 def test_an_interrupted_run_ends_for_its_callbacks(train_with, monkeypatch):
     interrupt_after(monkeypatch, 2)
     with pytest.raises(KeyboardInterrupt, match="checkpoint of step 2"):
@@ -149,7 +144,6 @@ def test_an_interrupted_run_ends_for_its_callbacks(train_with, monkeypatch):
     assert events()[-1] == ("first", "end")
 
 
-@pytest.mark.thorough
 def test_a_callback_may_end_the_training(train_in, file):
     class Enough(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):

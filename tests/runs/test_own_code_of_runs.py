@@ -26,7 +26,7 @@ from keras_deepnmt.runs.preset_folder import save_run_to_preset
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator.loading import read_run
 
-pytestmark = pytest.mark.usefixtures("without_search")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("without_search")]
 RECIPE = """\
 extends: {recipe}
 name: mine
@@ -112,14 +112,12 @@ def test_the_run_is_scored_by_its_own_metric(folder, monkeypatch):
     assert "|code:" in own["signature"]
 
 
-@pytest.mark.thorough
 def test_a_mean_of_checkpoints_has_the_copy(folder):
     average("run", "mean", last=2)
     shutil.rmtree("run")
     assert attention(read_run("mean").load_model()).scale == 0.5
 
 
-@pytest.mark.thorough
 def test_a_preset_folder_has_the_copy_and_no_path(folder):
     save_run_to_preset("run", "preset")
     expected = read_run("run").load_model().get_weights()
@@ -135,7 +133,6 @@ def test_a_preset_folder_has_the_copy_and_no_path(folder):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.thorough
 def test_fine_tuning_takes_the_code_of_the_preset(folder, recipe_file):
     save_run_to_preset("run", "preset")
     steps = {"training.steps": 1}
@@ -207,7 +204,6 @@ def test_a_run_of_someone_else_needs_consent(folder, capsys):
         assert attention(read_run("preset").load_model()).scale == 0.5
 
 
-@pytest.mark.thorough
 def test_a_resumed_run_keeps_its_copy_unless_a_file_is_given(
     folder, prepared_dir, caplog
 ):

@@ -77,6 +77,7 @@ def test_a_translator_of_it_is_that_of_the_run(run_dir, preset_dir):
         np.testing.assert_array_equal(expected, received)
 
 
+@pytest.mark.thorough
 def test_the_model_alone_is_a_keras_preset(preset_dir, run_dir):
     model = keras_deepnmt.models.Transformer.from_preset(str(preset_dir))
     for expected, received in zip(
@@ -132,6 +133,7 @@ def test_the_card_says_what_the_model_is(run_dir, preset_dir, recipe_file):
     assert "/" not in resolved["corpora"][0]["source"]
 
 
+@pytest.mark.thorough
 def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
     run = RunFolder(run_dir)
     summary = {**run.read_summary(), "scores": []}
@@ -146,6 +148,7 @@ def test_the_card_tells_what_has_changed_in_the_course_of_the_run(run_dir):
     assert row in card and "and the changes above." in card
 
 
+@pytest.mark.thorough
 def test_the_card_has_sentences_of_the_test_set(run_dir, preset_dir):
     text = (preset_dir / "README.md").read_text(encoding="utf-8")
     part = text.partition("## Examples\n")[2].partition("\n## ")[0]
@@ -197,6 +200,7 @@ def test_the_snippets_of_the_card_run(preset_dir, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("[")
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_can_be_saved_by_the_command(run_dir, tmp_path, capsys):
     folder = tmp_path / "fifth"
     command = ["export", str(run_dir), str(folder), "--format", "preset"]
@@ -222,6 +226,7 @@ def test_a_checkpoint_can_be_saved_by_the_command(run_dir, tmp_path, capsys):
     assert "exists already" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_weights_can_be_stored_as_float16(run_dir, preset_dir, tmp_path):
     folder = tmp_path / "half"
     save_run_to_preset(run_dir, folder, dtype="float16")

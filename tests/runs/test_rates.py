@@ -134,6 +134,7 @@ def train_without_bleu(train_in, without_search, monkeypatch):
     return train_in
 
 
+@pytest.mark.thorough
 def test_the_rate_follows_the_validations(undisturbed):
     logs = [logs for _, logs in RunFolder(undisturbed).history()]
     losses = [row["val_loss"] for row in logs]
@@ -160,6 +161,7 @@ def test_a_run_broken_off_goes_on_with_its_rate(
         np.testing.assert_array_equal(value, resumed[name], err_msg=name)
 
 
+@pytest.mark.thorough
 def test_a_rate_under_the_minimum_ends_the_run_and_it_stays_ended(
     train_without_bleu, tmp_path, monkeypatch
 ):

@@ -58,6 +58,7 @@ def test_a_run_of_other_versions_is_not_resumed(
     run.check_startable(recipe, restart=True)
 
 
+@pytest.mark.thorough
 def test_a_new_run_records_both_and_only_with_them_it_translates(
     train_in, without_search, tmp_path
 ):

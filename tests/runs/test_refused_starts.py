@@ -92,6 +92,7 @@ def failing_reads(monkeypatch):
     monkeypatch.setattr(PairStore, "read", fail)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("changes", "spoil", "said"),
     [
@@ -154,6 +155,7 @@ def test_a_finished_run_stays_finished_if_more_updates_are_refused(
     assert contents(run_dir) == before
 
 
+@pytest.mark.thorough
 def test_other_prepared_data_are_refused_and_both_folders_named(
     run_dir, recipe_file, prepared_dir, prepared_copy
 ):
@@ -175,6 +177,7 @@ def killed(loop):
     raise RuntimeError("killed")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_ended", [True, False])
 def test_damaged_checkpoints_stop_a_run(
     run_dir, recipe_file, prepared_dir, has_ended
@@ -243,6 +246,7 @@ def test_restart_begins_again_and_replaces_the_model_at_the_end(
     assert not [key for key in run.recipe().resolved if "replaces" in key]
 
 
+@pytest.mark.thorough
 def test_restart_prepares_other_data_anew(recipe_file, tmp_path, monkeypatch):
     recipe = load_recipe(recipe_file, SHORT)
     train(recipe, tmp_path / "run", quiet=True)

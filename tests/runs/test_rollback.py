@@ -92,6 +92,7 @@ def test_a_run_rolled_back_and_killed_ends_where_it_would_have_ended(
     assert resumed["rollbacks"] == known["rollbacks"]
 
 
+@pytest.mark.thorough
 def test_a_run_that_diverges_too_often_stops_in_one_line(
     start, diverges, tmp_path
 ):

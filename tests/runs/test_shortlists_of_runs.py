@@ -19,6 +19,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 WITH_SHORTLISTS = {"data.shortlist_targets": 3}
 SHORT = {"training.steps": 2, "training.validate_every": 2}
 
@@ -51,7 +53,6 @@ def test_a_run_has_a_copy(run_dir, with_shortlists):
     assert run.recipe().data.shortlist_targets == 3
 
 
-@pytest.mark.thorough
 def test_averaged_runs_and_preset_folders_have_a_copy(run_dir, tmp_path):
     expected = RunFolder(run_dir).shortlist_file.read_bytes()
     average(run_dir, tmp_path / "mean", last=2)
@@ -89,7 +90,6 @@ def test_a_new_run_has_them_from_its_beginning(
         assert run.shortlist_file.is_file() is (folder == with_shortlists)
 
 
-@pytest.mark.thorough
 def test_a_finished_run_keeps_its_own_until_it_is_replaced(
     recipe_file, run_dir, prepared_dir, tmp_path, without_search
 ):

@@ -17,6 +17,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import add_scores
 from keras_deepnmt.runs.sweep import sweep, sweep_runs
 
+pytestmark = pytest.mark.thorough
+
 DROPOUT = "model.overrides.dropout"
 
 
@@ -96,7 +98,6 @@ def test_devices_are_divided_among_the_processes(monkeypatch):
     assert shares(1) == [None]
 
 
-@pytest.mark.thorough
 def test_a_sweep_keeps_what_is_finished_and_grows(
     recipe_file, prepared_dir, tmp_path, started
 ):

@@ -123,6 +123,7 @@ def test_a_finished_run_returns_at_once(finished, recipe_file, monkeypatch):
     assert train(recipe_file, finished, quiet=True)["steps"] == 6
 
 
+@pytest.mark.thorough
 def test_the_run_evaluates_and_says_where_scores_come_from(
     finished, monkeypatch
 ):
@@ -169,6 +170,7 @@ def test_averages_make_a_run_of_their_own(finished, tmp_path):
         average(finished, tmp_path / "mean", last=2)
 
 
+@pytest.mark.thorough
 def test_two_averages_at_once_do_not_mix(finished, tmp_path, monkeypatch):
     expected = {
         last: average(finished, tmp_path / f"alone-{last}", last=last)
@@ -290,6 +292,7 @@ def test_an_override_the_model_does_not_know_is_refused(train_in):
         train_in({"model.overrides.num_haeds": 2})
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_told_in_one_line_and_keeps_the_last_checkpoint(
     train_in, without_search, tmp_path, monkeypatch
 ):
@@ -309,6 +312,7 @@ def test_a_full_disk_is_told_in_one_line_and_keeps_the_last_checkpoint(
     assert not (tmp_path / "run/run.json").exists()
 
 
+@pytest.mark.thorough
 def test_early_stopping_ends_the_run_and_stays_ended(
     train_in, without_search, tmp_path, monkeypatch
 ):

@@ -32,6 +32,7 @@ def translated(monkeypatch):
     return calls
 
 
+@pytest.mark.thorough
 def test_a_run_scores_the_same_part_at_all_validations(
     recipe_file, prepared_dir, tmp_path, translated
 ):
@@ -57,6 +58,7 @@ def test_a_run_scores_the_same_part_at_all_validations(
         assert logs["val_bleu_interval"] >= 0
 
 
+@pytest.mark.thorough
 def test_without_a_budget_all_sentences_are_scored(
     recipe_file, prepared_dir, tmp_path, translated
 ):

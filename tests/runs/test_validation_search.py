@@ -1,10 +1,13 @@
 """The searches of a run, of its validations and of its final model."""
 
+import pytest
+
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
 
+@pytest.mark.thorough
 def test_it_has_its_own_beams_and_no_groups(
     recipe_file, prepared_dir, tmp_path, monkeypatch
 ):
@@ -29,6 +32,7 @@ def test_it_has_its_own_beams_and_no_groups(
     assert seen == [(4, 1), (6, 3)]
 
 
+@pytest.mark.thorough
 def test_without_xla_no_search_is_compiled(
     recipe_file, prepared_dir, tmp_path, capsys
 ):

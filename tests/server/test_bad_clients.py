@@ -101,6 +101,7 @@ def test_many_open_connections_do_not_keep_others_out(connect):
     assert answer(connect(request("b"))) == (200, {"translatedText": "B"})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "content",
     [

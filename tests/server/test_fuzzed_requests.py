@@ -32,6 +32,7 @@ def operations():
     server.close()
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_answers_are_those_of_the_document(operations, mode):
     assert {"POST /translate", "GET /readyz"} < operations.keys()

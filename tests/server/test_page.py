@@ -169,6 +169,7 @@ def test_going_on_typing_cancels_the_request_before(visit):
     assert cancelled == ["net::ERR_ABORTED"]
 
 
+@pytest.mark.thorough
 def test_a_slow_answer_never_takes_the_place_of_a_newer_one(visit):
     user = visit()
     # As if requests could not be cancelled.
@@ -195,6 +196,7 @@ def test_requests_wait_for_a_pause_in_typing(visit):
     assert len(asked) == 1
 
 
+@pytest.mark.thorough
 def test_the_address_restores_what_was_seen(visit):
     user = visit()
     user.page.select_option("#other", "other")
@@ -305,6 +307,7 @@ def test_another_translation_can_be_looked_into(visit):
     )
 
 
+@pytest.mark.thorough
 def test_all_is_reached_with_the_keyboard_alone(visit):
     user = visit()
     press = user.page.keyboard.press
@@ -331,6 +334,7 @@ def test_all_is_reached_with_the_keyboard_alone(visit):
     user.sees("EIN X EIN HUND")
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", list(WIDTHS))
 def test_nothing_is_found_by_axe_or_hidden_at_a_side(visit, width, scheme):
@@ -368,6 +372,7 @@ def test_a_sentence_that_is_too_long_is_refused_in_words(visit):
     assert not user.page.locator(".message.bad").is_visible()
 
 
+@pytest.mark.thorough
 def test_a_busy_server_is_asked_again(visit):
     user = visit()
     number = iter(range(9))
@@ -442,6 +447,7 @@ def test_a_document_may_be_dropped_anywhere(visit):
     user.sees("must be plain text", "#document-status")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_report_looks_as_the_page_does(browser, tmp_path, scheme):
     from axe_playwright_python.sync_playwright import Axe

@@ -44,6 +44,7 @@ def signatures(address, name):
     }
 
 
+@pytest.mark.thorough
 def test_it_is_verified_described_and_replaced(
     version_dir, translator, tmp_path, capsys
 ):
@@ -100,6 +101,7 @@ def test_it_is_verified_described_and_replaced(
         assert client.translate("a")
 
 
+@pytest.mark.thorough
 def test_a_server_with_other_answers_is_found(version_dir):
     from keras_deepnmt.server.export_engine import ExportEngine
 

@@ -24,6 +24,8 @@ from keras_deepnmt.serving.given_in_graph import (
 from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator import given_text
 
+pytestmark = pytest.mark.thorough
+
 SOURCES = [source for source, _ in all_pairs()][:12]
 WORDS = ["dog", "Łódź", "Żódź", "the Ł", "Ż", "Ł", "lion Ż", "paints", "Ł"]
 
@@ -117,7 +119,6 @@ def test_wrong_inputs_are_refused(loaded, given, message):
         call(loaded.signatures, ["a", "b"], **given)
 
 
-@pytest.mark.thorough
 def test_greedy_exports_have_prefixes_alone(translator):
     greedy = translator.replaced(num_beams=1)
     signatures = ServingGraph(greedy).signatures

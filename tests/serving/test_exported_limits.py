@@ -17,6 +17,8 @@ from keras_deepnmt.serving.exporting import export
 from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough
+
 SOURCES = [source for source, _ in all_pairs()][:3]
 LONG = " ".join(["der Hund sieht den Löwe"] * 30)
 
@@ -36,9 +38,7 @@ def other(translator, **options):
     )
 
 
-@pytest.mark.parametrize(
-    "num_beams", [pytest.param(1, marks=pytest.mark.thorough), 2]
-)
+@pytest.mark.parametrize("num_beams", [1, 2])
 def test_graphs_cut_and_mark_what_the_translator_does(translator, num_beams):
     brief = other(
         translator,
@@ -118,7 +118,6 @@ def test_golden_sentences_are_no_string(translator, tmp_path):
         export(translator, tmp_path, golden_sources="der Hund")
 
 
-@pytest.mark.thorough
 def test_a_model_of_nan_is_not_exported(tmp_path, monkeypatch):
     translator = make_translator(tmp_path, num_beams=1, compiled=False)
     weight = translator.model.weights[0]

@@ -1,6 +1,7 @@
 """A minimum length is kept by a translator, its graph and a recipe."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from tiny_translator import make_translator
 
@@ -9,6 +10,7 @@ from keras_deepnmt.recipes import load_recipe
 from keras_deepnmt.serving.serving_graph import ServingGraph
 
 
+@pytest.mark.thorough
 def test_translators_and_graphs_keep_the_minimum(tmp_path):
     translator = make_translator(
         tmp_path, min_length=5, num_beams=2, compiled=False

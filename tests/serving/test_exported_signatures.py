@@ -46,6 +46,7 @@ def decoded(array):
     return [text.decode() for text in array]
 
 
+@pytest.mark.thorough
 def test_a_served_list_has_the_different_texts_of_the_translator(translator):
     # So many that pieces of two divisions make one text, whatever the rounding
     # of the processor made of the weights.
@@ -170,6 +171,7 @@ def test_no_sentence_gives_no_translation(signatures):
     assert scored["log_prob"].shape == (0,)
 
 
+@pytest.mark.thorough
 def test_nbest_comes_best_first_and_obeys_its_numbers(signatures, translator):
     nbest = signatures(
         "translate_nbest",
@@ -284,6 +286,7 @@ def test_two_exports_in_one_process_keep_their_tokenizers(signatures, tmp_path):
     assert decoded(again)[0] == "the dog sees the dog ."
 
 
+@pytest.mark.thorough
 def test_an_export_holds_only_what_a_server_has(version_dir):
     assert check_ops(version_dir) > 100
 
@@ -374,6 +377,7 @@ def test_a_forbidden_operation_leaves_nothing(
     assert not (tmp_path / "served").exists()
 
 
+@pytest.mark.thorough
 def test_a_golden_sentence_that_differs_leaves_nothing(
     translator, version_dir, tmp_path, monkeypatch, in_this_process
 ):
@@ -410,6 +414,7 @@ exporting.export(SimpleNamespace(), sys.argv[1], golden_sources=["a"])
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_export_leaves_no_number_and_is_swept_up(
     translator, tmp_path, monkeypatch
 ):

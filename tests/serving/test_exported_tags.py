@@ -42,6 +42,7 @@ def translator(tmp_path_factory):
     )
 
 
+@pytest.mark.thorough
 def test_the_graph_puts_the_tag_before_each_text(translator):
     sources = [*SOURCES, LONG]
     graph = ServingGraph(translator)

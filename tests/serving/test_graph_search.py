@@ -105,6 +105,7 @@ def test_result_is_that_of_one_loop(transformer, toy, changes):
         assert (lengths > 32).any()
 
 
+@pytest.mark.thorough
 def test_states_without_positions_stay_with_their_sentences():
     keras.utils.set_random_seed(3)
     model = ConvSeq2Seq(9, 7, 8, 1, 2, max_length=64)
@@ -126,6 +127,7 @@ def test_a_model_of_nan_comes_to_an_end(num_beams):
     assert not np.isfinite(found["scores"][found["ids"].any(-1)]).any()
 
 
+@pytest.mark.thorough
 def test_sentences_that_are_over_are_not_computed(transformer, monkeypatch):
     sizes = []
     advance = SearchStages.advance

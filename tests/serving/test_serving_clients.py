@@ -79,7 +79,14 @@ def own_server(version_dir, translator):
         yield address
 
 
-@pytest.fixture(params=["saved_model", "rest", "served_export", "served_run"])
+@pytest.fixture(
+    params=[
+        "saved_model",
+        "rest",
+        pytest.param("served_export", marks=pytest.mark.thorough),
+        pytest.param("served_run", marks=pytest.mark.thorough),
+    ]
+)
 def client(request, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     kind, _, name = request.param.partition("served_")
@@ -134,6 +141,7 @@ def test_translates_with_what_is_given(client, translator):
         client.translate(SOURCES[:1], constraints=["a"])
 
 
+@pytest.mark.thorough
 def test_an_older_export_has_nothing_given(saved_model_client, monkeypatch):
     signatures = dict(saved_model_client._loaded.signatures)
     del signatures["translate_given"]
@@ -144,6 +152,7 @@ def test_an_older_export_has_nothing_given(saved_model_client, monkeypatch):
         saved_model_client.translate(SOURCES[0], prefixes="a")
 
 
+@pytest.mark.thorough
 def test_scores(client, translator):
     targets = ["the dog", "", "the man sees the tree .", "x"]
     found = client.score(SOURCES, targets)
@@ -167,6 +176,7 @@ def test_a_string_is_one_sentence(client):
         client.translate([1])
 
 
+@pytest.mark.thorough
 def test_sources_that_are_cut_are_marked(client):
     sources = [SOURCES[0], " ".join([SOURCES[0]] * 30)]
     nbest = client.translate_nbest(sources, 2)

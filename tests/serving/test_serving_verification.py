@@ -28,6 +28,7 @@ def copy(version_dir, tmp_path):
     return tmp_path / "3"
 
 
+@pytest.mark.thorough
 def test_an_untouched_export_is_verified_by_its_model_folder(
     version_dir, monkeypatch, capsys
 ):
@@ -47,6 +48,7 @@ def test_an_untouched_export_is_verified_by_its_model_folder(
     assert "17 golden sentences" in str(found)
 
 
+@pytest.mark.thorough
 def test_an_export_of_an_earlier_version_is_verified(copy, in_this_process):
     records = [
         {name: x for name, x in record.items() if "given" not in name}
@@ -106,6 +108,7 @@ def test_a_damaged_description_of_an_export_is_named(copy, content):
         SavedModelClient(copy)
 
 
+@pytest.mark.thorough
 def test_a_weight_that_changed_is_found(copy, in_this_process):
     description = copy / "assets.extra" / "export.json"
     content = json.loads(description.read_text())

@@ -46,6 +46,7 @@ def test_a_record_is_that_of_the_package_with_the_messages(tmp_path):
         np.testing.assert_array_equal(inputs[name], value)
 
 
+@pytest.mark.thorough
 def test_the_loaded_export_runs_them_in_the_shapes_of_real_requests(
     version_dir, loaded, translator
 ):
@@ -68,6 +69,7 @@ def test_the_loaded_export_runs_them_in_the_shapes_of_real_requests(
     assert WARM_UP_FILE.as_posix() in hashes
 
 
+@pytest.mark.thorough
 def test_bfloat16_stores_rounded_weights_and_computes_in_float32(translator):
     graph = ServingGraph(translator, "bfloat16", num_beams=1)
     assert {x.dtype for x in graph.module().model_weights} == {tf.bfloat16}

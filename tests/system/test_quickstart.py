@@ -36,7 +36,7 @@ def quickstart(folder, scale, output=None):
     return done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.thorough(each_commit=True)
 def test_smoke(tmp_path):
     quickstart(tmp_path, "smoke")
     names = {path.name for path in (tmp_path / "quickstart-smoke").iterdir()}

@@ -328,6 +328,7 @@ def test_refuses_to_average_more_than_there_is(saved, tmp_path):
         store.average(tmp_path / "mean.weights.h5", last=7)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["0003.bak", "0003-old", "3", "00000004"])
 def test_a_copy_under_another_name_is_named_and_not_used(saved, tmp_path, name):
     model, store = saved
@@ -362,6 +363,7 @@ def test_weights_of_another_model_are_refused_in_one_line(saved):
     assert "\n" not in str(info.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04", None])
 def test_random_states_that_are_none_are_refused_in_one_line(saved, content):
     """Of a stranger, who also wrote the hash of the file."""

@@ -19,6 +19,7 @@ def make_model():
     return Transformer(11, 13, 8, 16, 2, 1, 1)
 
 
+@pytest.mark.thorough
 def test_frozen_weights_do_not_move_and_the_others_do():
     model = make_model()
     frozen = freeze(model, ["encoder*", "*/layer_norm/gamma"])

@@ -92,6 +92,7 @@ def trained():
     return model
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", PRESETS_OF_SLOTS.values(), ids=PRESETS_OF_SLOTS
 )

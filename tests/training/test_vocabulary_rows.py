@@ -80,6 +80,7 @@ def check_logits(name, sizes, overrides):
     return before, after, report
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_logits_are_those_of_before_and_new_ones_means(case):
     before, after, report = check_logits(*case)

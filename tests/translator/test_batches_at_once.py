@@ -20,6 +20,8 @@ from keras_deepnmt.translator import Translator, batch_decoder
 from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.events import listen
 
+pytestmark = pytest.mark.thorough
+
 WORDS = "a small dog runs across the green field and sees two old men".split()
 
 
@@ -62,13 +64,8 @@ def make(tokenizer):
     "options",
     [
         {},
-        *(
-            pytest.param(options, marks=pytest.mark.thorough)
-            for options in (
-                {"sampling": True, "sampling_seed": 5},
-                {"num_groups": 3},
-            )
-        ),
+        {"sampling": True, "sampling_seed": 5},
+        {"num_groups": 3},
     ],
     ids=str,
 )
@@ -157,7 +154,9 @@ def on_cores(tokenizer):
     [
         1,
         9,
-        *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, 31, 32)),
+        2,
+        31,
+        32,
     ],
 )
 def test_a_single_batch_is_divided_among_the_cores(on_cores, number):
@@ -183,7 +182,6 @@ def test_a_single_batch_is_divided_among_the_cores(on_cores, number):
     assert max(told) <= 16
 
 
-@pytest.mark.thorough
 def test_sentences_of_two_batches_are_not_divided_further(on_cores):
     told = []
     on_cores(8).translate(SHORT_TEXTS[:40], on_progress=told.append)

@@ -58,6 +58,7 @@ def few(monkeypatch):
     monkeypatch.setattr(tuned, "MOST_PROGRAMS", MOST)
 
 
+@pytest.mark.thorough
 def test_programs_stay_few_and_results_the_same(make, few):
     compiled, plain = make(True), make(False)
     for num_beams in (2, 1):
@@ -85,6 +86,7 @@ def test_scores_stay_the_same_by_few_programs(make, few):
     assert plain.num_compilations == 1
 
 
+@pytest.mark.thorough
 def test_what_a_first_stage_leaves_is_searched_by_a_plain_graph(monkeypatch):
     monkeypatch.setattr(tuned, "MOST_PROGRAMS", 1)
     model = ToyModel(7, 9, seed=3)
@@ -120,6 +122,7 @@ def test_a_translator_that_goes_on_uses_the_same_programs(make, few):
     assert second.search_state == first.search_state
 
 
+@pytest.mark.thorough
 def test_draws_are_those_of_a_compiled_search(make, few):
     """A plain graph draws other random numbers."""
     translator, words = make(True), TEXT.split()

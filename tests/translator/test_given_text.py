@@ -198,6 +198,7 @@ def test_many_phrases_that_compete_take_no_long_time():
     assert len(found.missed) == 1
 
 
+@pytest.mark.thorough
 def test_the_given_characters_are_in_the_text(translator):
     assert translator.translate("ab", prefixes="Łódź ab").startswith("Łódź ab")
     best, *_ = translator.translate_nbest(
@@ -231,6 +232,7 @@ def test_unknown_tokens_of_nobody_stay_unknown(tokenizer):
     assert text_with_given(tokenizer, [*ids, 3], ()) == "a ⁇   ⁇ "
 
 
+@pytest.mark.thorough
 def test_forbidden_unknown_tokens_are_in_a_prefix_alone(tokenizer):
     translator = make_translator(tokenizer, allow_unknown=False)
     (best,) = translator.translate_nbest("ab", 1, prefixes="Łab")

@@ -394,6 +394,7 @@ def spoil_tokenizer(run_dir):
     other.save(run_dir / "tokenizer" / "target.model")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

@@ -108,6 +108,7 @@ def test_what_has_no_meaning_is_refused(make):
             translator.translate(wrong)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_a_model_of_nan_is_an_error_that_names_the_weight(
     make, model, num_beams
@@ -194,6 +195,7 @@ def test_one_sentence_costs_one_sentence(make, shapes):
     assert rows == [1, 4, 4, 16, 32, 32, 32, 1]
 
 
+@pytest.mark.thorough
 def test_few_sentences_are_searched_in_the_shape_of_longer_ones(make, shapes):
     texts = ["dog", "two men", "dog " * 12, "a dog " * 6]
     apart = make(batch_size=2).translate(texts)
@@ -209,6 +211,7 @@ def test_few_sentences_are_searched_in_the_shape_of_longer_ones(make, shapes):
     assert {length for _, length in shapes} == {8, 16}
 
 
+@pytest.mark.thorough
 def test_shapes_do_not_depend_on_what_was_translated_before(make, shapes):
     few = ["dog", "dog " * 12]
     translator = make(compiled=True, batch_size=1)
@@ -262,6 +265,7 @@ def test_trying_length_penalties_compiles_nothing(make, num_beams):
     assert translator.translate_nbest("a dog runs", 1) == first
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_beams", [1, 2])
 def test_a_translation_that_is_cut_is_marked(make, model, num_beams):
     # Without a reason to end, a translation goes on to its limit.
@@ -288,6 +292,7 @@ def test_sources_that_are_cut_are_marked(make, capsys):
     assert "2 of 4 sources" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_more_hypotheses_fill_the_groups(make):
     # With this penalty the groups do not meet at the maximum length.
     options = {"num_groups": 2, "diversity_penalty": 9.0}

@@ -59,6 +59,7 @@ def translator(tokenizers):
     return make_translator(tokenizers[0])
 
 
+@pytest.mark.thorough
 def test_it_is_the_same_as_the_tag_in_the_text(translator):
     own = translator.replaced(tag="<2de>")
     assert own.tag == "<2de>" and translator.tag is None
@@ -110,6 +111,7 @@ def test_a_tag_that_is_no_symbol_is_refused(translator, tag, said):
     assert said in str(error.value)
 
 
+@pytest.mark.thorough
 def test_copies_and_ensembles_keep_the_tag(translator, tokenizers):
     own = translator.replaced(tag="<2de>")
     assert own.replaced(num_beams=1).tag == "<2de>"
@@ -120,6 +122,7 @@ def test_copies_and_ensembles_keep_the_tag(translator, tokenizers):
     assert join_translators([own, other]).translate(TEXTS) == expected
 
 
+@pytest.mark.thorough
 def test_each_model_of_a_reranking_has_its_own_tag(translator, tokenizers):
     own = translator.replaced(tag="<2de>")
     nbest = own.translate_nbest(TEXTS, 2)

@@ -52,6 +52,7 @@ def test_a_program_is_announced_before_it_is_traced(model):
     assert order == ["a test", "traced"]
 
 
+@pytest.mark.thorough
 def test_a_search_is_announced_as_one(model):
     heard = []
     listen(model, heard.append)

@@ -64,6 +64,11 @@ def test_every_preset_has_a_row():
             "dense_nmt_1_4l",
             DENSE_ENCODER + DENSE_DECODER - 2 * RESIDUAL - ATTENTIONS,
         ),
+        # In each of 8 attentions, two vectors of width 32 for 33 distances, or
+        # a number for 32 buckets and 4 heads.
+        ("transformer_shaw_tiny", 8 * 2 * 33 * 32),
+        ("transformer_t5_bias_tiny", 8 * 32 * 4),
+        ("transformer_rope_tiny", 0),
         # Three more projections of encoder layers.
         ("dense_attention_4l", 3 * (256**2 + 2 * 256)),
         *(
