@@ -28,7 +28,7 @@ def warm_up_shapes(
 
     Example:
     >>> warm_up_shapes(4, 32, 6)
-    [(4, 32), (4, 16), (2, 8), (1, 16), (1, 32), (1, 8)]
+    [(4, 32), (4, 16), (1, 8), (1, 16), (2, 8), (1, 32)]
     """
     own = sorted(_batch_shapes(batch_size, max_tokens), key=math.prod)
     chosen = _full_batches(batch_size, max_tokens)[:number]
