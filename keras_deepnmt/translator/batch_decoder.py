@@ -309,12 +309,14 @@ class BatchDecoder:
         source_ids: np.ndarray,
         options: SearchOptions,
         plan: SearchPlan | None = None,
+        num_needed: int | None = None,
         **given: np.ndarray | None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        `plan` is as in `StagedSearch`, and `given` are the optional
-        arrays of `decoding.search`. The result is that of `decoding.search`.
+        `plan` and `num_needed` are as in `StagedSearch`, and `given` are the
+        optional arrays of `decoding.search`. The result is that of
+        `decoding.search`.
         """
         max_length = longest_output(source_ids.shape[1], options)
         max_length = max(max_length, _room_for(given))
@@ -328,6 +330,7 @@ class BatchDecoder:
             options=options,
             max_length=max_length,
             plan=plan,
+            num_needed=num_needed,
             **given,
         )
 
@@ -421,6 +424,7 @@ class BatchDecoder:
             padded_batch(rows, *shape),
             options,
             plan,
+            asked.num_needed,
             candidate_ids=candidate_ids,
             **given.arrays(shape[0], longest),
         )
