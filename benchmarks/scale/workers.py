@@ -16,6 +16,7 @@ seconds per line what it costs. Rows are appended to `results/workers.csv`.
 
 import argparse
 import contextlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -98,6 +99,8 @@ def main():
                             "block_lines": size,
                             "round": number_of_round,
                             "workers": number,
+                            # Above the number of cores: others wait, too.
+                            "load": round(os.getloadavg()[0], 1),
                             **{
                                 name: round(value, 2)
                                 for name, value in found.items()

@@ -76,7 +76,7 @@ def _costs(rows):
                 "hours of a core": f"{seconds / 3600:,.0f}",
                 **{
                     f"days on {cores:,} cores": decimals(
-                        seconds / cores / 86400, 1
+                        seconds / cores / 86400, 2
                     )
                     for cores in CORES
                 },
