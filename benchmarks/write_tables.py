@@ -5,8 +5,8 @@
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README, in the READMEs of the folders
 here, in `docs/text.md`, `docs/training.md`, `docs/exchange.md`,
-`docs/serving.md` and `docs/trained_models.md`. The project's README has only
-the most important rows.
+`docs/scale.md`, `docs/serving.md` and `docs/trained_models.md`. The project's
+README has only the most important rows.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from benchmarks.tables.onnx_tables import onnx_table
 from benchmarks.tables.package_model_tables import package_model_table
 from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.saved_model_tables import saved_model_table
+from benchmarks.tables.scale_tables import scale_tables
 from benchmarks.tables.scaling_tables import scaling_tables
 from benchmarks.tables.speed_tables import speed_summary, speed_tables
 from benchmarks.tables.trained_tables import trained_summary
@@ -59,6 +60,7 @@ PAGES = {
         *onnx_table(),
         *saved_model_table(),
     ],
+    FOLDER.parent / "docs" / "scale.md": scale_tables,
     FOLDER.parent / "docs" / "serving.md": load_table,
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,
 }

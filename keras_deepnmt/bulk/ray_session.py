@@ -22,7 +22,8 @@ _QUIET = {
     "RAY_worker_niceness": "0",
     "RAY_ENABLE_WORKER_PRESTART": "0",
     "RAY_prestart_worker_first_driver": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # A worker that asks for no GPU sees none.
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
 }
 
 

@@ -51,6 +51,7 @@ class WorkerPool:
 
     Attributes:
         num_workers: how many workers there are at most.
+        num_unused_gpus: how many GPUs there are, if workers use none.
 
     Raises:
         UserError: if there is room for no worker.
@@ -68,6 +69,8 @@ class WorkerPool:
     ):
         self._ray = ray
         self.num_workers = workers or _room(ray, cores, gpus)
+        found = ray.cluster_resources()
+        self.num_unused_gpus = 0 if gpus else int(found.get("GPU", 0))
         self._kind = ray.remote(
             num_cpus=cores, num_gpus=gpus, max_restarts=0, max_task_retries=0
         )(_Worker)

@@ -240,11 +240,19 @@ class _Job:
                 gpus=options.gpus_per_worker,
             ) as pool:
                 _logger.info(
-                    "Starting %s workers with %s each, for %s files.",
-                    f"{pool.num_workers:,}",
-                    "1 core" if cores == 1 else f"{cores} cores",
-                    f"{len(self._shards):,}",
+                    "Starting %s with %s each, for %s.",
+                    _number(pool.num_workers, "worker"),
+                    _number(cores, "core"),
+                    _number(len(self._shards), "file"),
                 )
+                if pool.num_unused_gpus:
+                    _logger.warning(
+                        "%s not used. Give `--gpus-per-worker 1`, or a share "
+                        "such as 0.5.",
+                        "1 GPU is"
+                        if pool.num_unused_gpus == 1
+                        else f"{pool.num_unused_gpus:,} GPUs are",
+                    )
                 try:
                     self._translate(pool)
                 except KeyboardInterrupt as stop:
@@ -354,6 +362,10 @@ class _Job:
         return {**state, "written": 1}
 
 
+def _number(count, name):
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
 def _warn_of_faults(folder, shards, output):
     """Says how many lines of all files have each fault."""
     counts: collections.Counter[str] = collections.Counter()
@@ -367,8 +379,8 @@ def _warn_of_faults(folder, shards, output):
     for fault, count in counts.items():
         _logger.warning(
             "%s of %s: %s %s has their numbers.",
-            "1 line" if count == 1 else f"{count:,} lines",
-            "1 file" if files[fault] == 1 else f"{files[fault]:,} files",
+            _number(count, "line"),
+            _number(files[fault], "file"),
             fault,
             output / REPORTS,
         )

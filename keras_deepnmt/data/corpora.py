@@ -139,6 +139,7 @@ class LineReader:
         self.position = (
             0  # in bytes of the (compressed) file, for progress bars
         )
+        self.unpacked = 0  # bytes of the text up to this position
         self._hash = hashlib.sha256()
         try:
             self.copy = copy_of_pipe(self.path)
@@ -210,6 +211,7 @@ class LineReader:
                         size = file.tell()
                         limits().check_unpacked(size, raw.tell(), self.path)
                     self._hash.update(chunk)
+                    self.unpacked += len(chunk)
                     self.position = raw.tell()
                     is_empty = False
                     yield chunk

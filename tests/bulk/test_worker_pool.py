@@ -42,7 +42,8 @@ class StandIn:
 
     exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
 
-    def __init__(self, seed, is_lost=lambda arguments: False, cpus=3):
+    def __init__(self, seed, is_lost=lambda arguments: False, cpus=3, gpus=0):
+        self.gpus = gpus
         self.draw = random.Random(seed)
         self.is_lost = is_lost
         self.cpus = cpus
@@ -51,7 +52,7 @@ class StandIn:
         self.tasks = {}
 
     def cluster_resources(self):
-        return {"CPU": self.cpus}
+        return {"CPU": self.cpus, "GPU": self.gpus}
 
     def remote(self, **options):
         return lambda kind: SimpleNamespace(remote=lambda: self._start(kind))
@@ -167,3 +168,11 @@ def test_there_is_a_worker_for_each_processor():
     assert ray.started == 3
     with pytest.raises(UserError, match="needs 8 processors.*Received: 7"):
         list(results(ray, cores=8))
+
+
+def test_workers_share_gpus_or_leave_them():
+    ray = StandIn(0, cpus=9, gpus=2)
+    with WorkerPool(ray, make_double, (), gpus=0.5) as pool:
+        assert (pool.num_workers, pool.num_unused_gpus) == (4, 0)
+    with WorkerPool(ray, make_double, ()) as pool:
+        assert (pool.num_workers, pool.num_unused_gpus) == (9, 2)

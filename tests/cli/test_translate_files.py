@@ -21,13 +21,14 @@ from shard_files import OPTIONS, contents, read_lines, write_shards
 from keras_deepnmt.bulk.ray_session import ray_session
 from keras_deepnmt.commands import translate_files
 from keras_deepnmt.commands.shards import worker
+from keras_deepnmt.commands.shards.files import read_blocks
 from keras_deepnmt.translator import Translator
 
 
 class HerePool:
     """A pool whose only worker is this process."""
 
-    num_workers = 1
+    num_workers, num_unused_gpus = 1, 0
 
     def __init__(self, ray, make, arguments, **_):
         self._made = make(*arguments)
@@ -121,6 +122,13 @@ def test_a_stopped_command_goes_on_after_what_was_kept(
         assert len(searches) == len(finished) + 2
     assert stops >= 3 and len(searches) == number
     assert contents(Path("out")) == whole
+
+
+def test_the_time_left_is_estimated_before_a_file_is_read(here):
+    file = Path("mono/a.gz")
+    found = [block.position for block in read_blocks(file, 16)]
+    assert found == sorted(set(found)) and found[-1] == file.stat().st_size
+    assert found[0] == pytest.approx(found[-1] * 16 / 70, rel=0.2)
 
 
 def test_a_table_is_a_corpus_for_prepare(deepnmt, here):

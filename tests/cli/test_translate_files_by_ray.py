@@ -4,6 +4,7 @@
 * no line is lost or twice when workers or the whole command are killed
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -96,36 +97,33 @@ def worker_processes(process):
 
 
 @pytest.mark.thorough
-def test_three_workers_write_the_bytes_of_one(digits, folder, expected):
+def test_three_workers_write_the_bytes_of_one_though_two_are_killed(
+    digits, folder, expected
+):
     assert {name: len(lines) for name, lines in expected.items()} == {
         **{"a.tsv.gz": 71, "b.tsv": 41, "c.tsv": 1, "d.tsv.gz": 34}
     }
-    assert finished(digits, folder, "three", 3) == expected
+    process = start(digits, folder, "three", 3)
+    draw = random.Random(0)
+    killed = set()
+    while process.poll() is None and len(killed) < 2:
+        time.sleep(draw.random())
+        # At the beginning, while they load, or while they translate.
+        workers = set(worker_processes(process)) - killed
+        if len(workers) > 1:
+            number = draw.choice(sorted(workers))
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+                killed.add(number)
+    printed, _ = process.communicate()
+    assert process.returncode == 0 and len(killed) == 2, printed
     for file in (folder / "one").glob("*.tsv*"):
         assert file.read_bytes() == (folder / "three" / file.name).read_bytes()
 
 
 @pytest.mark.thorough
-def test_a_killed_worker_costs_no_line(digits, folder, expected):
-    process = start(digits, folder, "lost", 2)
-    draw = random.Random(0)
-    killed = 0
-    while process.poll() is None and killed < 2:
-        time.sleep(draw.random())
-        # At most one at a time, or none would ever finish.
-        workers = worker_processes(process)
-        if len(workers) == 2:
-            os.kill(draw.choice(workers), signal.SIGKILL)
-            killed += 1
-            time.sleep(3 + draw.random())
-    printed, _ = process.communicate()
-    assert process.returncode == 0 and killed, printed
-    assert contents(folder / "lost") == expected
-
-
-@pytest.mark.thorough
 def test_a_killed_command_goes_on_where_it_was(digits, folder, expected):
-    process = start(digits, folder, "killed", 2)
+    process = start(digits, folder, "killed", 1)
     first = folder / "killed" / "a.tsv.gz"
     while not first.exists() and process.poll() is None:
         time.sleep(0.01)
@@ -134,7 +132,7 @@ def test_a_killed_command_goes_on_where_it_was(digits, folder, expected):
     process.communicate()
     made = first.stat()
     before = sorted((folder / "killed").glob("*.tsv*"))
-    assert finished(digits, folder, "killed", 2) == expected
+    assert finished(digits, folder, "killed", 1) == expected
     assert before and first.stat().st_mtime_ns == made.st_mtime_ns
     # Ray's processes ended with the command.
     assert not any(Path(f"/proc/{number}").exists() for number in workers)

@@ -143,7 +143,7 @@ def read_blocks(
     [[b'1', b'2'], [b'3']]
     """
     digest = hashlib.sha256()
-    number, lines, position = 0, [], 0
+    number, lines, position, size_of_lines = 0, [], 0, 0
 
     def block(**more):
         return LineBlock(number, lines, digest.hexdigest(), position, **more)
@@ -156,7 +156,9 @@ def read_blocks(
                 lines = []
             digest.update(line + b"\n")
             number += 1
-            position = reader.position
+            size_of_lines += len(line) + 1
+            # The reader is ahead of the lines.
+            position = reader.position * size_of_lines // reader.unpacked
             if number > done:
                 lines.append(line)
             elif number == done and digest.hexdigest() != sha256:
