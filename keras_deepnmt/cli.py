@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import absl.logging
 
-from keras_deepnmt.commands import VERBS
+from keras_deepnmt.commands import VERBS, module_name
 from keras_deepnmt.commands.options.completion import completion_script
 from keras_deepnmt.commands.options.limits import given_limits
 from keras_deepnmt.commands.options.own_code import given_code
@@ -98,7 +98,7 @@ def overview() -> str:
         "Train, evaluate and export neural machine translation models.",
         "",
         "commands:",
-        *(f"  {verb:<11} {summary}" for verb, summary in VERBS.items()),
+        *(f"  {verb:<15} {summary}" for verb, summary in VERBS.items()),
         "",
         "Run `deepnmt COMMAND --help` for the options of a command, "
         "`deepnmt --version`",
@@ -112,7 +112,7 @@ def overview() -> str:
 
 def make_parser(verb: str) -> VerbParser:
     """Returns the parser of a command's options."""
-    command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+    command = importlib.import_module(module_name(verb))
     parser = VerbParser(verb, VERBS[verb], command.EXAMPLE)
     command.add_options(parser)
     return parser
@@ -156,7 +156,7 @@ def _interrupts_raised():
 def _run_verb(verb: str, words: list[str]) -> int:
     interrupt_advice = "Nothing was done."
     try:
-        command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+        command = importlib.import_module(module_name(verb))
         interrupt_advice = command.CONTINUE
         options = make_parser(verb).parse_args(words)
         with (

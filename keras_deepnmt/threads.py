@@ -9,6 +9,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+# Cores of this process, if it is one of several that share a machine.
+_share: int | None = None
+
+
 def num_cores() -> int:
     """Returns the number of cores that this process may use.
 
@@ -16,10 +20,22 @@ def num_cores() -> int:
     >>> num_cores() >= 1
     True
     """
+    if _share is not None:
+        return _share
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
         return os.cpu_count() or 1
+
+
+def use_cores(number: int | None) -> None:
+    """Sets what `num_cores` returns; `None` for all cores.
+
+    For one of several processes that share a machine: what is computed at once
+    then depends on its share alone, and not on the machine.
+    """
+    global _share
+    _share = number
 
 
 def results_in_order(

@@ -314,14 +314,14 @@ def _import_everything():
 
     # What is imported stays.
     gc.disable()
-    from keras_deepnmt.commands import VERBS
+    from keras_deepnmt.commands import VERBS, module_name
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for module in IMPORTED:
             importlib.import_module(module)
         for verb in VERBS:
-            importlib.import_module(f"keras_deepnmt.commands.{verb}")
+            importlib.import_module(module_name(verb))
     threads = os.listdir("/proc/self/task")
     if len(threads) > 1:
         raise RuntimeError(

@@ -11,6 +11,7 @@ VERBS = {
     "train": "Train a model from a recipe, or continue an interrupted run.",
     "sweep": "Train a recipe with several seeds and values, and compare them.",
     "translate": "Translate standard input to standard output, line by line.",
+    "translate-files": "Translate many files on several cores or machines.",
     "tune": "Tune the weights of reranking on a validation text.",
     "score": "Compute the log-probabilities of existing translations.",
     "evaluate": "Compute BLEU, chrF and TER of runs or translations.",
@@ -24,3 +25,13 @@ VERBS = {
     "doctor": "Check the installation and training with several replicas.",
     "models": "List the model presets or the bundled recipes.",
 }
+
+
+def module_name(verb: str) -> str:
+    """Returns the name of the module of a command.
+
+    Example:
+    >>> module_name("translate-files")
+    'keras_deepnmt.commands.translate_files'
+    """
+    return f"keras_deepnmt.commands.{verb.replace('-', '_')}"

@@ -1,5 +1,6 @@
 """`deepnmt prepare`: filters and tokenizes parallel text for training."""
 
+import contextlib
 import dataclasses
 
 import rich.console
@@ -16,6 +17,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
 from keras_deepnmt.commands.options.limits import add_limits
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.workers import add_optional_workers
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.data.bilingual_files.document import (
     TABLES,
@@ -122,6 +124,7 @@ def add_options(parser: VerbParser) -> None:
             "Default: none, or that of --corpus for its own set.",
         )
     _add_folders(parser)
+    add_optional_workers(parser)
     add_dataclass_options(parser, PrepareOptions)
     parser.add_argument(
         "--filters",
@@ -189,17 +192,28 @@ def run(options: Namespace) -> None:
         import_backend()
         allow_code(entries)
         use_code(entries)
-    manifest = prepare_corpus(
-        prepare_options,
-        options.output,
-        data_dir=options.data_dir,
-        overwrite=options.overwrite,
-        rejected_file=options.rejected,
-        progress=not options.quiet,
-    )
+    with _block_map(options) as map_blocks:
+        manifest = prepare_corpus(
+            prepare_options,
+            options.output,
+            data_dir=options.data_dir,
+            overwrite=options.overwrite,
+            rejected_file=options.rejected,
+            progress=not options.quiet,
+            map_blocks=map_blocks,
+        )
     if not options.quiet:
         _print_counts(manifest)
     print(options.output)
+
+
+def _block_map(options):
+    """Opens the workers, if they are asked for."""
+    if options.ray is None and options.workers is None:
+        return contextlib.nullcontext()
+    from keras_deepnmt.bulk.block_maps import map_by_workers
+
+    return map_by_workers(options.ray, options.workers)
 
 
 def _from_recipe(options):

@@ -18,6 +18,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_ensemble,
     add_shortlist,
     add_tag,
+    check_num_hypotheses,
     load_translator,
 )
 from keras_deepnmt.commands.options.document import (
@@ -53,6 +54,10 @@ from keras_deepnmt.commands.terminal.input_lines import (
     is_typed,
     read_windows,
 )
+from keras_deepnmt.commands.terminal.line_faults import (
+    TRANSLATION_CUT,
+    source_cut,
+)
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.nbest_lists import (
     DESCRIPTION,
@@ -70,11 +75,6 @@ deepnmt translate runs/demo --input manual.xlf --output manual.de.xlf
 echo "Ein Hund schläft." | deepnmt translate runs/demo --num-hypotheses 3
 """
 CONTINUE = "The lines printed so far are complete."
-_MAXIMUM_LENGTH = (
-    "the translation was cut at the maximum length, which `--max-length-ratio` "
-    "and `--max-extra-tokens` change."
-)
-
 
 # Why the translation lacks a phrase of `--constraints`, see `why_missed`.
 _MISSED = {
@@ -186,11 +186,7 @@ def _add_alignments(parser):
 
 def run(options: Namespace) -> None:
     """Translates the input until it ends."""
-    if options.num_hypotheses > (options.num_beams or options.num_hypotheses):
-        raise UserError(
-            "`--num-hypotheses` must not exceed `--num-beams`. Received: "
-            f"{options.num_hypotheses} and {options.num_beams}"
-        )
+    check_num_hypotheses(options)
     if options.mbr and options.num_hypotheses > 1:
         raise UserError("--mbr prints one translation: no --num-hypotheses.")
     if options.mbr and is_reranked(options):
@@ -457,7 +453,7 @@ def _faults(translator, text, found, given):
     from keras_deepnmt.translator.missed_phrases import why_missed
 
     if any(hypothesis.truncated for hypothesis in found):
-        yield _MAXIMUM_LENGTH
+        yield TRANSLATION_CUT
     for hypothesis in found:
         if not hypothesis.constraints_met:
             reason = why_missed(translator, text, hypothesis, **given)
@@ -491,8 +487,4 @@ def _warn(warnings, lines, place, fault):
 def _warn_truncated(warnings, lines, max_length, places):
     # A line may have several such sentences.
     for number in dict.fromkeys(map(lines.number, places)):
-        warnings.add(
-            number,
-            f"longer than {max_length - 1} tokens, the model's position range; "
-            "the rest was not translated.",
-        )
+        warnings.add(number, source_cut(max_length))

@@ -61,6 +61,10 @@ class Normalization:
             escape_whitespaces=False,
         )
 
+    def __reduce__(self):
+        # Neither the message nor what SentencePiece made of it can be pickled.
+        return _read_normalization, (self.spec.SerializeToString(), self.steps)
+
     @property
     def case(self) -> str:
         """How upper-case letters are read, one of `CASES`."""
@@ -91,6 +95,10 @@ class Normalization:
             getattr(self.spec, name) == getattr(other.spec, name)
             for name in ("precompiled_charsmap", "remove_extra_whitespaces")
         )
+
+
+def _read_normalization(spec: bytes, steps):
+    return Normalization(model_pb2.NormalizerSpec.FromString(spec), steps)
 
 
 def load_normalization(

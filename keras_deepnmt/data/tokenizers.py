@@ -78,7 +78,18 @@ class Tokenizer:
             raise UserError(
                 f"{model_file}: no tokenizer found ({error.strerror})."
             ) from error
-        self.proto = reorder_special_ids(proto, self.model_file)
+        self._open(reorder_special_ids(proto, self.model_file))
+
+    def __getstate__(self):
+        # Where a tokenizer is sent to, its file need not be.
+        return self.model_file, self.proto
+
+    def __setstate__(self, state):
+        self.model_file, proto = state
+        self._open(proto)
+
+    def _open(self, proto):
+        self.proto = proto
         self.sha256 = bytes_sha256(self.proto)
         self._processor = sentencepiece.SentencePieceProcessor(
             model_proto=self.proto

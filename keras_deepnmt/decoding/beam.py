@@ -238,6 +238,7 @@ class BeamSearch(SearchStages):
                 self._divisor,
                 options.patience * self._group_size,
                 phrases,
+                carried.get("num_needed"),
             ),
             **finished,
             "cache": reorder_cache(

@@ -89,21 +89,28 @@ def best_places(scores, ids, number, phrases):
     return gather_beams(order, ops.cast(places, "int32"))
 
 
-def still_live(grown, finished, limits, divisor, enough, phrases):
+def still_live(
+    grown, finished, limits, divisor, enough, phrases, num_needed=None
+):
     """Returns the sums of live hypotheses, IMPOSSIBLE for those that are over.
 
     The search of a sentence is over if `enough` hypotheses have finished (0 is
-    no limit), or if no live one can become better than those that are kept.
+    no limit), or if no live one can become better than the best `num_needed` of
+    those that are kept, by default all.
 
     A sum never rises and the divisor never falls with the length, so the best
     score that a live hypothesis can reach is its sum over the divisor of the
     sentence's maximum length. If no live hypothesis of a sentence can reach
-    more than the worst finished score, the search of that sentence is over.
+    more than the worst of these scores, the search of that sentence is over.
     A coverage penalty only makes scores smaller.
     """
     log_probs = ops.where(grown["ended"], IMPOSSIBLE, grown["log_probs"])
     reachable = log_probs / divisor(limits)[:, None]  # (B, K)
-    is_better = reachable > finished["finished_scores"][:, -1:]
+    worst = finished["finished_scores"][:, -1:]
+    if num_needed is not None:
+        place = ops.minimum(num_needed, log_probs.shape[1]) - 1
+        worst = ops.take(finished["finished_scores"], place, axis=1)[:, None]
+    is_better = reachable > worst
     if phrases is not None:
         kept = count_missed(phrases, finished["finished_ids"][:, -1:])  # (B, 1)
         missed = _least_missed(phrases, grown, limits)  # (B, K)

@@ -18,6 +18,7 @@ def search(
     constraint_ids=None,
     max_lengths=None,
     candidate_ids=None,
+    num_needed=None,
     *,
     max_length,
     options=None,
@@ -40,6 +41,9 @@ def search(
             probability of the others is 0, and their scores are not computed.
             The tokens of `prefix_ids` and `constraint_ids` must be among them.
             Defaults to all tokens.
+        num_needed: int scalar tensor. How many of the best translations of each
+            sentence are needed: the others may then be worse than those that a
+            longer search would find. Phrases need all. Defaults to all.
         max_length: int or int scalar tensor. Maximum number of steps.
         options: `SearchOptions`. Defaults to `SearchOptions()`.
         **search_options: fields of `SearchOptions` that replace those of
@@ -68,6 +72,7 @@ def search(
         prefix_ids=prefix_ids,
         constraint_ids=constraint_ids,
         max_lengths=max_lengths,
+        num_needed=num_needed,
     )
     return chosen.outputs(chosen.advance(carried))
 
@@ -126,6 +131,7 @@ class _RestrictedSearch:
         prefix_ids=None,
         constraint_ids=None,
         max_lengths=None,
+        num_needed=None,
     ):
         """Encodes the sources, as `SearchStages.begin`."""
         return self._stages.begin(
@@ -135,6 +141,7 @@ class _RestrictedSearch:
             prefix_ids=self._numbers(prefix_ids),
             constraint_ids=self._numbers(constraint_ids),
             max_lengths=max_lengths,
+            num_needed=num_needed,
         )
 
     def outputs(self, carried):

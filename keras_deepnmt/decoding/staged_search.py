@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_deepnmt.decoding.few_shapes import FewShapes
 from keras_deepnmt.decoding.search_by_options import search, search_stages
@@ -30,6 +31,33 @@ def first_stage(source_length, max_length):
     """
     length = int(tuned.FIRST_STAGE_FACTOR * source_length)
     return at_most(length + tuned.FIRST_STAGE_EXTRA, max_length)
+
+
+def growing_lengths(length):
+    """Returns the numbers of steps that a search has room for, one by one.
+
+    Example:
+    >>> growing_lengths(32), growing_lengths(56), growing_lengths(146)
+    ((16, 32), (16, 56), (16, 64, 146))
+    """
+    lengths, short = [], tuned.SHORT_LENGTH
+    while at_most(short, length) < length:
+        lengths.append(short)
+        short *= tuned.ROOM_GROWTH
+    return (*lengths, length)
+
+
+def fewer_rows(rows):
+    """Returns the numbers of rows that a search goes on with, one by one.
+
+    Example:
+    >>> fewer_rows(32), fewer_rows(tuned.LEAST_ROWS)
+    ((16, 8), ())
+    """
+    numbers = []
+    while (rows := -(-rows // 2)) >= tuned.LEAST_ROWS:
+        numbers.append(rows)
+    return tuple(numbers)
 
 
 def next_stage(length, max_length):
@@ -74,15 +102,20 @@ def search_name(options, room=0, **given):
     return repr((compiled, options.max_length_ratio, room, sizes))
 
 
+def many_name(name):
+    """Returns the name of the programs after many sentences of a shape."""
+    return f"many: {name}"
+
+
 class StagedSearch:
     """A compiled search in stages, with the result of `search`.
 
     The caches of the first stage have room for translations of common length.
     Sentences that are not finished then go on in the next stage, without the
     others and with more room. Each stage is compiled for a few numbers of rows
-    only. After `MANY_SENTENCES` in batches of one shape, a stage also ends when
-    only a quarter of its sentences go on, and the first stage starts with room
-    for `SHORT_LENGTH` steps.
+    only. After `MANY_SENTENCES` in batches of one shape, a larger program takes
+    the place of the first stage: it starts with room for `SHORT_LENGTH` steps,
+    and whenever only half of its rows go on, it continues with these alone.
 
     Without compilation, and under a strategy with several replicas, there is
     one stage. A plain graph, which serves all shapes, also searches what
@@ -132,6 +165,7 @@ class StagedSearch:
         constraint_ids=None,
         max_lengths=None,
         candidate_ids=None,
+        num_needed=None,
         *,
         options,
         max_length,
@@ -145,6 +179,7 @@ class StagedSearch:
             constraint_ids: int array `(B, C, P)`, or `None`.
             max_lengths: int array `(B,)`, or `None`.
             candidate_ids: int array `(W,)`, or `None`.
+            num_needed: int, as in `search`. It needs no other program.
             options: `SearchOptions`.
             max_length: int.
             plan: what `count` has returned for the batch. Defaults to counting
@@ -153,7 +188,11 @@ class StagedSearch:
         Returns:
             A dict of arrays, as `search`.
         """
-        given = (prefix_ids, constraint_ids, max_lengths, candidate_ids)
+        needed = options.num_beams if num_needed is None else num_needed
+        given = (
+            *(prefix_ids, constraint_ids, max_lengths, candidate_ids),
+            np.int32(needed),
+        )
         if plan is None:
             name = search_name(options, max_length)
             plan = self.count(source_ids, options, name)
@@ -206,15 +245,18 @@ class StagedSearch:
         rows = np.flatnonzero(keras.ops.convert_to_numpy(is_live))
         step = int(carried["state"]["step"])
         if len(rows) and step < max_length and not plan.compiles_later:
-            *of_rows, candidate_ids = given
+            *of_rows, candidate_ids, needed = given
             of_rows = [None if x is None else x[rows] for x in of_rows]
             outputs = self._search_plain(
-                source_ids[rows], (*of_rows, candidate_ids), options, max_length
+                source_ids[rows],
+                (*of_rows, candidate_ids, needed),
+                options,
+                max_length,
             )
             for name, values in outputs.items():
                 found[name][rows] = values
             return found
-        candidate_ids = given[-1]
+        candidate_ids = given[-2]
         stage_rows = plan.rows
         taken = np.arange(len(source_ids))
         # Sentences go on at the end only if the model computes NaN.
@@ -259,7 +301,8 @@ class StagedSearch:
             max_length: as in the search.
             plan: as in the search.
         """
-        given = (None, None, None, candidate_ids)
+        needed = np.int32(options.num_beams)
+        given = (None, None, None, candidate_ids, needed)
         program, arrays, keywords = self._first_program(
             source_ids, given, plan.rows, options, self._most_steps(max_length)
         )
@@ -269,25 +312,24 @@ class StagedSearch:
         self, source_ids, given, stage_rows, options, max_length
     ):
         """Returns the first program of a search, its arrays and options."""
+        arrays = (source_ids, *given)
         keywords = {"options": options, "max_length": max_length}
         length = first_stage(source_ids.shape[1], max_length)
+        if self._has_stages and stage_rows:
+            keywords["lengths"] = growing_lengths(length)
+            keywords["rows"] = fewer_rows(len(source_ids))
+            return self._first, arrays, keywords
         if not self._has_stages or length == max_length:
-            return self._whole, (source_ids, *given), keywords
-        most_live = _largest_below(stage_rows, len(source_ids))
-        arrays = (source_ids, *given, most_live)
-        short = at_most(tuned.SHORT_LENGTH, length)
-        lengths = (
-            (short, length) if stage_rows and short < length else (length,)
-        )
-        return self._first, arrays, {**keywords, "lengths": lengths}
+            return self._whole, arrays, keywords
+        return self._first, arrays, {**keywords, "lengths": (length,)}
 
     def count(self, source_ids, options, name):
         """Counts a batch; returns how it is searched.
 
-        Its stages have all rows, or a quarter of them, once many sentences of
-        this shape have been counted. Batches that several threads search must
-        be counted in their order, by one thread: otherwise other programs, with
-        other rounding, would search them each time.
+        Its later stages have all rows, or a quarter of them, once many
+        sentences of this shape have been counted. Batches that several threads
+        search must be counted in their order, by one thread: otherwise other
+        programs, with other rounding, would search them each time.
 
         Args:
             source_ids: int array `(B, S)`.
@@ -308,7 +350,7 @@ class StagedSearch:
         if self.num_sentences[shape] < tuned.MANY_SENTENCES:
             # Rows of padding are searched only to have a program compiled.
             self.num_sentences[shape] += int(source_ids.any(axis=1).sum())
-        elif fewer < rows and self.few_shapes.use(shape, f"many: {name}"):
+        elif fewer < rows and self.few_shapes.use(shape, many_name(name)):
             return SearchPlan(True, [rows, fewer], True)
         is_full = has_plain and self.few_shapes.is_full
         return SearchPlan(True, [], not is_full)
@@ -321,6 +363,7 @@ def _search_all(
     constraint_ids,
     max_lengths,
     candidate_ids,
+    num_needed,
     max_length,
     *,
     options,
@@ -332,6 +375,7 @@ def _search_all(
         constraint_ids,
         max_lengths,
         candidate_ids,
+        num_needed,
         max_length=max_length,
         options=options,
     )
@@ -344,12 +388,19 @@ def _run_first_stage(
     constraint_ids,
     max_lengths,
     candidate_ids,
-    most_live,
+    num_needed,
     *,
     options,
     lengths,
     max_length,
+    rows=(),
 ):
+    """Searches with room for some lengths, then with fewer rows.
+
+    `rows` are numbers of rows, one smaller than the other: as soon as not more
+    sentences go on, the others leave. If too many of them go on at the last of
+    the `lengths`, the search ends there, and none of them has left.
+    """
     num_sentences = source_ids.shape[0]
     stages = search_stages(model, options, candidate_ids, num_sentences)
     begun = stages.begin(
@@ -359,11 +410,49 @@ def _run_first_stage(
         prefix_ids=prefix_ids,
         constraint_ids=constraint_ids,
         max_lengths=max_lengths,
+        num_needed=num_needed,
     )
     carried = begun
     for length in lengths:
-        carried = stages.advance(carried, length, most_live)
-    return stages.outputs(carried), stages.is_live(carried), carried
+        carried = stages.advance(carried, length, rows[0] if rows else 0)
+    found, is_live = stages.outputs(carried), stages.is_live(carried)
+    if not rows:
+        return found, is_live, carried
+    goes_on = ops.count_nonzero(is_live) > rows[0]
+    found = with_room(found, max_length - lengths[-1], ops.pad)
+    found = _finish_with_fewer_rows(
+        stages, carried, found, rows, max_length, goes_on
+    )
+    return found, ops.logical_and(is_live, goes_on), carried
+
+
+def _finish_with_fewer_rows(stages, carried, found, rows, max_length, goes_on):
+    """Returns the result of a search that sentences leave when they are over.
+
+    `found` is that of the sentences so far, and no step is made if `goes_on`.
+    """
+    places = ops.arange(ops.shape(found["scores"])[0], dtype="int32")
+    for number, most_live in zip(rows, (*rows[1:], 0), strict=True):
+        is_over = ops.logical_not(stages.is_live(carried))
+        taken = _first_places(is_over, number)
+        places = ops.take(places, taken, axis=0)
+        carried = stages.take(carried, taken)
+        most_live = ops.where(goes_on, number, most_live)
+        carried = stages.advance(carried, max_length, most_live)
+        outputs = stages.outputs(carried)
+        found = {
+            name: ops.scatter_update(values, places[:, None], outputs[name])
+            for name, values in found.items()
+        }
+    return found
+
+
+def _first_places(is_last, number):
+    """Returns the places of some rows, those that are not last first."""
+    size = is_last.shape[0]
+    rank = ops.arange(size, dtype="int32")
+    rank = rank + size * ops.cast(is_last, "int32")
+    return ops.cast(ops.argsort(rank), "int32")[:number]
 
 
 def _run_next_stage(

@@ -53,13 +53,14 @@ class SearchStages:
     """The stages of a search.
 
     A search carries a nested dict of tensors from one stage to the next. The
-    leading axis of each of them except `step` is B or a multiple of it,
+    leading axis of each of them except scalars is B or a multiple of it,
     sentence after sentence:
 
     * `memory`, `static`: of the model, see `Seq2Seq`;
     * `limits`: maximum lengths, `_num_limits` of each sentence;
     * `prefix_ids`: `(B * K, P)`, if there are any;
     * `phrases`: from `required_phrases`, if there are any;
+    * `num_needed`: a scalar, if not all hypotheses are needed;
     * `state`: of the search, from `_first_state`.
 
     A search has the hypotheses in its state under the name `_ids`, and defines
@@ -118,6 +119,7 @@ class SearchStages:
         prefix_ids=None,
         constraint_ids=None,
         max_lengths=None,
+        num_needed=None,
     ):
         """Encodes the sources.
 
@@ -129,6 +131,9 @@ class SearchStages:
             prefix_ids: as in `beam_search`.
             constraint_ids: as in `beam_search`.
             max_lengths: as in `beam_search`.
+            num_needed: int scalar tensor. How many of the best hypotheses are
+                needed. A beam search without phrases is over when it has found
+                these. Defaults to all.
 
         Returns:
             The carried tensors.
@@ -158,6 +163,8 @@ class SearchStages:
             "limits": limits,
             "state": state,
         }
+        if num_needed is not None and constraint_ids is None:
+            carried["num_needed"] = num_needed
         if prefix_ids is not None:
             by_hypothesis = ops.repeat(prefix_ids, options.num_beams, axis=0)
             carried["prefix_ids"] = by_hypothesis

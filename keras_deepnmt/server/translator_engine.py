@@ -44,6 +44,8 @@ class TranslatorEngine(Engine):
     ):
         # Those of a request are marked, or refused, instead of a warning.
         translator = translator.replaced(on_truncated=lambda numbers: None)
+        # All programs are compiled before: padding would save nothing.
+        translator.compilation_padding = 0
         self.tasks = tasks or {}
         self._translator = translator
         self._max_tokens = min(max_tokens, translator.max_source_length)
@@ -55,16 +57,23 @@ class TranslatorEngine(Engine):
 
     def warm_up(self) -> None:
         translator, batch_size = self._translator, self._translator.batch_size
+        shapes = []
         if translator.compiled:
-            for shape in warm_up_shapes(
+            shapes = warm_up_shapes(
                 batch_size, self._max_tokens, tuned.MOST_PROGRAMS
-            ):
-                self._search_padding(*shape)
-        shapes = translator.search_state["shapes"]
-        # No place is left for another program, nor does any take the place of
-        # one after many sentences: clients would wait while it is compiled.
-        unused = [[0, 0, ""]] * (tuned.MOST_PROGRAMS - len(shapes))
-        self._state = {"num_sentences": [], "shapes": [*shapes, *unused]}
+            )
+        # As after many sentences: those that are over leave a batch.
+        counts = [[*shape, tuned.MANY_SENTENCES] for shape in shapes]
+        used = []
+        for shape in shapes:
+            # Each has a program, though some count as two.
+            translator.search_state = {"num_sentences": counts, "shapes": []}
+            self._search_padding(*shape)
+            used += translator.search_state["shapes"]
+        # No place is left for another program: clients would wait while it is
+        # compiled.
+        unused = [[0, 0, ""]] * (tuned.MOST_PROGRAMS - len(used))
+        self._state = {"num_sentences": counts, "shapes": [*used, *unused]}
         translator.search_state = self._state
         # Too many rows for any program: the plain graph, which translations of
         # unusual length need, too.

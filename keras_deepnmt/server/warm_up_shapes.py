@@ -5,6 +5,9 @@ import math
 from keras_deepnmt.translator.batches import padded_length, padded_rows
 from keras_deepnmt.xla import tuned
 
+# Shorter full batches have no shape of their own.
+_SHORTEST = 16
+
 
 def warm_up_shapes(
     batch_size: int, max_tokens: int, number: int
@@ -12,7 +15,8 @@ def warm_up_shapes(
     """Returns shapes of sources to compile programs for.
 
     A batch of any other shape is padded to one of them of at most four times
-    its size.
+    its size. There is one for full batches of each length up to its double,
+    since under load nearly all batches are full.
 
     Args:
         batch_size: the largest number of rows.
@@ -24,10 +28,10 @@ def warm_up_shapes(
 
     Example:
     >>> warm_up_shapes(4, 32, 6)
-    [(4, 32), (2, 8), (1, 16), (2, 16), (1, 32), (4, 8)]
+    [(4, 32), (4, 16), (1, 8), (1, 16), (2, 8), (1, 32)]
     """
     own = sorted(_batch_shapes(batch_size, max_tokens), key=math.prod)
-    chosen: list[tuple[int, int]] = []
+    chosen = _full_batches(batch_size, max_tokens)[:number]
     for shape in reversed(own):
         if _padding(shape, chosen) > tuned.MUCH_LARGER_SHAPE:
             chosen.append(shape)
@@ -35,6 +39,17 @@ def warm_up_shapes(
         chosen.append(max(own, key=lambda shape: _padding(shape, chosen)))
     # Where that is not enough, plain graphs compute the largest batches.
     return chosen[-number:]
+
+
+def _full_batches(batch_size, max_tokens):
+    """Shapes of full batches, each twice as long as the next one."""
+    length = padded_length(max_tokens)
+    shapes = []
+    while True:
+        shapes.append((batch_size, length))
+        if length <= _SHORTEST:
+            return shapes
+        length = padded_length(-(-length // 2))
 
 
 def _batch_shapes(batch_size, max_tokens):

@@ -15,6 +15,7 @@ from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.decoding.staged_search import (
     SearchPlan,
     StagedSearch,
+    many_name,
     search_name,
 )
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID, UNKNOWN_ID
@@ -133,6 +134,38 @@ class BatchDecoder:
         self._search.few_shapes.used = [
             ((rows, length), name) for rows, length, name in state["shapes"]
         ]
+
+    def steady_state(self, options: SearchOptions) -> dict[str, list[list]]:
+        """A `state` that does not depend on what was searched.
+
+        It is that after many sentences of each common length, in batches that
+        are full; there is no room for more shapes. So a search from this state
+        has the same results in every process, and few programs are kept.
+        """
+        name = _name(options, {})
+        names = (name, many_name(name))
+        largest = self.limits.batch_size
+        rows = dict.fromkeys(
+            padded_rows(number, largest)
+            for number in (largest, largest // 2, 16, 4, 1)
+            if 0 < number <= largest
+        )
+        lengths = dict.fromkeys(
+            padded_length(length, self.max_source_length)
+            for length in range(1, self.max_source_length + 1, 8)
+        )
+        shapes: dict[Shape, None] = {}
+        for number in rows:
+            for length in lengths:
+                most = self._most_sources(length, options)
+                shapes.setdefault(Shape(min(number, most), length))
+        chosen = list(shapes)[: tuned.MOST_PROGRAMS // len(names)]
+        return {
+            "num_sentences": [
+                [*shape, tuned.MANY_SENTENCES] for shape in chosen
+            ],
+            "shapes": [[*shape, each] for shape in chosen for each in names],
+        }
 
     def translations_of(
         self,
@@ -276,12 +309,14 @@ class BatchDecoder:
         source_ids: np.ndarray,
         options: SearchOptions,
         plan: SearchPlan | None = None,
+        num_needed: int | None = None,
         **given: np.ndarray | None,
     ) -> dict[str, np.ndarray]:
         """Searches the translations of an array of ids `(B, S)`.
 
-        `plan` is as in `StagedSearch`, and `given` are the optional
-        arrays of `decoding.search`. The result is that of `decoding.search`.
+        `plan` and `num_needed` are as in `StagedSearch`, and `given` are the
+        optional arrays of `decoding.search`. The result is that of
+        `decoding.search`.
         """
         max_length = longest_output(source_ids.shape[1], options)
         max_length = max(max_length, _room_for(given))
@@ -295,6 +330,7 @@ class BatchDecoder:
             options=options,
             max_length=max_length,
             plan=plan,
+            num_needed=num_needed,
             **given,
         )
 
@@ -388,6 +424,7 @@ class BatchDecoder:
             padded_batch(rows, *shape),
             options,
             plan,
+            asked.num_needed,
             candidate_ids=candidate_ids,
             **given.arrays(shape[0], longest),
         )

@@ -57,6 +57,18 @@ class Asked:
     number: int
     distinct: bool
 
+    @property
+    def num_needed(self) -> int | None:
+        """How many hypotheses a search must find; `None` for all of its beams.
+
+        Of several texts one may be found twice.
+
+        Example:
+        >>> Asked(1, True).num_needed, Asked(2, False).num_needed
+        (1, 2)
+        """
+        return self.number if self.number == 1 or not self.distinct else None
+
     def of(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
         """Takes the first ones that are asked for.
 

@@ -289,6 +289,19 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def search_state(self, state: dict[str, list[list[int]]]) -> None:
         self._decoder.state = state
 
+    def steady_search_state(self, num_hypotheses: int = 1) -> dict[str, Any]:
+        """Returns a `search_state` that does not depend on earlier searches.
+
+        A translator that is given it before each call computes equal calls
+        equally in every process, by the programs that are best for many
+        sentences.
+
+        Args:
+            num_hypotheses: as in `translate_nbest`.
+        """
+        options = self.options.for_hypotheses(num_hypotheses)
+        return self._decoder.steady_state(options)
+
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
     ) -> dict[str, np.ndarray]:

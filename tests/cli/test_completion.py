@@ -49,7 +49,7 @@ def complete(script, tmp_path):
 @pytest.mark.parametrize(
     "words, offered",
     [
-        (["tra"], {"train", "translate"}),
+        (["tra"], {"train", "translate", "translate-files"}),
         (["train", "--run"], {"--run-dir"}),
         (["translate", "runs", "--num-b"], {"--num-beams"}),
         (["quickstart", "--scale", ""], {"full", "smoke"}),

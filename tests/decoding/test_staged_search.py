@@ -182,25 +182,37 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(toy):
     ],
     ids=str,
 )
-def test_after_many_sentences_stages_end_when_a_quarter_of_their_rows_go_on(
+def test_after_many_sentences_half_of_the_rows_leave_within_a_program(
     toy, changes, monkeypatch
 ):
     monkeypatch.setattr(tuned, "MANY_SENTENCES", 32)
     options = OPTIONS.updated(**changes)
-    staged = StagedSearch(toy)
-    shapes = []
+    staged, whole = StagedSearch(toy), compile_for(toy, search, ON_JAX)
+    shapes, steps, finish = [], [], StagedSearch._finish
     listen(toy, lambda compilation: shapes.append(compilation.shape))
+
+    def record(self, source_ids, given, first, *args, **kwargs):
+        steps.append(int(first[2]["state"]["step"]))
+        return finish(self, source_ids, given, first, *args, **kwargs)
+
+    monkeypatch.setattr(StagedSearch, "_finish", record)
     # Limits of 5, 15, 25 and 60 tokens.
     ids = sources([1] * 8 + [3] * 8 + [5] * 8 + [12] * 8)
     # Rows of padding, which are only there to compile, do not count.
     staged(0 * ids, options=options, max_length=MAX_LENGTH)
     staged(ids, options=options, max_length=MAX_LENGTH)
     assert [rows for rows, _ in shapes] == [32, 16]
-    # Now a quarter of the rows goes on after 25 steps, where there is still
-    # room for one more.
+    # All rows are computed until half of them are over, and one program
+    # searches the others to their end.
     found = staged(ids, options=options, max_length=MAX_LENGTH)
-    assert [rows for rows, _ in shapes] == [32, 16, 32, 8, 8]
-    whole = compile_for(toy, search, ON_JAX)
+    assert steps[-1] == 15
+    assert [rows for rows, _ in shapes] == [32, 16, 32]
+    assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
+    # It ends where there is no room for all rows that go on.
+    ids = sources([12] * 24 + [1] * 8)
+    found = staged(ids, options=options, max_length=MAX_LENGTH)
+    assert steps[-1] == first_stage(12, MAX_LENGTH)
+    assert [rows for rows, _ in shapes] == [32, 16, 32, 32]
     assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
 
 

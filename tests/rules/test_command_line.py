@@ -18,7 +18,7 @@ from package_tree import REPOSITORY, refuse, relative, source_files
 from test_readme import PAGES
 
 from keras_deepnmt import cli
-from keras_deepnmt.commands import VERBS
+from keras_deepnmt.commands import VERBS, module_name
 from keras_deepnmt.commands.terminal.failures import describe_bug
 from keras_deepnmt.data import PrepareOptions
 from keras_deepnmt.decoding import SearchOptions
@@ -27,14 +27,14 @@ from keras_deepnmt.limits import Limits
 
 def test_help_lists_every_verb(capsys):
     assert cli.main(["--help"]) == 0
-    listed = re.findall(r"^  (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    listed = re.findall(r"^  ([\w-]+) ", capsys.readouterr().out, re.MULTILINE)
     assert listed == list(VERBS)
 
 
 def test_every_listed_verb_exists_and_explains_itself(capsys):
     offenders = []
     for verb in VERBS:
-        command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+        command = importlib.import_module(module_name(verb))
         if not callable(getattr(command, "run", None)):
             offenders.append(f"{command.__name__}: no function `run`")
             continue
@@ -52,6 +52,9 @@ OTHER_PROGRAMS |= {"--only"}  # of preset_cost.py in benchmarks
 OTHER_PROGRAMS |= {"--max-len-a", "--max-len-b", "--max-length-factor"}
 # Of pip, useradd and Docker, in an image.
 OTHER_PROGRAMS |= {"--no-cache-dir", "--create-home", "--start-period"}
+# Of Ray and Slurm, on many machines.
+OTHER_PROGRAMS |= {"--head", "--address", "--nodes", "--ntasks-per-node"}
+OTHER_PROGRAMS |= {"--gpus-per-task", "--signal", "--requeue"}
 # Of the whole program, and inside of the code.
 NO_VERB = {"--help", "--version", "--print-completion", "--value"}
 NO_VERB |= {"--porcelain", "--tf_xla_persistent_cache_directory"}
@@ -135,7 +138,7 @@ def constants(tree):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_is_read_by_its_verb(verb):
-    command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+    command = importlib.import_module(module_name(verb))
     read = names_in(command)
     reads_batches = read & {"load_translator", "given_decoding_options"}
     if reads_batches or "given_search_options" in read:

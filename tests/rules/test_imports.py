@@ -24,7 +24,7 @@ LEVELS = [
     {"server"},
     {"documents"},
     {"analysis"},
-    {"runs", "reranking", "exchange"},
+    {"runs", "reranking", "exchange", "bulk"},
     {"recipes", "training", "evaluation", "serving"},
     {"translator"},
     {"decoding", "data"},

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.threads import use_cores
 from keras_deepnmt.xla.cache import (
     ask_for_user_cache,
     open_user_cache,
@@ -37,13 +38,23 @@ def add_compile(parser: VerbParser, lazily: bool = True) -> None:
     )
 
 
-def start_backend() -> None:
-    """Imports the backend, with the user's cache of compilations."""
+def start_backend(cores: int | None = None) -> None:
+    """Imports the backend, with the user's cache of compilations.
+
+    `cores` are those that this process uses, if it shares a machine.
+    """
     # TensorFlow reads its flags when it first looks for devices.
     ask_for_user_cache()
     import_backend()
     import keras
 
+    if cores is not None:
+        use_cores(cores)
+        if keras.config.backend() == "tensorflow":
+            import tensorflow as tf
+
+            tf.config.threading.set_intra_op_parallelism_threads(cores)
+            tf.config.threading.set_inter_op_parallelism_threads(cores)
     open_user_cache(keras.config.backend())
 
 

@@ -4,7 +4,7 @@ import argparse
 import importlib
 import typing
 
-from keras_deepnmt.commands import VERBS
+from keras_deepnmt.commands import VERBS, module_name
 from keras_deepnmt.errors import UserError
 
 SHELLS = ("bash", "zsh")
@@ -50,7 +50,7 @@ def completion_script(shell: str) -> str:
     for verb, summary in VERBS.items():
         options = verbs.add_parser(verb, help=summary, description=summary)
         options.add_argument("--quiet", action="store_true", help="No progress")
-        command = importlib.import_module(f"keras_deepnmt.commands.{verb}")
+        command = importlib.import_module(module_name(verb))
         command.add_options(options)
     preamble = _PREAMBLE[shell].format(recipes=" ".join(list_recipes()))
     return shtab.complete(parser, shell, preamble={shell: preamble})
@@ -62,7 +62,7 @@ class _Completed(argparse.ArgumentParser):
     def add_argument(self, *names, type=None, **options):
         action = super().add_argument(*names, **_with_choices(type, options))
         kind = options.get("metavar")
-        if kind == "FILE":
+        if kind in ("FILE", "PATTERN"):
             action.complete = {"bash": "_shtab_compgen_files", "zsh": "_files"}
         elif kind in ("DIR", "RUN"):
             action.complete = {

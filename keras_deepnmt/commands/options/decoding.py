@@ -123,6 +123,15 @@ def check_tag_source(tag: str | None, source: str | None) -> None:
         )
 
 
+def check_num_hypotheses(options: Namespace) -> None:
+    """Refuses more hypotheses than the beams that were given."""
+    if options.num_hypotheses > (options.num_beams or options.num_hypotheses):
+        raise UserError(
+            "`--num-hypotheses` must not exceed `--num-beams`. Received: "
+            f"{options.num_hypotheses} and {options.num_beams}"
+        )
+
+
 def add_shortlist(parser: VerbParser) -> None:
     """Adds `--shortlist`."""
     parser.add_argument(

@@ -43,6 +43,8 @@ class PartFiles:
         paths: the files, that of `--output` first.
         finish: writes the first file, given its part and its path. Defaults to
             renaming the part.
+        advice: what to do about parts that cannot be gone on with, the end of
+            a sentence.
 
     Attributes:
         record_file: the path of the record.
@@ -56,7 +58,10 @@ class PartFiles:
         self,
         paths: Sequence[str],
         finish: Callable[[Path, Path], None] | None = None,
+        advice: str = "or give --restart to begin again without what is "
+        "finished.",
     ):
+        self._advice = advice
         self._finishes = [finish or os.replace, *[os.replace] * len(paths)]
         self._name = paths[0]
         self._files = [writable_file(path) for path in paths]
@@ -89,6 +94,14 @@ class PartFiles:
     def is_complete(self) -> bool:
         """Whether an earlier process wrote all and could not rename it."""
         return self._record.get("is_complete", False)
+
+    def kept_before(self) -> dict[str, Any] | None:
+        """Returns what an earlier process gave to `keep`, before `begin`.
+
+        It is `None` at the beginning. `begin` compares what it was made of.
+        """
+        record = self._read_record()
+        return record and record.get("state")
 
     def __enter__(self) -> "PartFiles":
         try:
@@ -306,35 +319,18 @@ class PartFiles:
 
     def _compare(self, found, record):
         """Refuses parts that are not what this command would have written."""
-        advice = "or give --restart to begin again without what is finished."
-        old, new = found["made_of"], record["made_of"]
-        names = [
-            name
-            for name in [*new, *sorted(old.keys() - new.keys())]
-            if old.get(name) != new.get(name)
-        ]
-        if names:
-            before, after = found.get("asked", {}), record["asked"]
-            follows = [
-                name
-                for name in names
-                if name in before and before[name] == after.get(name)
-            ]
-            changes = [
-                _describe_change(name, old.get(name), new.get(name))
-                for name in names
-                if name not in follows or len(follows) == len(names)
-            ]
+        changes = describe_changes(found, record)
+        if changes:
             raise UserError(
                 f"{self._name}.part was begun with {', '.join(changes)}. Give "
-                f"the same command, {advice}"
+                f"the same command, {self._advice}"
             )
         if not found.get("is_complete"):
             for number, size in enumerate(found["sizes"]):
                 if not self._begins_with(number, size, found):
                     raise UserError(
                         f"{self._parts[number]}: was changed after it was "
-                        f"written. Put the old file back, {advice}"
+                        f"written. Put the old file back, {self._advice}"
                     )
         old, new = found["surroundings"], record["surroundings"]
         for name in new:
@@ -358,6 +354,38 @@ class PartFiles:
                 self._hashes[number].update(block)
                 left -= len(block)
         return self._hashes[number].hexdigest() == found["sha256"][number]
+
+
+def describe_changes(
+    found: Mapping[str, Any], record: Mapping[str, Any]
+) -> list[str]:
+    """Names what a command would make its results of, unlike an earlier one.
+
+    Both have `made_of` and, if they like, `asked`, which `PartFiles.begin`
+    describes.
+
+    Example:
+    >>> before = {"made_of": {"--num-beams": 4}}
+    >>> describe_changes(before, {"made_of": {"--num-beams": 1}})
+    ['--num-beams 4, not 1']
+    """
+    old, new = found["made_of"], record["made_of"]
+    names = [
+        name
+        for name in [*new, *sorted(old.keys() - new.keys())]
+        if old.get(name) != new.get(name)
+    ]
+    before, after = found.get("asked", {}), record.get("asked", {})
+    follows = [
+        name
+        for name in names
+        if name in before and before[name] == after.get(name)
+    ]
+    return [
+        _describe_change(name, old.get(name), new.get(name))
+        for name in names
+        if name not in follows or len(follows) == len(names)
+    ]
 
 
 def _seal(record):

@@ -38,7 +38,10 @@ class Console:
 
 @contextlib.contextmanager
 def progress_bar(
-    label: str, total: int | None = None, quiet: bool = False, done: int = 0
+    label: str,
+    total: int | Callable[[], int | None] | None = None,
+    quiet: bool = False,
+    done: int = 0,
 ) -> Iterator[Callable[[float], None]]:
     """Shows how far a command is, and yields a function that advances it.
 
@@ -46,7 +49,7 @@ def progress_bar(
     one, the rate and the time left. If stderr is not a terminal, a line a
     minute is logged instead. Be `quiet` also while results are printed to a
     terminal. `done` is the number that an earlier command has done, to which
-    the rate does not apply.
+    the rate does not apply. `total` may be a function that estimates it anew.
 
     Example:
     >>> with progress_bar("sentences", 10) as advance:
@@ -68,11 +71,18 @@ def progress_bar(
         console=console,
     )
     with bars:
-        task = bars.add_task(label, total=total, completed=done, speed="")
+        task = bars.add_task(
+            label, total=progress.total, completed=done, speed=""
+        )
 
         def advance(number):
             progress.add(number)
-            bars.update(task, completed=progress.done, speed=progress.speed())
+            bars.update(
+                task,
+                total=progress.total,
+                completed=progress.done,
+                speed=progress.speed(),
+            )
 
         yield advance
 
@@ -86,6 +96,10 @@ class _Progress:
         self._before = self.done = done
         self._start = self._logged = time.monotonic()
 
+    @property
+    def total(self):
+        return self._total() if callable(self._total) else self._total
+
     def add(self, number):
         self.done += number
 
@@ -96,9 +110,10 @@ class _Progress:
         if not rate:
             return ""
         shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
-        if self._total is None:
+        total = self.total
+        if total is None:
             return f"{shown}/s"
-        left = round(max(self._total - self.done, 0) / rate)
+        left = round(max(total - self.done, 0) / rate)
         return f"{shown}/s, {datetime.timedelta(seconds=left)} left"
 
     def log(self, number):
@@ -108,10 +123,10 @@ class _Progress:
         if now - self._logged < _SECONDS:
             return
         self._logged = now
-        of_all = ""
-        if self._total:
-            part = self.done / self._total
-            of_all = f" of {self._total:,} ({part:.0%})"
+        of_all, total = "", self.total
+        if total:
+            part = self.done / total
+            of_all = f" of {total:,} ({part:.0%})"
         _logger.info(
             "%s%s %s, %s",
             f"{self.done:,.0f}",

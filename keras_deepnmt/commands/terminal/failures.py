@@ -25,6 +25,7 @@ _EXTRAS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "prometheus_client": "serve",
+    "ray": "ray",
     "rouge_score": "rouge",
     "shtab": "completion",
     "tensorflow_serving": "serve",

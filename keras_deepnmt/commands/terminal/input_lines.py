@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from keras_deepnmt.commands.terminal.line_faults import NOT_UTF8
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.errors import UserError
@@ -16,10 +17,6 @@ from keras_deepnmt.errors import UserError
 T = TypeVar("T")
 
 STANDARD_INPUT = "standard input"
-_INVALID = {
-    "replace": "not UTF-8; invalid bytes were replaced by U+FFFD.",
-    "skip": "not UTF-8; an empty line was written instead.",
-}
 _BLOCK = 1 << 16
 # Sentences of similar length are batched together: a larger window means less
 # padding and fewer batch shapes, but later results. So the first window of what
@@ -142,7 +139,7 @@ def decode_windows(
                     if texts:
                         yield texts
                     raise UserError(_describe(error, name, number)) from error
-                warnings.add(number, _INVALID[errors])
+                warnings.add(number, NOT_UTF8[errors])
                 texts.append(
                     line.decode("utf-8", "replace")
                     if errors == "replace"

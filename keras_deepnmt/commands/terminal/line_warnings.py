@@ -13,6 +13,7 @@ class LineWarnings:
     A long input may have many such lines, so that a warning for each would
     hide the others. `name` is the name of the input, if it has one. `lines` are
     the numbers of its lines that have a text, if not all of them have one.
+    `most_numbers` are kept of the lines with a fault; a warning has fewer.
 
     Example:
     >>> warnings = LineWarnings("new.de")
@@ -21,8 +22,12 @@ class LineWarnings:
     """
 
     def __init__(
-        self, name: str | None = None, lines: Sequence[int] | None = None
+        self,
+        name: str | None = None,
+        lines: Sequence[int] | None = None,
+        most_numbers: int = _SHOWN,
     ):
+        self._most_numbers = most_numbers
         self.name = name
         self._numbers = lines
         self._lines = {}
@@ -39,7 +44,9 @@ class LineWarnings:
         if self._numbers is not None:
             number = self._numbers[number - 1]
         shown, count = self._lines.get(fault, ([], 0))
-        self._lines[fault] = [*shown, number][:_SHOWN], count + 1
+        if len(shown) < self._most_numbers:
+            shown = [*shown, number]
+        self._lines[fault] = shown, count + 1
 
     @property
     def state(self) -> dict[str, tuple[list[int], int]]:
@@ -55,7 +62,7 @@ class LineWarnings:
         place = f"{self.name}, " if self.name else ""
         for fault, (shown, count) in self._lines.items():
             _logger.warning(
-                "%s%s: %s", place, describe_lines(shown, count), fault
+                "%s%s: %s", place, describe_lines(shown[:_SHOWN], count), fault
             )
         self._lines = {}
 

@@ -21,12 +21,18 @@ from keras_deepnmt.data.manifest import (
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.bad_lines import BadLines
+from keras_deepnmt.data.preparation.block_maps import (
+    BlockMap,
+    map_here,
+    map_in_threads,
+)
 from keras_deepnmt.data.preparation.case_examples import (
     DEFAULT_SHARE,
     CaseExamples,
 )
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
+from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.own_filters import filter_code
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
@@ -54,8 +60,9 @@ class FolderWriter:
     `corpora` gives the corpora of each split, and `maker` the tokenizers;
     `folder` must exist and be empty; `bars` shows the progress, `rejected`
     receives the pairs that are left out, and `languages` decides about their
-    languages, if it is given. `warnings` receives what the user should be told
-    at the end, also after an error.
+    languages, if it is given; so do `own_filters` for reasons of the user.
+    `map_blocks` calls the steps that see one block at a time. `warnings`
+    receives what the user should be told at the end, also after an error.
     """
 
     def __init__(
@@ -67,7 +74,9 @@ class FolderWriter:
         bars: Progress,
         rejected: RejectedPairs,
         warnings: list[str],
-        block_filters: dict[str, Callable],
+        languages: LanguageFilter | None,
+        own_filters: dict[str, Callable],
+        map_blocks: BlockMap | None = None,
     ):
         self.options = options
         self.corpora = corpora
@@ -75,7 +84,9 @@ class FolderWriter:
         self.folder = folder
         self.bars = bars
         self.rejected = rejected
-        self.block_filters = block_filters
+        self.languages = languages
+        self.own_filters = own_filters
+        self.map_blocks = map_blocks
         self.warnings = warnings
         self.bad_lines = BadLines(options.errors)
         # The corpora that could not be read, in a message each.
@@ -156,8 +167,10 @@ class FolderWriter:
             sample,
             self.bad_lines,
             self.rejected,
-            self.block_filters if train else {},
-            progress=lambda count: self.bars.advance(task, count),
+            self.languages if train else None,
+            self.own_filters if train else {},
+            lambda count: self.bars.advance(task, count),
+            self.map_blocks or map_here,
         )
         files = [
             file
@@ -349,6 +362,7 @@ class FolderWriter:
             unknown,
             lambda n: self.bars.advance(task, n),
             self.options.tags(),
+            self.map_blocks or map_in_threads,
         )
         held_out = {
             split: {

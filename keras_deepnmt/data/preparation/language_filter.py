@@ -36,6 +36,7 @@ class LanguageFilter:
     """
 
     def __init__(self, languages: tuple[str, str], min_score: float):
+        self._codes = languages
         self._detector = _detector()
         self._min_score = min_score
         known = {
@@ -43,6 +44,10 @@ class LanguageFilter:
             for found in self._detector.detect("a", k=1000, threshold=-1.0)
         }
         self._languages = [_known_code(code, known) for code in languages]
+
+    def __reduce__(self):
+        # The model is loaded again where the filter is sent to.
+        return LanguageFilter, (self._codes, self._min_score)
 
     def keeps(self, pairs: Iterable[tuple[str, str]]) -> list[bool]:
         """Returns for each pair whether both scores are enough."""

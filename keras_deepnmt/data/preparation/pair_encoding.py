@@ -2,14 +2,17 @@
 
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
+from keras_deepnmt.data.preparation.block_maps import (
+    BlockMap,
+    map_in_threads,
+)
 from keras_deepnmt.data.preparation.case_examples import CaseExamples
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
 from keras_deepnmt.data.preparation.pair_masking import PairMasker
@@ -21,7 +24,6 @@ from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.tags import tagged_text, untagged_text
 from keras_deepnmt.data.tokenizers import Tokenizer
-from keras_deepnmt.threads import num_cores, results_in_order
 
 # The writer keeps the index of a whole shard in memory, so shards are small.
 RECORDS_PER_SHARD = 32_768
@@ -46,22 +48,39 @@ class EncodedBlock(NamedTuple):
     masked: np.ndarray
 
 
-def encode_blocks(
-    spool: Spool,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    hashed: bool,
-    untagged: bool = False,
-    known_tags: Sequence[str] = (),
-    masker: PairMasker | None = None,
-) -> Iterator[EncodedBlock]:
-    """Tokenizes a spool on all cores, in the order of its pairs.
+class BlockEncoder:
+    """Tokenizes the pairs of a block.
 
-    `known_tags` are all that may stand in a text, and `masker` changes what is
-    encoded.
+    Args:
+        tokenizers: of both sides.
+        hashed: whether `EncodedBlock.hashes` are asked for.
+        untagged: whether `EncodedBlock.untagged` are.
+        known_tags: all that may stand in a text.
+        masker: changes what is encoded, or `None`.
     """
 
-    def encode(row, block):
-        tags = spool.tags(np.arange(row, row + len(block[0])))
+    def __init__(
+        self,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        hashed: bool,
+        untagged: bool = False,
+        known_tags: Sequence[str] = (),
+        masker: PairMasker | None = None,
+    ):
+        self._tokenizers = tokenizers
+        self._hashed = hashed
+        self._untagged = untagged
+        self._known_tags = known_tags
+        self._masker = masker
+
+    def __call__(
+        self,
+        row: int,
+        block: tuple[list[str], list[str]],
+        tags: list[str | None],
+    ) -> EncodedBlock:
+        """Tokenizes successive pairs from a row on, with their tags."""
+        masker, tokenizers = self._masker, self._tokenizers
         texts = masker.mask_block(row, *block) if masker else block
         masked = np.array([*map(operator.ne, texts[0], block[0])], bool)
         read = list(map(tagged_text, texts[0], tags)), texts[1]
@@ -70,26 +89,18 @@ def encode_blocks(
             for tokenizer, side in zip(tokenizers, read, strict=True)
         )
         plain = None
-        if untagged:
+        if self._untagged:
             # The same where no pair of the block has a tag.
             plain = tokenizers[0].encode(texts[0]) if any(tags) else ids[0]
         hashes = None
-        if hashed:
+        if self._hashed:
             compared = block[0]
-            if known_tags:
-                compared = [untagged_text(s, known_tags) for s in block[0]]
+            if self._known_tags:
+                compared = [
+                    untagged_text(s, self._known_tags) for s in block[0]
+                ]
             hashes = hash_pairs(compared, block[1])
         return EncodedBlock(block, read, ids, hashes, plain, masked)
-
-    def calls():
-        row = 0
-        for block in spool.blocks():
-            yield partial(encode, row, block)
-            row += len(block[0])
-
-    # Threads suffice, since SentencePiece releases the GIL; processes would
-    # each import TensorFlow.
-    yield from results_in_order(calls(), num_cores())
 
 
 class PairEncoder:
@@ -98,7 +109,7 @@ class PairEncoder:
     Held-out splits must be encoded before the training split. `progress` is
     called with the number of pairs encoded since its last call, and `unknown`
     counts the unknown tokens of the pairs that are written. `known_tags` are
-    those of all corpora. `too_long` has
+    those of all corpora. `map_blocks` calls `BlockEncoder`. `too_long` has
     the sides of held-out pairs that no shard can hold: the split, the row, the
     side (0 or 1) and the number of ids of each.
     """
@@ -110,7 +121,9 @@ class PairEncoder:
         unknown: UnknownTokens,
         progress=lambda pairs: None,
         known_tags: Sequence[str] = (),
+        map_blocks: BlockMap = map_in_threads,
     ):
+        self._map_blocks = map_blocks
         self.leakage: dict[str, int] = {}
         self.too_long: list[tuple[str, int, int, int]] = []
         self._folder = folder
@@ -259,9 +272,20 @@ class PairEncoder:
         untagged: bool = False,
         masker: PairMasker | None = None,
     ):
-        for block in encode_blocks(
-            spool, self._tokenizers, hashed, untagged, self._known_tags, masker
-        ):
+        def calls():
+            row = 0
+            for block in spool.blocks():
+                end = row + len(block[0])
+                yield row, block, spool.tags(np.arange(row, end))
+                row = end
+
+        made_of = (
+            *(self._tokenizers, hashed, untagged),
+            *(self._known_tags, masker),
+        )
+        # Threads suffice, since SentencePiece releases the GIL; processes of
+        # this machine would each import TensorFlow.
+        for block in self._map_blocks(BlockEncoder, made_of, calls()):
             yield block
             self._progress(len(block.ids[0]))
 

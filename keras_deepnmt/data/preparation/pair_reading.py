@@ -1,5 +1,6 @@
 """The first pass of `prepare`: from text files to temporary files."""
 
+import collections
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +12,10 @@ from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.preparation.bad_lines import BadLines
+from keras_deepnmt.data.preparation.block_maps import BlockMap, map_here
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
+from keras_deepnmt.data.preparation.language_filter import LanguageFilter
 from keras_deepnmt.data.preparation.overlap import HeavierPairs
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
 from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, ORIGIN, Spool
@@ -25,10 +28,78 @@ from keras_deepnmt.data.preparation.text_filters import (
 from keras_deepnmt.data.tags import tagged_text
 
 
+class JudgedPair(NamedTuple):
+    """What can be said of a pair without the others.
+
+    Attributes:
+        texts: both sides.
+        compared: both sides as filters read them.
+        reason: why it is left out, if it is.
+        hash: by which repetitions are found; 0 if it is left out.
+        fits_languages: whether it has the languages that were asked for.
+    """
+
+    texts: tuple[str, str]
+    compared: tuple[str, str]
+    reason: str | None
+    hash: int
+    fits_languages: bool
+
+
+class PairJudge:
+    """Decodes the pairs of a block, and says which of them break a rule.
+
+    Args:
+        normalizations: as in `PairReader`.
+        pair_filter: as in `PairReader`.
+        languages: as in `PairReader`.
+    """
+
+    def __init__(
+        self,
+        normalizations: tuple[Normalization, Normalization],
+        pair_filter: PairFilter | None,
+        languages: LanguageFilter | None,
+    ):
+        self._normalizations = normalizations
+        self._filter = pair_filter
+        self._languages = languages
+
+    def __call__(
+        self, sides: Sequence[tuple[bytes, bytes]], tag: str | None
+    ) -> list[JudgedPair | None]:
+        """Returns what is known of each pair; `None` if it is not UTF-8."""
+        found: list[JudgedPair | None] = []
+        for pair in sides:
+            try:
+                texts = pair[0].decode("utf-8"), pair[1].decode("utf-8")
+            except UnicodeDecodeError:
+                found.append(None)
+            else:
+                found.append(self.judge(texts, tag))
+        return found
+
+    def judge(self, texts: tuple[str, str], tag: str | None) -> JudgedPair:
+        """Returns what is known of a pair of texts."""
+        compared = compared_text(texts[0]), compared_text(texts[1])
+        reason = self._reason(texts, compared)
+        if reason is not None:
+            return JudgedPair(texts, compared, reason, 0, True)
+        fits = True
+        if self._languages is not None:
+            (fits,) = self._languages.keeps([compared])
+        return JudgedPair(texts, compared, None, _hash(compared, tag), fits)
+
+    def _reason(self, texts, compared):
+        for rule, text in zip(self._normalizations, texts, strict=True):
+            if rule.is_empty(text):
+                return "empty"
+        return self._filter and self._filter.reason(*compared)
+
+
 class _Pair(NamedTuple):
     line: int
-    texts: tuple[str, str]
-    compared: tuple[str, str] | None  # None if it cannot be decoded
+    judged: JudgedPair
 
 
 class PairReader:
@@ -37,10 +108,11 @@ class PairReader:
     `reasons` are those for which pairs may be left out, which are counted.
     `pair_filter=None` refuses pairs with an empty side only. A side is empty if
     its tokenizer, whose rule is in `normalizations`, reads nothing.
+    `languages` decides about the languages of pairs, if it is given.
     `block_filters` name further reasons, and return for pairs, as
     `compared_text` gives them, which of them to keep. `sample` receives every
     kept pair, and `rejected` every other one. `progress` is called with the
-    number of bytes read since its last call.
+    number of bytes read since its last call. `map_blocks` calls `PairJudge`.
     """
 
     def __init__(
@@ -54,16 +126,19 @@ class PairReader:
         sample: HeldOutSample,
         bad_lines: BadLines,
         rejected: RejectedPairs,
+        languages: LanguageFilter | None = None,
         block_filters: dict[str, Callable] | None = None,
         progress=lambda bytes: None,
+        map_blocks: BlockMap = map_here,
     ):
         self.counts = {"read": 0, **dict.fromkeys(reasons, 0)}
         self._split = split
         self._corpora = list(corpora)
-        self._filter = pair_filter
+        self._judge_of = (normalizations, pair_filter, languages)
+        self._has_languages = languages is not None
+        self._map_blocks = map_blocks
         self._seen = SeenHashes() if drop_duplicates else None
         self._heavier = HeavierPairs(corpora if drop_duplicates else [])
-        self._normalizations = normalizations
         self._sample = sample
         self._bad_lines = bad_lines
         self._rejected = rejected
@@ -85,9 +160,16 @@ class PairReader:
             # These lines are reported when their corpus is read again.
             lines = BadLines(errors)
             for block in self._blocks(PairLines(corpus)):
-                decoded = _decode_block(block, corpus, lines)
-                texts = [pair.compared for pair in decoded if pair.compared]
-                self._heavier.add(corpus, _hash_texts(texts, corpus.tag))
+                decoded = (
+                    _decode(sides, corpus, line, lines)
+                    for line, *sides in block
+                )
+                hashes = [
+                    _hash(tuple(map(compared_text, texts)), corpus.tag)
+                    for texts in decoded
+                    if texts is not None
+                ]
+                self._heavier.add(corpus, np.array(hashes, "uint64"))
 
     def read(
         self, corpus: CorpusFiles, spool: Spool, left_out: LeftOut, raw_files=()
@@ -100,9 +182,9 @@ class PairReader:
         """
         pair_lines = PairLines(corpus)
         before, lines = spool.pairs, 0
-        for block in self._blocks(pair_lines):
+        for block, judged in self._judged_blocks(pair_lines, corpus):
             lines += len(block)
-            pairs = self._filter_block(block, corpus, left_out)
+            pairs = self._filter_block(block, judged, corpus, left_out)
             if pairs:
                 self._keep(pairs, corpus, spool, raw_files)
         self.counts["read"] += lines
@@ -133,11 +215,23 @@ class PairReader:
             self._progress(pair_lines.position - position)
             position = pair_lines.position
 
+    def _judged_blocks(self, pair_lines, corpus):
+        """Iterates over the blocks, each with what is known of its pairs."""
+        waiting = collections.deque()
+
+        def calls():
+            for block in self._blocks(pair_lines):
+                waiting.append(block)
+                yield [sides for _, *sides in block], corpus.tag
+
+        for judged in self._map_blocks(PairJudge, self._judge_of, calls()):
+            yield waiting.popleft(), judged
+
     def _keep(self, pairs, corpus, spool, raw_files):
         origins = np.empty(len(pairs), ORIGIN)
         origins["corpus"] = self._corpora.index(corpus)
         origins["line"] = [pair.line for pair in pairs]
-        texts = [pair.texts for pair in pairs]
+        texts = [pair.judged.texts for pair in pairs]
         spool.write(texts, origins)
         self._sample.add(texts)
         if raw_files:
@@ -145,72 +239,75 @@ class PairReader:
             raw_files[0].writelines(text + "\n" for text in tagged)
             raw_files[1].writelines(pair[1] + "\n" for pair in texts)
 
-    def _filter_block(self, block, corpus, left_out: LeftOut) -> list[_Pair]:
-        def leave_out(pair, reason):
-            left_out.add(reason, pair.line, *pair.texts)
-            self._rejected.add(
-                self._split, corpus, pair.line, reason, *pair.texts
-            )
+    def _filter_block(
+        self, block, judged, corpus, left_out: LeftOut
+    ) -> list[_Pair]:
+        def leave_out(line, reason, texts):
+            left_out.add(reason, line, *texts)
+            self._rejected.add(self._split, corpus, line, reason, *texts)
 
         pairs = []
-        for pair in _decode_block(block, corpus, self._bad_lines):
-            reason = self._reason(pair)
-            if reason is None:
-                pairs.append(pair)
+        for (line, *sides), found in zip(block, judged, strict=True):
+            if found is None:
+                found = self._judge_undecodable(sides, corpus, line)
+            if isinstance(found, JudgedPair) and found.reason is None:
+                pairs.append(_Pair(line, found))
+            elif isinstance(found, JudgedPair):
+                leave_out(line, found.reason, found.texts)
             else:
-                leave_out(pair, reason)
-        filters = dict(self._block_filters)
+                leave_out(line, "encoding", found)
+        filters: dict[str, Callable] = {}
         if self._seen is not None:
-            # First, since the others take longer.
-            are_new = functools.partial(self._are_new, corpus)
-            filters = {"duplicate": are_new, **filters}
+            filters["duplicate"] = functools.partial(self._are_new, corpus)
+        if self._has_languages:
+            filters["language"] = _fit_languages
+        for reason, keeps in self._block_filters.items():
+            filters[reason] = functools.partial(_keep_compared, keeps)
         for reason, keeps in filters.items():
-            kept = (
-                list(keeps([pair.compared for pair in pairs])) if pairs else []
-            )
+            kept = list(keeps(pairs)) if pairs else []
             for pair, keep in zip(pairs, kept, strict=True):
                 if not keep:
-                    leave_out(pair, reason)
+                    leave_out(pair.line, reason, pair.judged.texts)
             pairs = list(itertools.compress(pairs, kept))
         return pairs
 
-    def _are_new(self, corpus, texts) -> list[bool]:
-        hashes = _hash_texts(texts, corpus.tag)
+    def _judge_undecodable(self, sides, corpus, line):
+        """Returns a pair with replaced bytes, or its texts if it is left out.
+
+        Here, since the lines are named in their order.
+        """
+        texts = _decode(sides, corpus, line, self._bad_lines)
+        if texts is not None:
+            return PairJudge(*self._judge_of).judge(texts, corpus.tag)
+        return tuple(side.decode("utf-8", "backslashreplace") for side in sides)
+
+    def _are_new(self, corpus, pairs) -> list[bool]:
+        hashes = np.array([pair.judged.hash for pair in pairs], "uint64")
         # A pair that a heavier corpus has is new there.
         new = ~self._heavier.contain(corpus, hashes)
         new[new] = self._seen.add(hashes[new])
         return new.tolist()
 
-    def _reason(self, pair: _Pair) -> str | None:
-        if pair.compared is None:
-            return "encoding"
-        for rule, text in zip(self._normalizations, pair.texts, strict=True):
-            if rule.is_empty(text):
-                return "empty"
-        return self._filter and self._filter.reason(*pair.compared)
+
+def _fit_languages(pairs):
+    return [pair.judged.fits_languages for pair in pairs]
 
 
-def _decode_block(block, corpus, bad_lines: BadLines) -> list[_Pair]:
-    pairs = []
-    for line, *sides in block:
-        texts = tuple(
-            bad_lines.decode(side, path, line)
-            for side, path in zip(
-                sides, (corpus.source, corpus.target), strict=True
-            )
+def _keep_compared(keeps, pairs):
+    return keeps([pair.judged.compared for pair in pairs])
+
+
+def _decode(sides, corpus, line, bad_lines: BadLines):
+    """Decodes both sides; `None` if the pair is to be left out."""
+    texts = tuple(
+        bad_lines.decode(side, path, line)
+        for side, path in zip(
+            sides, (corpus.source, corpus.target), strict=True
         )
-        if None in texts:
-            texts = tuple(
-                side.decode("utf-8", "backslashreplace") for side in sides
-            )
-            pairs.append(_Pair(line, texts, None))
-        else:
-            compared = compared_text(texts[0]), compared_text(texts[1])
-            pairs.append(_Pair(line, texts, compared))
-    return pairs
+    )
+    return None if None in texts else texts
 
 
-def _hash_texts(texts: list[tuple[str, str]], tag: str | None) -> np.ndarray:
+def _hash(texts: tuple[str, str], tag: str | None) -> int:
     # With another tag a pair is another one: a model reads another source.
-    more = () if tag is None else (tag,)
-    return np.array([hash_text(*pair, *more) for pair in texts], "uint64")
+    return hash_text(*texts, *(() if tag is None else (tag,)))

@@ -19,6 +19,7 @@ import rich.progress
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.known_corpora.finding import find_corpus_files
 from keras_deepnmt.data.manifest import leakage_warnings
+from keras_deepnmt.data.preparation.block_maps import BlockMap
 from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
 from keras_deepnmt.data.preparation.folder_writer import FolderWriter
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
@@ -39,6 +40,7 @@ def prepare_corpus(
     overwrite: bool = False,
     rejected_file: str | Path | None = None,
     progress: bool = True,
+    map_blocks: BlockMap | None = None,
 ) -> dict:
     r"""Writes a prepared folder: tokenizers, shards of ids and a manifest.
 
@@ -58,6 +60,9 @@ def prepare_corpus(
             with tabs between the split, the corpus, the number of the line, the
             reason and the two texts. Defaults to none.
         progress: Whether to show progress bars on stderr.
+        map_blocks: Calls the steps that see one block at a time, as a
+            `preparation.block_maps.BlockMap`. Defaults to threads of this
+            process. The result does not depend on it.
 
     Returns:
         The manifest.
@@ -93,13 +98,12 @@ def prepare_corpus(
             )
         return manifest
     maker = TokenizerMaker(options)
-    block_filters = {}
+    languages = None
     if options.min_language_score:
-        block_filters["language"] = LanguageFilter(
+        languages = LanguageFilter(
             (options.source_language, options.target_language),
             options.min_language_score,
-        ).keeps
-    block_filters |= own_filters
+        )
     bars = rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         rich.progress.TimeElapsedColumn(),
@@ -112,7 +116,7 @@ def prepare_corpus(
         with staged as folder, rejected, bars:
             manifest = FolderWriter(
                 *(options, corpora, maker, folder, bars, rejected, warnings),
-                block_filters,
+                *(languages, own_filters, map_blocks),
             ).write()
         warnings += leakage_warnings(manifest)
     finally:

@@ -1,0 +1,1 @@
+"""Parts of `deepnmt translate-files`: many files, translated by workers."""

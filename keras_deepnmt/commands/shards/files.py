@@ -1,0 +1,203 @@
+"""Which files are translated, what their results are called, their blocks."""
+
+import glob
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_deepnmt.data.bilingual_files.document import TEXT, document_format
+from keras_deepnmt.data.compression import is_damage, unpacked
+from keras_deepnmt.data.corpora import LineReader
+from keras_deepnmt.data.text_formats import refuse_other_formats
+from keras_deepnmt.errors import UserError
+
+TSV = "tsv"
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file to translate, and the file of its translations."""
+
+    source: Path
+    output: Path
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Lines of a file that are translated together.
+
+    Attributes:
+        end: number of lines of the file up to the end of the block.
+        lines: the lines, without their ends.
+        sha256: hash of the lines of the file up to the end of the block.
+        position: so many bytes of the file were read then.
+        is_last: whether there are no lines behind it.
+        fault: why the file cannot be read further; there are no lines then.
+    """
+
+    end: int
+    lines: list[bytes]
+    sha256: str
+    position: int
+    is_last: bool = False
+    fault: str | None = None
+
+
+def find_shards(
+    patterns: Sequence[str], output: Path, format: str
+) -> list[Shard]:
+    """Lists the files that patterns name, in the order of their names.
+
+    Args:
+        patterns: paths, in which `*`, `?` and `[...]` are wildcards, and `**`
+            stands for any folders.
+        output: the folder for the results.
+        format: `text`, where results have the name of their file, or `tsv`,
+            where `.tsv` is added before the ending of a compressed one.
+
+    Raises:
+        UserError: if a pattern finds nothing, two results would have the same
+            name, or a file is in the folder for the results.
+
+    Example:
+    >>> written = Path("a.de").write_text("ein Hund")
+    >>> find_shards(["*.de"], Path("out"), "tsv")[0].output
+    PosixPath('out/a.de.tsv')
+    """
+    sources: dict[Path, None] = {}
+    for pattern in patterns:
+        found = sorted(glob.glob(pattern, recursive=True))
+        files = [Path(name) for name in found if Path(name).is_file()]
+        if not files:
+            raise UserError(
+                f"`--input`: no file is found by {pattern}. Put quotation "
+                "marks around a pattern, so that the shell leaves it alone."
+            )
+        sources.update(dict.fromkeys(files))
+    by_name: dict[str, Path] = {}
+    for source in sources:
+        if source.resolve().parent == output.resolve():
+            raise UserError(
+                f"{source}: is in the folder of `--output`. Choose another "
+                "folder for the translations."
+            )
+        name = _output_name(source.name, format)
+        other = by_name.setdefault(name, source)
+        if other != source:
+            raise UserError(
+                f"{other} and {source}: their translations would both be "
+                f"{output / name}. Rename one of them, or translate them into "
+                "two folders."
+            )
+    return [Shard(by_name[name], output / name) for name in sorted(by_name)]
+
+
+def _output_name(name, format):
+    if format != TSV:
+        return name
+    ending = Path(name).suffix
+    if ending.lower() not in _COMPRESSED:
+        ending = ""
+    return f"{name.removesuffix(ending)}.tsv{ending}"
+
+
+def check_is_text(shard: Shard) -> None:
+    """Refuses a file that is not plain text.
+
+    Raises:
+        UserError: that names the format.
+    """
+    if is_empty(shard.source):
+        return
+    reader = LineReader(shard.source)
+    if document_format(reader) != TEXT:
+        raise UserError(
+            f"{shard.source}: is a document by its name or content. `deepnmt "
+            "translate` translates documents; here files are plain text with "
+            "one sentence per line."
+        )
+    refuse_other_formats([reader])
+
+
+def read_blocks(
+    source: Path, size: int, done: int = 0, sha256: str | None = None
+) -> Iterator[LineBlock]:
+    r"""Yields the lines of a file in blocks; at least one, which may be empty.
+
+    A file that cannot be read further ends with a block that says why.
+
+    Args:
+        source: the file, plain or compressed.
+        size: number of lines of a block.
+        done: so many lines are left out.
+        sha256: the hash that these must have.
+
+    Raises:
+        UserError: if the first lines have another hash.
+
+    Example:
+    >>> written = Path("a.de").write_text("1\n2\n3\n")
+    >>> [block.lines for block in read_blocks(Path("a.de"), 2)]
+    [[b'1', b'2'], [b'3']]
+    """
+    digest = hashlib.sha256()
+    number, lines, position = 0, [], 0
+
+    def block(**more):
+        return LineBlock(number, lines, digest.hexdigest(), position, **more)
+
+    try:
+        reader = None if is_empty(source) else LineReader(source)
+        for line in reader or ():
+            if len(lines) == size:
+                yield block()
+                lines = []
+            digest.update(line + b"\n")
+            number += 1
+            position = reader.position
+            if number > done:
+                lines.append(line)
+            elif number == done and digest.hexdigest() != sha256:
+                raise _OtherLines
+    except _OtherLines:
+        raise UserError(
+            f"{source}: the first {done:,} lines are not those that were "
+            "translated before. Put the old file back, or choose another "
+            "folder for the translations."
+        ) from None
+    except UserError as error:
+        if lines:
+            yield block()
+        lines = []
+        yield block(is_last=True, fault=str(error))
+        return
+    if number < done:
+        raise UserError(
+            f"{source}: has fewer lines than were translated before, {done:,}. "
+            "Put the old file back, or choose another folder for the "
+            "translations."
+        )
+    yield block(is_last=True)
+
+
+class _OtherLines(Exception):
+    pass
+
+
+def is_empty(source: Path) -> bool:
+    """Whether a file has no content, perhaps after it is unpacked.
+
+    Example:
+    >>> written = Path("a.de").write_text("")
+    >>> is_empty(Path("a.de"))
+    True
+    """
+    try:
+        with unpacked(source) as (_, content, _):
+            return not content.read(1)
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        return False  # which its reader reports
