@@ -51,11 +51,12 @@ def fewer_rows(rows):
     """Returns the numbers of rows that a search goes on with, one by one.
 
     Example:
-    >>> fewer_rows(32), fewer_rows(tuned.LEAST_ROWS)
-    ((16, 8), ())
+    >>> fewer_rows(32), fewer_rows(12), fewer_rows(8)
+    ((16, 8), (8,), ())
     """
     numbers = []
-    while (rows := -(-rows // 2)) >= tuned.LEAST_ROWS:
+    while rows > tuned.LEAST_ROWS:
+        rows = max(-(-rows // 2), tuned.LEAST_ROWS)
         numbers.append(rows)
     return tuple(numbers)
 
