@@ -457,6 +457,27 @@ LAYERS = [
             ),
         )
     ],
+    LayerEntry(
+        "MultiHeadAttention, shared keys and values, rotary, causal",
+        lambda **kwargs: keras_deepnmt.layers.MultiHeadAttention(
+            4,
+            num_key_value_heads=2,
+            relative_position=keras_deepnmt.layers.RotaryPositionEmbedding(),
+            **kwargs,
+        ),
+        {"query": (B, T, D)},
+        {"use_causal_mask": True},
+    ),
+    LayerEntry(
+        "AverageAttention",
+        functools.partial(keras_deepnmt.layers.AverageAttention, 16),
+        {"query": (B, T, D)},
+    ),
+    LayerEntry(
+        "SimplerSimpleRecurrentUnit",
+        keras_deepnmt.layers.SimplerSimpleRecurrentUnit,
+        {"query": (B, T, D)},
+    ),
     *[
         LayerEntry(
             layer.__name__,

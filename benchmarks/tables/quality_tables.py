@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.length_tables import length_tables
 from benchmarks.tables.markdown import count, table_section
 from benchmarks.tables.number_tables import number_tables
 from benchmarks.tables.trained_tables import trained_tables
@@ -12,7 +13,12 @@ RESULTS = Path(__file__).parents[1] / "quality" / "results"
 
 def quality_tables():
     """Returns the Markdown blocks of all tables of quality."""
-    return [*trained_tables(), *_export_parity(), *number_tables()]
+    return [
+        *trained_tables(),
+        *_export_parity(),
+        *number_tables(),
+        *length_tables(),
+    ]
 
 
 def _export_parity():

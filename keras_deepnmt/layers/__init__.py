@@ -13,6 +13,9 @@ from keras_deepnmt.layers.aggregation_node import (
 from keras_deepnmt.layers.attention_linear_biases import (
     AttentionLinearBiases as AttentionLinearBiases,
 )
+from keras_deepnmt.layers.average_attention import (
+    AverageAttention as AverageAttention,
+)
 from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding as ContextualizedEmbedding,
 )
@@ -76,6 +79,9 @@ from keras_deepnmt.layers.role_interaction import (
 )
 from keras_deepnmt.layers.rotary_position_embedding import (
     RotaryPositionEmbedding as RotaryPositionEmbedding,
+)
+from keras_deepnmt.layers.simpler_simple_recurrent_unit import (
+    SimplerSimpleRecurrentUnit as SimplerSimpleRecurrentUnit,
 )
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding as SinusoidalPositionEncoding,

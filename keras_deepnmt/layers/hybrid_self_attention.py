@@ -65,8 +65,8 @@ class HybridSelfAttention(MultiHeadAttention):
         strict: bool. Whether the forward and backward branches exclude the
             position itself: s < t and s > t.
         attention_dropout, use_bias, key_bias, kernel_initializer,
-        bias_initializer, relative_position, **kwargs: as in
-            `MultiHeadAttention`; positions are those of E, and so of all
+        bias_initializer, relative_position, num_key_value_heads, **kwargs: as
+            in `MultiHeadAttention`; positions are those of E, and so of all
             branches. F and the gates have no bias and are initialized Glorot
             uniform: at first, a concatenation has about the size of one branch,
             and gates are near one half.
@@ -118,6 +118,7 @@ class HybridSelfAttention(MultiHeadAttention):
         kernel_initializer=None,
         bias_initializer="zeros",
         relative_position=None,
+        num_key_value_heads=None,
         **kwargs,
     ):
         _check_branches(branches)
@@ -138,6 +139,7 @@ class HybridSelfAttention(MultiHeadAttention):
             kernel_initializer,
             bias_initializer,
             relative_position,
+            num_key_value_heads,
             **kwargs,
         )
         self.branches = tuple(branches)

@@ -50,13 +50,16 @@ class MultiHeadAttention(keras.layers.Layer):
         head_n = softmax(Q_n K_n^T / sqrt(H)) V_n
         output = [head_1; ...; head_N] W_O
 
-    Here `num_heads` is the paper's h, `head_dim` its d_k = d_v.
+    Here `num_heads` is the paper's h, `head_dim` its d_k = d_v. With fewer
+    `num_key_value_heads` G, heads share keys and values in groups of N / G
+    (Ainslie et al., 2023, Section 2.2; Shazeer, 2019, with G = 1): head n has
+    those of number n G / N, rounded down. A cache is smaller by G / N.
     Differs from the paper: a query that may attend to no key gets zeros; the
     key projection has no bias unless `key_bias=True` (the softmax is invariant
     to it, and Adam would turn its rounding errors into updates); the query,
     key and value projections start with a tenth of the variance of Glorot's
     initializer unless another `kernel_initializer` is given.
-    Cost: `4 D^2` weights, O(B T S D) time.
+    Cost: `(2 + 2 G / N) D^2` weights, O(B T S D) time.
 
     Args:
         num_heads: int. Number of heads N; must divide the query's width D.
@@ -72,6 +75,8 @@ class MultiHeadAttention(keras.layers.Layer):
         relative_position: unbuilt layer of relative positions, such as
             `RotaryPositionEmbedding`, which is cloned; or `None`. Queries and
             keys are then of the same tokens: it is for self-attention only.
+        num_key_value_heads: int. Number of heads G of keys and values; must
+            divide `num_heads`. `None` means one for each head of the queries.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -113,6 +118,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Reference:
         - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.2.
+        - [Shazeer, 2019](https://arxiv.org/abs/1911.02150), Section 3.
+        - [Ainslie et al., 2023](https://arxiv.org/abs/2305.13245), Section 2.2.
     """
 
     # Slots of a model that the layer fits: a recipe may name it there.
@@ -133,9 +140,18 @@ class MultiHeadAttention(keras.layers.Layer):
         kernel_initializer=None,
         bias_initializer="zeros",
         relative_position=None,
+        num_key_value_heads=None,
         **kwargs,
     ):
         check_integer("num_heads", num_heads)
+        if num_key_value_heads is not None:
+            check_integer("num_key_value_heads", num_key_value_heads)
+            if num_heads % num_key_value_heads:
+                raise ValueError(
+                    "`num_key_value_heads` must divide `num_heads`. Received: "
+                    f"num_key_value_heads={num_key_value_heads}, "
+                    f"num_heads={num_heads}."
+                )
         check_probability("attention_dropout", attention_dropout)
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -147,6 +163,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.relative_position = prototype_config(relative_position)
         self.position = None
+        self.num_key_value_heads = num_key_value_heads
+        self.num_shared_heads = num_key_value_heads or num_heads  # G
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         check_sequence("query", query_shape)
@@ -167,7 +185,10 @@ class MultiHeadAttention(keras.layers.Layer):
         for name, shape in shapes.items():
             use_bias = self.key_bias if name == "key" else self.use_bias
             projection = self._make_projection(
-                name, width, use_bias, self._make_initializer(name)
+                name,
+                self._key_width if name in ("key", "value") else width,
+                use_bias,
+                self._make_initializer(name),
             )
             projection.build(shape)
             setattr(self, f"{name}_projection", projection)
@@ -282,13 +303,13 @@ class MultiHeadAttention(keras.layers.Layer):
                 sentence.
 
         Returns:
-            Dict of zeros: `"key"` `(B, N H, M*K)`, `"value"` `(B, N, M*K, H)`.
+            Dict of zeros: `"key"` `(B, G H, M*K)`, `"value"` `(B, G, M*K, H)`.
         """
         num_slots = max_length * num_beams
-        width = self.num_heads * self.head_dim
+        num_heads = self.num_shared_heads
         shapes = {
-            "key": (batch_size, width, num_slots),
-            "value": (batch_size, self.num_heads, num_slots, self.head_dim),
+            "key": (batch_size, self._key_width, num_slots),
+            "value": (batch_size, num_heads, num_slots, self.head_dim),
         }
         return {
             name: ops.zeros(shape, dtype=self.compute_dtype)
@@ -303,23 +324,23 @@ class MultiHeadAttention(keras.layers.Layer):
             key: float tensor `(B, S, D)`. Defaults to `value`.
 
         Returns:
-            Dict: `"key"` `(B, N H, S)`, `"value"` `(B, N, S, H)`.
+            Dict: `"key"` `(B, G H, S)`, `"value"` `(B, G, S, H)`.
         """
         self._refuse_positions()
         return self._cached(value if key is None else key, value)
 
     def _cached(self, key, value, position=None):
-        """Projects keys `(B, N H, S)` and values `(B, N, S, H)` for a cache.
+        """Projects keys `(B, G H, S)` and values `(B, G, S, H)` for a cache.
 
         The product of a step's few queries with the keys is faster if the
         positions of a head's keys are side by side.
         """
         if self.position is not None and self.position.rotates:
-            keys = self._project(self.key_projection, key)  # (B, N, K, H)
+            keys = self._project(self.key_projection, key)  # (B, G, K, H)
             keys = self.position.rotate(keys, _as_positions(position))
             keys = ops.transpose(keys, (0, 1, 3, 2))
-            width = self.num_heads * self.head_dim
-            keys = ops.reshape(keys, (-1, width, ops.shape(key)[1]))
+            shape = (-1, self._key_width, ops.shape(key)[1])
+            keys = ops.reshape(keys, shape)
         else:
             keys = apply_to_rows(self.key_projection, key)
             keys = ops.transpose(keys, (0, 2, 1))
@@ -409,16 +430,34 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _multiply(self, queries, keys):
         scale = self.head_dim**-0.5
-        logits = ops.einsum("bnth,bnsh->bnts", queries * scale, keys)
-        return ops.cast(logits, "float32")
+        queries = self._by_group(queries * scale)
+        logits = ops.einsum("bnth,bnsh->bnts", queries, keys)
+        return ops.cast(self._by_head(logits), "float32")
 
     def _compute_cached_logits(self, queries, keys):
-        """Computes the logits from keys `(B, N H, S)` of a cache."""
+        """Computes the logits from keys `(B, G H, S)` of a cache."""
         num_keys = ops.shape(keys)[2]
-        shape = (-1, self.num_heads, self.head_dim, num_keys)
-        scaled = queries * self.head_dim**-0.5
+        shape = (-1, self.num_shared_heads, self.head_dim, num_keys)
+        scaled = self._by_group(queries * self.head_dim**-0.5)
         logits = ops.matmul(scaled, ops.reshape(keys, shape))
-        return ops.cast(logits, "float32")
+        return ops.cast(self._by_head(logits), "float32")
+
+    def _by_group(self, x):
+        """Joins the heads of a group as more queries of one head.
+
+        `(B, N, T, H)` becomes `(B, G, N / G T, H)`: nothing is repeated.
+        """
+        if self.num_shared_heads == self.num_heads:
+            return x
+        shape = ops.shape(x)
+        return ops.reshape(x, (shape[0], self.num_shared_heads, -1, shape[3]))
+
+    def _by_head(self, x):
+        """Undoes `_by_group`."""
+        if self.num_shared_heads == self.num_heads:
+            return x
+        shape = ops.shape(x)
+        return ops.reshape(x, (shape[0], self.num_heads, -1, shape[3]))
 
     def _softmax(self, logits, allowed):
         if allowed is not None:
@@ -434,7 +473,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.cast(weights, self.compute_dtype)
 
     def _apply_weights(self, weights, values, distances=None):
-        context = ops.einsum("bnts,bnsh->btnh", weights, values)
+        if self.num_shared_heads == self.num_heads:
+            context = ops.einsum("bnts,bnsh->btnh", weights, values)
+        else:
+            context = ops.matmul(self._by_group(weights), values)
+            context = ops.transpose(self._by_head(context), (0, 2, 1, 3))
         if self.position is not None:
             context = self.position.add_to_context(context, weights, distances)
         shape = ops.shape(context)
@@ -442,15 +485,20 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(context, (shape[0], shape[1], width))
 
     def _project(self, projection, x):
-        if self.num_heads == 1:
+        num_heads = projection.units // self.head_dim  # N, or G
+        if num_heads == 1:
             # tf2onnx exports a transposition with an axis of size 1 as a
             # reshape whose sizes are wrong.
             return ops.expand_dims(apply_to_rows(projection, x), 1)
-        heads = (self.num_heads, self.head_dim)
+        heads = (num_heads, self.head_dim)
         x = apply_to_rows(projection, x, heads)  # (B, S, N, H)
         # Heads first: each head's keys are then contiguous in memory, which
         # makes a decoding step with a long cache several times faster.
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, S, H)
+
+    @property
+    def _key_width(self):
+        return self.num_shared_heads * self.head_dim
 
     def _make_initializer(self, name):
         if name == "output":
@@ -490,6 +538,7 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
             "relative_position": self.relative_position,
+            "num_key_value_heads": self.num_key_value_heads,
         }
 
 

@@ -122,6 +122,57 @@ def test_one_key_is_handed_through(tensors):
     )
 
 
+@pytest.mark.parametrize("num_shared", [1, 2])
+def test_shared_heads_equal_repeated_ones(num_shared):
+    x = np.random.default_rng(0).normal(size=(B * K, T, 4 * H))
+    x = x.astype("float32")
+    shared, plain = (
+        MultiHeadAttention(4, num_key_value_heads=number)
+        for number in (num_shared, None)
+    )
+    for layer in (shared, plain):
+        layer.build(x.shape)
+    random = np.random.default_rng(2)
+    weights = [random.normal(size=w.shape) * 0.3 for w in shared.weights]
+    shared.set_weights(weights)
+    # The heads of a group have the same keys and values.
+    repeated = [
+        w.reshape(-1, num_shared, H).repeat(4 // num_shared, 1)
+        if w.shape[-1] == num_shared * H
+        else w
+        for w in weights
+    ]
+    plain.set_weights(
+        [
+            w.reshape(old.shape)
+            for w, old in zip(repeated, plain.weights, strict=True)
+        ]
+    )
+    expected = np.asarray(plain(x, use_causal_mask=True))
+    found = shared(x, use_causal_mask=True)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    # Step by step, with slots for K hypotheses of a sentence.
+    caches = [layer.init_cache(B, T, K) for layer in (shared, plain)]
+    sizes = [sum(t.numpy().size for t in c.values()) for c in caches]
+    assert sizes[0] * 4 == sizes[1] * num_shared
+    cache = caches[0]
+    for t in range(T):
+        output, cache = shared(x[:, t : t + 1], cache=cache, cache_index=t)
+        np.testing.assert_allclose(output, expected[:, t : t + 1], atol=1e-5)
+    static = shared.static_cache(x[:B])
+    assert static["value"].shape == (B, num_shared, T, H)
+    np.testing.assert_allclose(
+        shared(x[:, :1], cache=static)[0],
+        plain(x[:, :1], cache=plain.static_cache(x[:B]))[0],
+        atol=1e-5,
+    )
+
+
+def test_refuses_shared_heads_that_do_not_divide_the_heads():
+    with pytest.raises(ValueError, match="num_key_value_heads=3, num_heads=4"):
+        MultiHeadAttention(4, num_key_value_heads=3)
+
+
 def test_padding_cannot_be_seen(tensors):
     layer = built()
     real = np.arange(S) < np.array([[7], [4], [1]])

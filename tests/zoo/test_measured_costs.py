@@ -69,6 +69,16 @@ def test_every_preset_has_a_row():
         ("transformer_shaw_tiny", 8 * 2 * 33 * 32),
         ("transformer_t5_bias_tiny", 8 * 32 * 4),
         ("transformer_rope_tiny", 0),
+        # Keys and values of 4 decoder layers with a half or a quarter of the
+        # width 128; values have biases.
+        ("transformer_gqa_tiny", -4 * (2 * 128 + 1) * 64),
+        ("transformer_mqa_tiny", -4 * (2 * 128 + 1) * 96),
+        # In 4 and in 2 decoder layers, in place of 4 D^2 + 3 D.
+        (
+            "transformer_aan_tiny",
+            4 * (2 * 128 + 2 * 128 * 256 + 256 + 128 - 3 * 128),
+        ),
+        ("transformer_ssru_tiny", 2 * (128 - 2 * 128**2 - 3 * 128)),
         # Three more projections of encoder layers.
         ("dense_attention_4l", 3 * (256**2 + 2 * 256)),
         *(

@@ -1,0 +1,71 @@
+"""What must be true of AverageAttention: it is Equations 1 and 2 of Zhang et
+al. (2018), a step needs one vector, steps equal all at once, every weight
+learns."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_deepnmt.layers import AverageAttention
+
+B, T, D, F = 3, 7, 5, 11
+
+
+@pytest.fixture
+def query():
+    return np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
+
+
+@pytest.fixture
+def layer():
+    layer = AverageAttention(F)
+    layer.build((B, T, D))
+    random = np.random.default_rng(1)
+    for weight in layer.weights:
+        weight.assign(random.normal(size=weight.shape))
+    return layer
+
+
+def reference(layer, query):
+    w_1, b_1, w_2, b_2, w, b = layer.get_weights()
+    output = np.zeros(query.shape)
+    for t in range(T):
+        average = query[:, : t + 1].sum(axis=1) / (t + 1)
+        g = np.maximum(average @ w_1 + b_1, 0) @ w_2 + b_2  # Eq. 1
+        y = query[:, t]
+        gates = np.concatenate([y, g], axis=-1) @ w + b
+        i, f = np.split(1 / (1 + np.exp(-gates)), 2, axis=-1)
+        output[:, t] = i * y + f * g  # Eq. 2
+    return output
+
+
+def test_matches_the_equations(layer, query):
+    np.testing.assert_allclose(
+        layer(query), reference(layer, query), rtol=1e-4, atol=1e-5
+    )
+    assert layer.count_params() == 4 * D * D + 2 * D + 2 * D * F + F + D
+
+
+def test_cached_equals_uncached(layer, query):
+    expected = np.asarray(layer(query))
+    cache = layer.init_cache(B, T)
+    for t in range(T):
+        output, cache = layer(query[:, t : t + 1], cache=cache, cache_index=t)
+        np.testing.assert_allclose(
+            output, expected[:, t : t + 1], rtol=1e-4, atol=1e-5
+        )
+    # One vector for each hypothesis, at all lengths.
+    assert {n: x.shape for n, x in cache.items()} == {"sum": (B, 1, D)}
+
+
+def test_gradient_reaches_every_weight(layer, query):
+    with tf.GradientTape() as tape:
+        loss = keras.ops.sum(layer(query) ** 2)
+    for gradient in tape.gradient(loss, layer.trainable_weights):
+        assert np.any(gradient.numpy() != 0)
+
+
+def test_refuses_to_look_ahead(layer, query):
+    with pytest.raises(ValueError, match="use_causal_mask=False"):
+        layer(query, use_causal_mask=False)

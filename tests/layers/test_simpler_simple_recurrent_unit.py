@@ -1,0 +1,76 @@
+"""What must be true of SimplerSimpleRecurrentUnit: it is the recurrence of Kim
+et al. (2019) at every length, a step needs one vector, steps equal all at once,
+every weight learns."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_deepnmt.layers import SimplerSimpleRecurrentUnit
+
+B, T, D = 3, 11, 5
+
+
+@pytest.fixture
+def query():
+    return np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
+
+
+@pytest.fixture
+def layer():
+    layer = SimplerSimpleRecurrentUnit()
+    layer.build((B, T, D))
+    random = np.random.default_rng(1)
+    for weight in layer.weights:
+        weight.assign(random.normal(size=weight.shape))
+    return layer
+
+
+def reference(layer, query):
+    w_f, b_f, w = layer.get_weights()
+    state, output = np.zeros((B, D)), np.zeros(query.shape)
+    for t in range(query.shape[1]):
+        f = 1 / (1 + np.exp(-(query[:, t] @ w_f + b_f)))
+        state = f * state + (1 - f) * (query[:, t] @ w)
+        output[:, t] = np.maximum(state, 0)
+    return output
+
+
+@pytest.mark.parametrize("length", [1, 2, 8, T])
+def test_matches_the_equations(layer, query, length):
+    assert layer.count_params() == 2 * D * D + D
+    query = query[:, :length]
+    expected = reference(layer, query)
+    np.testing.assert_allclose(layer(query), expected, atol=1e-5)
+    # Where the length is not known when the graph is made.
+    inputs = keras.Input((None, D))
+    model = keras.Model(inputs, layer(inputs))
+    graph = tf.function(model, input_signature=[inputs_of_any_length()])
+    np.testing.assert_allclose(graph(query), expected, atol=1e-5)
+
+
+def inputs_of_any_length():
+    return tf.TensorSpec((None, None, D), "float32")
+
+
+def test_cached_equals_uncached(layer, query):
+    expected = np.asarray(layer(query))
+    cache = layer.init_cache(B, T)
+    for t in range(T):
+        output, cache = layer(query[:, t : t + 1], cache=cache, cache_index=t)
+        np.testing.assert_allclose(output, expected[:, t : t + 1], atol=1e-5)
+    # One vector for each hypothesis, at all lengths.
+    assert {n: x.shape for n, x in cache.items()} == {"state": (B, 1, D)}
+
+
+def test_gradient_reaches_every_weight(layer, query):
+    with tf.GradientTape() as tape:
+        loss = keras.ops.sum(layer(query) ** 2)
+    for gradient in tape.gradient(loss, layer.trainable_weights):
+        assert np.any(gradient.numpy() != 0)
+
+
+def test_refuses_to_look_ahead(layer, query):
+    with pytest.raises(ValueError, match="use_causal_mask=False"):
+        layer(query, use_causal_mask=False)
