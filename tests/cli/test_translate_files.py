@@ -131,6 +131,7 @@ def test_the_time_left_is_estimated_before_a_file_is_read(here):
     assert found[0] == pytest.approx(found[-1] * 16 / 70, rel=0.2)
 
 
+@pytest.mark.thorough
 def test_a_table_is_a_corpus_for_prepare(deepnmt, here):
     here[3] = "mono/[ab]*"
     more = ["--format", "tsv", "--score", "--num-hypotheses", "2"]
@@ -157,6 +158,7 @@ def test_a_table_is_a_corpus_for_prepare(deepnmt, here):
     assert manifest["filters"]["train"]["read"] == 110
 
 
+@pytest.mark.thorough
 def test_a_damaged_file_is_named_and_the_others_are_finished(deepnmt, here):
     content = Path("mono/a.gz").read_bytes()
     Path("mono/a.gz").write_bytes(content[: len(content) // 2])
@@ -173,6 +175,7 @@ def read_lines_of(name):
     return read_lines(Path("out", name))
 
 
+@pytest.mark.thorough
 def test_results_are_not_mixed_with_others(deepnmt, refused, here):
     here[3] = "mono/b"
     assert deepnmt(*here).code == 0

@@ -22,6 +22,7 @@ def map_elsewhere(make, made_of, calls):
         yield pickle.loads(pickle.dumps(result))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "changes",
     [

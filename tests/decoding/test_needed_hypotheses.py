@@ -60,6 +60,7 @@ def test_the_best_are_found_sooner(num_groups):
     assert search.num_compilations == 1
 
 
+@pytest.mark.thorough
 def test_phrases_need_all():
     model = ToyModel()
     search = compile_for(model, count_steps, jit_compile=False)

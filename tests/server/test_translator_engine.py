@@ -34,6 +34,7 @@ def translator(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_full_batches_are_searched_by_programs_that_sentences_leave(
     translator, monkeypatch
 ):
