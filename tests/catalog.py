@@ -482,7 +482,11 @@ LAYERS = [
         LayerEntry(
             layer.__name__,
             functools.partial(layer, **options),
-            dict.fromkeys(("queries", "keys", "values"), (B, N, T, D)),
+            {
+                "queries": (B, N, T, D),
+                "keys": (B, N, S, D),
+                "values": (B, N, S, D),
+            },
         )
         for layer, options in (
             (keras_deepnmt.layers.RotaryPositionEmbedding, {}),

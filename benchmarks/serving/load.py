@@ -27,6 +27,7 @@ is continued by `--parts` with the rest.
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -177,9 +178,15 @@ async def watched(server, work, every_s=1.0):
     return found
 
 
-def is_ctranslate2(words):
-    """Whether the served model is a folder for CTranslate2."""
-    return any((Path(word) / "model.bin").is_file() for word in words)
+def engine_of(words):
+    """The engine of the served model, its type, and the options given."""
+    name = "Keras"
+    for folder in map(Path, words):
+        if (folder / "model.bin").is_file():
+            described = json.loads((folder / "export.json").read_text())
+            name = f"CTranslate2, {described['dtype']}"
+    options = itertools.dropwhile(lambda w: not w.startswith("--"), words)
+    return " ".join([name, *options])
 
 
 def measure(part, options, sentences):
@@ -213,7 +220,7 @@ def measure(part, options, sentences):
     warm = memory[len(memory) // 5]
     return {
         **provenance("tensorflow", "keras", "fastapi", "uvicorn"),
-        "engine": "CTranslate2" if is_ctranslate2(options.serve) else "Keras",
+        "engine": engine_of(options.serve),
         "part": part,
         "clients": number,
         "seconds": round(seconds, 1),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
-from benchmarks.tables.markdown import decimals, table_section
+from benchmarks.tables.markdown import decimals, newest_rows, table_section
 
 RESULTS = Path(__file__).parents[1] / "serving" / "results" / "load.csv"
 _PARTS = {
@@ -17,7 +17,7 @@ def load_table():
     """Returns the Markdown blocks of the table."""
     return table_section(
         "Many clients",
-        read_rows(RESULTS),
+        newest_rows(read_rows(RESULTS), "engine", "part"),
         {
             "engine": lambda row: row["engine"],
             "clients": lambda row: row["clients"],

@@ -16,6 +16,11 @@ from jsonargparse.typing import (
 )
 
 from keras_deepnmt.commands.options.compilation import start_backend
+from keras_deepnmt.commands.options.decoding import (
+    add_search_options,
+    given_search_options,
+    option_name,
+)
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
@@ -109,6 +114,7 @@ def add_options(parser: VerbParser) -> None:
         "seconds for each of up to 16 shapes and is kept for the next start. "
         "Translations are then found faster. Default: it does.",
     )
+    add_search_options(parser)
     add_import(parser)
 
 
@@ -190,8 +196,10 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.served_models import ServedModels
 
     limits = _limits(options, RequestLimits)
+    given = given_search_options(options)
     keys = read_api_keys(options.api_keys)
     named = _named_folders(options.models or list_trained_models()[:1])
+    _check_takes_options(named, given)
     languages = _languages(named, options.languages)
     metrics = Metrics()
     with open_socket(options.host, options.port) as opened:
@@ -300,6 +308,19 @@ def _known_folder(path):
     return Path(path)
 
 
+def _check_takes_options(named, given):
+    from keras_deepnmt.exchange.engine_folders import find_engine
+
+    for name, folder in named.items():
+        if given and (is_export(folder) or find_engine(folder) is not None):
+            raise UserError(
+                f"`{option_name(next(iter(given)))}` is for runs and trained "
+                f"models. Received: the export {folder} as {name}, which has "
+                "the search of its export. Serve its run, or export the run "
+                "again with this option."
+            )
+
+
 def _languages(named, given):
     from keras_deepnmt.server.served_models import (
         languages_in_name,
@@ -378,7 +399,10 @@ def _engine(
     from keras_deepnmt.translator import Translator
 
     translator = Translator.load(
-        folder, batch_size=options.batch_size, compiled=options.compile
+        folder,
+        batch_size=options.batch_size,
+        compiled=options.compile,
+        **given_search_options(options),
     )
     tasks = _page_tasks(languages[0]) if options.page else None
     return TranslatorEngine(translator, options.max_tokens, tasks)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import has_unknown_rank
 from keras_deepnmt.masks import relative_positions
 
 
@@ -27,7 +28,12 @@ class RelativePosition(keras.layers.Layer):
     # Whether `rotate` does anything.
     rotates = False
 
+    def build(self, queries_shape, keys_shape=None, values_shape=None):
+        """Makes the weights, if there are any."""
+
     def call(self, queries, keys, values):
+        _check_axes("keys", keys, "queries", queries, (0, 1, 3))
+        _check_axes("values", values, "keys", keys, (0, 1, 2))
         num_queries, num_keys = ops.shape(queries)[2], ops.shape(keys)[2]
         distances = relative_positions(num_queries, num_keys)
         scaled = self.rotate(queries, ops.arange(num_queries, dtype="int32"))
@@ -86,3 +92,17 @@ class RelativePosition(keras.layers.Layer):
 
     def compute_output_shape(self, queries_shape, keys_shape, values_shape):
         return (*queries_shape[:-1], values_shape[-1])
+
+
+def _check_axes(name, tensor, other_name, other, axes):
+    """Refuses sizes that would be broadcast without a word."""
+    if has_unknown_rank(tensor) or has_unknown_rank(other):
+        return
+    sizes = [(tensor.shape[axis], other.shape[axis]) for axis in axes]
+    if any(None not in pair and pair[0] != pair[1] for pair in sizes):
+        names = [("batch", "heads", "length", "width")[axis] for axis in axes]
+        raise ValueError(
+            f"`{name}` must have the {', '.join(names[:-1])} and {names[-1]} "
+            f"of `{other_name}`, of shape {tuple(other.shape)}. Received: "
+            f"{name} of shape {tuple(tensor.shape)}."
+        )

@@ -55,14 +55,14 @@ def nearest_layer(slot, kind):
     """Returns the name of the layer for a slot that is most like a class.
 
     It is a base class of `kind`, else one of a similar name, else the plainest,
-    which is derived from the fewest others.
+    which is derived from the fewest others and fits the most slots.
     """
     fitting, classes = SLOT_LAYERS[slot], fitting_classes(slot)
     for base in kind.__mro__:
         if base in classes:
             return base.__name__
-    plainest = min(classes, key=lambda layer: len(layer.__mro__)).__name__
-    return nearest_name(kind.__name__, fitting, cutoff=0.8) or plainest
+    plainest = min(classes, key=lambda c: (len(c.__mro__), -len(c.slots)))
+    return nearest_name(kind.__name__, fitting, cutoff=0.8) or plainest.__name__
 
 
 def slot_config(arguments, slot, fitting=None):

@@ -118,7 +118,15 @@ class Unregistered(Attention):
     pass
 
 
-ATTENTIONS = "HybridSelfAttention, MultiHeadAttention, MultiLayerAttention."
+ATTENTIONS = {
+    "encoder_self_attention": (
+        "HybridSelfAttention, MultiHeadAttention, MultiLayerAttention."
+    ),
+    "decoder_self_attention": (
+        "AverageAttention, HybridSelfAttention, MultiHeadAttention, "
+        "MultiLayerAttention, SimplerSimpleRecurrentUnit."
+    ),
+}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +212,7 @@ def test_a_layer_that_does_not_fit_is_refused(slot, layer, received):
     if "attention" in slot:
         assert message.endswith(
             "Use keras_deepnmt.layers.MultiHeadAttention, or derive from it. "
-            f"Layers for this slot: {ATTENTIONS}"
+            f"Layers for this slot: {ATTENTIONS[slot]}"
         )
 
 

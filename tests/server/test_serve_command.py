@@ -58,7 +58,7 @@ class Server:
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    server = Server("--no-compile", "--max-tokens", "40")
+    server = Server("--no-compile", "--max-tokens", "40", "--num-beams", "4")
     yield server
     server.stop()
 
@@ -67,6 +67,8 @@ def test_it_serves_a_model_and_answers_all_before_it_stops(server):
     assert server.ask("/healthz")[0] == 200
     server.wait_for("ready")
     assert server.ask("/readyz")[0] == 200
+    (model,) = json.loads(server.ask("/page/models")[1])["models"]
+    assert model["most_translations"] == 4  # Its recipe has 5 beams.
     content = {"q": TEXTS, "source": "de", "target": "en", "alternatives": 3}
     status, answer = server.ask("/translate", content)
     found = json.loads(answer)
@@ -125,6 +127,12 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
     assert "`--max-waiting`" in refused(capfd, "--max-waiting", "1")
     assert "no key" in refused(capfd, "--api-keys", os.devnull)
     assert "nowhere" in refused(capfd, "--api-keys", tmp_path / "nowhere")
+    assert "`--patience`" in refused(capfd, "--patience", "-1")
+    (tmp_path / "served" / "1").mkdir(parents=True)
+    (tmp_path / "served" / "1" / "saved_model.pb").touch()
+    words = ("--languages", "de-en", "--length-penalty", "0.6")
+    err = refused(capfd, tmp_path / "served", *words)
+    assert "`--length-penalty` is for runs" in err
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert "Choose another `--port`" in refused(capfd, "--port", port)
