@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_integer, check_sequence
+from keras_deepnmt.layers.decoder_recurrence import DecoderRecurrence
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.masks import relative_positions
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class AverageAttention(keras.layers.Layer):
+class AverageAttention(DecoderRecurrence):
     """Replaces a decoder's self-attention by the average of earlier inputs.
 
     Self-attention reads all earlier positions at each decoding step, which
@@ -63,7 +64,6 @@ class AverageAttention(keras.layers.Layer):
     def __init__(self, intermediate_dim, activation="relu", **kwargs):
         check_integer("intermediate_dim", intermediate_dim)
         super().__init__(**kwargs)
-        self.supports_masking = True
         self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)
 
@@ -93,12 +93,7 @@ class AverageAttention(keras.layers.Layer):
         cache_index=None,
         training=None,
     ):
-        if not use_causal_mask:
-            raise ValueError(
-                "`use_causal_mask` must be True: AverageAttention reads "
-                "earlier positions alone. Received: use_causal_mask=False. In "
-                "an encoder use MultiHeadAttention."
-            )
+        self.check_causal(use_causal_mask)
         # Sums of half precision would lose what is small.
         inputs = ops.cast(query, "float32")
         if cache is None:
@@ -107,8 +102,8 @@ class AverageAttention(keras.layers.Layer):
             weights = weights / ops.sum(weights, axis=1, keepdims=True)
             average = ops.einsum("ts,bsd->btd", weights, inputs)
         else:
-            total = cache["sum"] + inputs
-            cache = {"sum": total}
+            total = cache["state"] + inputs
+            cache = {"state": total}
             average = total / (ops.cast(cache_index, "float32") + 1.0)
         average = ops.cast(average, self.compute_dtype)
         g = self.feed_forward(average)  # Eq. 1
@@ -116,22 +111,6 @@ class AverageAttention(keras.layers.Layer):
         output = gates[..., : self.width] * query  # Eq. 2
         output = output + gates[..., self.width :] * g
         return output if cache is None else (output, cache)
-
-    def init_cache(self, batch_size, max_length):
-        """Creates an empty cache for incremental decoding.
-
-        Args:
-            batch_size: int or scalar tensor. Number of hypotheses.
-            max_length: ignored: a cache has one size at all positions.
-
-        Returns:
-            Dict `{"sum"}` of zeros `(B, 1, D)`, float32.
-        """
-        shape = (batch_size, 1, self.width)
-        return {"sum": ops.zeros(shape, dtype="float32")}
-
-    def compute_output_shape(self, query_shape):
-        return query_shape
 
     def get_config(self):
         return {

@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_sequence
+from keras_deepnmt.layers.decoder_recurrence import DecoderRecurrence
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class SimplerSimpleRecurrentUnit(keras.layers.Layer):
+class SimplerSimpleRecurrentUnit(DecoderRecurrence):
     """Replaces a decoder's self-attention by a light recurrent unit.
 
     Its state is a mixture of the last state and the new input, channel by
@@ -58,10 +59,6 @@ class SimplerSimpleRecurrentUnit(keras.layers.Layer):
 
     slots = ("decoder_self_attention",)
 
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-
     def build(self, query_shape):
         check_sequence("query", query_shape)
         self.width = query_shape[-1]
@@ -78,12 +75,7 @@ class SimplerSimpleRecurrentUnit(keras.layers.Layer):
         cache_index=None,
         training=None,
     ):
-        if not use_causal_mask:
-            raise ValueError(
-                "`use_causal_mask` must be True: SimplerSimpleRecurrentUnit "
-                "reads earlier positions alone. Received: "
-                "use_causal_mask=False. In an encoder use MultiHeadAttention."
-            )
+        self.check_causal(use_causal_mask)
         # Products of many gates need more than half precision.
         forget = ops.cast(self.forget_gate(query), "float32")
         candidate = ops.cast(self.candidate(query), "float32")
@@ -96,19 +88,6 @@ class SimplerSimpleRecurrentUnit(keras.layers.Layer):
         output = ops.cast(ops.relu(states), self.compute_dtype)
         return output if cache is None else (output, cache)
 
-    def init_cache(self, batch_size, max_length):
-        """Creates an empty cache for incremental decoding.
-
-        Args:
-            batch_size: int or scalar tensor. Number of hypotheses.
-            max_length: ignored: a cache has one size at all positions.
-
-        Returns:
-            Dict `{"state"}` of zeros `(B, 1, D)`, float32.
-        """
-        shape = (batch_size, 1, self.width)
-        return {"state": ops.zeros(shape, dtype="float32")}
-
     def _make_dense(self, name, activation):
         return keras.layers.Dense(
             self.width,
@@ -117,13 +96,6 @@ class SimplerSimpleRecurrentUnit(keras.layers.Layer):
             name=name,
             dtype=self.dtype_policy,
         )
-
-    def compute_output_shape(self, query_shape):
-        return query_shape
-
-    def get_config(self):
-        # Keras' own, which a layer without arguments would otherwise lack.
-        return {**super().get_config()}
 
 
 def _recurrence(gates, inputs):

@@ -13,6 +13,7 @@ from openvino_backend import predictions
 PROGRAM = Path(__file__).with_name("openvino_backend.py")
 
 
+# Too large for [dev], for one test.
 @pytest.mark.thorough
 @pytest.mark.skipif(
     importlib.util.find_spec("openvino") is None,

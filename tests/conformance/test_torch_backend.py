@@ -18,6 +18,7 @@ PROGRAM = Path(__file__).with_name("torch_backend.py")
 REFUSAL = "Received: KERAS_BACKEND=torch, on which models only run forward."
 
 
+# Too large for [dev]; CONTRIBUTING.md says how to run it.
 @pytest.mark.thorough
 @pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,

@@ -62,7 +62,7 @@ def run(*arguments):
 @pytest.mark.thorough
 def test_centre_of_the_searches_on_jax(run_on_jax):
     files = (FOLDER / "test_beam_search.py", FOLDER / "test_staged_search.py")
-    run_on_jax("--cases=1", "-k", CENTRE, *files)
+    run_on_jax("-m", "not slow", "--cases=1", "-k", CENTRE, *files)
 
 
 @pytest.mark.thorough

@@ -97,7 +97,8 @@ def test_what_is_missing_is_named(monkeypatch):
         annotate_corrections(["a"], ["a", "b"])
 
 
-# The authors' program leaves its files open.
+# Not in [dev]: it needs spaCy and a model of English. The program leaves its
+# files open.
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.skipif(
     importlib.util.find_spec("errant") is None,

@@ -56,7 +56,7 @@ def test_cached_equals_uncached(layer, query):
             output, expected[:, t : t + 1], rtol=1e-4, atol=1e-5
         )
     # One vector for each hypothesis, at all lengths.
-    assert {n: x.shape for n, x in cache.items()} == {"sum": (B, 1, D)}
+    assert {n: x.shape for n, x in cache.items()} == {"state": (B, 1, D)}
 
 
 def test_gradient_reaches_every_weight(layer, query):
