@@ -48,7 +48,7 @@ def updated(entry, is_on, overrides, dtype=None, **options):
 def assert_same_updates(entry, overrides, tolerance=1e-6, **options):
     weights, seeds, loss = updated(entry, False, overrides, **options)
     again, seeds_again, loss_again = updated(entry, True, overrides, **options)
-    np.testing.assert_allclose(loss_again, loss, rtol=10 * tolerance)
+    np.testing.assert_allclose(loss_again, loss, rtol=tolerance)
     for one, other in zip(weights, again, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
     for one, other in zip(seeds, seeds_again, strict=True):
@@ -71,18 +71,20 @@ def test_updates_with_dropout_are_those_without_it():
     ids=str,
 )
 @pytest.mark.parametrize(
-    "name", ["transformer_tiny", "everything_tiny", "conv_seq2seq_tiny"]
+    "name", ["transformer_tiny", "every slot", "conv_seq2seq_tiny"]
 )
 def test_compiled_updates_are_those_without_it(name, options):
     options = {"run_eagerly": False, **options}
-    overrides = DROPOUT if name != "everything_tiny" else {}
-    assert_same_updates(ENTRIES[name], overrides, 1e-5, **options)
+    assert_same_updates(ENTRIES[name], DROPOUT, 1e-5, **options)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
-def test_updates_in_half_precision_are_those_without_it(dtype):
-    assert_same_updates(PLAIN, DROPOUT, 1e-6, dtype=dtype)
+@pytest.mark.parametrize(
+    "dtype, tolerance", [("mixed_bfloat16", 2e-3), ("mixed_float16", 2e-4)]
+)
+def test_updates_in_half_precision_are_those_without_it(dtype, tolerance):
+    # The gradients of a block's input are added up in another order.
+    assert_same_updates(PLAIN, DROPOUT, tolerance, dtype=dtype)
 
 
 @pytest.mark.thorough
