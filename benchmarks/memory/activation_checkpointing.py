@@ -67,7 +67,7 @@ class Updates:
 
     def update(self):
         """Makes an update; returns memory before and most memory, and time."""
-        # The C library keeps freed memory: of the last update, and of compiling.
+        # The C library keeps what the last update and compiling have freed.
         ctypes.CDLL(None).malloc_trim(0)
         before, most, is_done = resident_mib(), [0.0], threading.Event()
 
