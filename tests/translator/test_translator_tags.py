@@ -206,6 +206,7 @@ def test_unknown_tokens_are_replaced_by_words_of_the_line(attentive):
         assert found.text == expected
 
 
+@pytest.mark.thorough
 def test_sources_without_a_tag_are_warned_of_once(translator, caplog):
     caplog.set_level(logging.WARNING)
     translator._tag_notice = TagNotice()
